@@ -1,0 +1,2 @@
+//! The labelwood command.
+fn main() {}

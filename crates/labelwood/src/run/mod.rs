@@ -1,0 +1,109 @@
+//! The context that all work runs under: threads, cancellation and progress.
+//!
+//! There is no global state: the caller makes a [`Run`], hands it in, and decides what progress
+//! looks like and when to stop.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thiserror::Error;
+
+/// Threads, cancellation and progress of one piece of work.
+///
+/// ```
+/// use labelwood::run::Run;
+/// let run = Run::new(2)?.on_progress(|progress| eprintln!("{}: {}/{}", progress.stage, progress.done, progress.total));
+/// run.check()?;
+/// run.canceller().cancel();
+/// assert!(run.check().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Run {
+    pool: rayon::ThreadPool,
+    canceller: Canceller,
+    observer: Option<Box<dyn Fn(Progress) + Send + Sync>>,
+}
+
+/// Stops the run it came from; clones stop the same run.
+#[derive(Clone, Debug, Default)]
+pub struct Canceller(Arc<AtomicBool>);
+
+/// How far a stage has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// What is being done, such as `trees`.
+    pub stage: &'static str,
+    /// Units finished.
+    pub done: u64,
+    /// Units in all.
+    pub total: u64,
+}
+
+/// The work was cancelled by its [`Canceller`].
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[error("stopped on request")]
+pub struct Cancelled;
+
+/// The machine gave no threads.
+#[derive(Debug, Error)]
+#[error("could not start {threads} threads: {reason}; try a smaller number")]
+pub struct ThreadError {
+    threads: usize,
+    reason: String,
+}
+
+impl Run {
+    /// A run on `threads` threads; 0 means as many as the machine and its CPU quota give.
+    pub fn new(threads: usize) -> Result<Self, ThreadError> {
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+            some => some,
+        };
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("labelwood-{index}"))
+            .build()
+            .map_err(|error| ThreadError { threads, reason: error.to_string() })?;
+        Ok(Run { pool, canceller: Canceller::default(), observer: None })
+    }
+
+    /// Calls `observer` whenever a stage advances, from any thread.
+    pub fn on_progress(mut self, observer: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Box::new(observer));
+        self
+    }
+
+    /// The handle that stops this run.
+    pub fn canceller(&self) -> Canceller {
+        self.canceller.clone()
+    }
+
+    /// How many threads work.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// Fails once the run is cancelled; long loops ask this often.
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.canceller.0.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// Reports progress to the observer.
+    pub fn progress(&self, stage: &'static str, done: u64, total: u64) {
+        if let Some(observer) = &self.observer {
+            observer(Progress { stage, done, total });
+        }
+    }
+
+    /// Runs `work` on the pool: rayon's parallel calls inside it use these threads.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+}
+
+impl Canceller {
+    /// Asks the run to stop at the next check.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,21 @@
+//! Sparse rows: the one representation of features, labels and predictions.
+//!
+//! A matrix is CSR: `u64` row offsets, `u32` column indices strictly increasing within a row, and
+//! one value per index. [`Csr`] owns its arrays; [`CsrView`] borrows them from wherever they lie
+//! (a `Vec`, a memory map, NumPy) and is what every algorithm takes. Features have `f32` values;
+//! label rows have none, which is `Csr<()>`, a matrix whose value array takes no memory.
+//!
+//! [`top_k`] selects the best scores in one fixed order, and [`Predictions`] holds what it selects.
+
+mod csr;
+mod ops;
+mod top_k;
+
+pub use csr::{Csr, CsrView, Entry, Row, SparseError};
+pub use ops::{dot, l2_norm};
+pub use top_k::{Predictions, Scored, best_first, top_k};
+
+/// The labels of each row: a matrix of indices without values.
+pub type LabelRows = Csr<()>;
+/// A borrowed [`LabelRows`].
+pub type LabelRowsView<'a> = CsrView<'a, ()>;
