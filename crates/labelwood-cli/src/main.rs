@@ -1,2 +1,31 @@
-//! The labelwood command.
-fn main() {}
+//! The `labelwood` command.
+//!
+//! `main` parses the arguments, runs one subcommand and turns its error, if any, into one line and
+//! an exit code. What is typed is declared in [`args`] and beside each subcommand in [`cmd`]; what
+//! an error means for the exit code is in [`fault`].
+
+mod args;
+mod bytes;
+mod cmd;
+mod context;
+mod fault;
+mod log;
+mod machine;
+mod progress;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let verbose = cli.common.verbose > 0;
+    let context = context::Context::new(&cli.common);
+    let outcome = cmd::run(cli.command, &context);
+    drop(context); // takes the progress bar off the terminal before anything else is printed
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fault::report(&error, verbose),
+    }
+}

@@ -1,0 +1,54 @@
+# What can be done here; every target works from a fresh checkout with a Rust toolchain.
+
+CARGO ?= cargo
+LABELWOOD = target/release/labelwood
+DEMO = target/demo
+MDBOOK_VERSION = 0.5.4
+MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
+
+.PHONY: help demo test bench lint docs release
+
+help:
+	@echo 'make demo    train, evaluate and predict on generated data'
+	@echo 'make test    run all tests'
+	@echo 'make lint    check formatting, lints and documentation'
+	@echo 'make bench   measure speed'
+	@echo 'make docs    build the API documentation and the guide'
+
+# Data with the shape of EURLex-4K: the first part is learned, the second measured, and three of
+# its rows are predicted.
+demo: release
+	mkdir -p $(DEMO)
+	$(LABELWOOD) generate --profile eurlex-4k --instances 4000 \
+		--output $(DEMO)/train.txt --test-output $(DEMO)/test.txt
+	$(LABELWOOD) train $(DEMO)/train.txt --model $(DEMO)/model --overwrite
+	$(LABELWOOD) evaluate $(DEMO)/model $(DEMO)/test.txt
+	awk 'NR == 1 { print 3, $$2, $$3 } NR >= 2 && NR <= 4' $(DEMO)/test.txt > $(DEMO)/three.txt
+	$(LABELWOOD) predict $(DEMO)/model $(DEMO)/three.txt
+
+release:
+	$(CARGO) build --release --locked --package labelwood-cli
+
+# nextest runs the tests of all crates side by side; it does not know doc tests.
+test:
+	if $(CARGO) nextest --version >/dev/null 2>&1; \
+	then $(CARGO) nextest run --locked --no-fail-fast; \
+	else $(CARGO) test --locked --no-fail-fast --lib --bins --tests; \
+	fi
+	$(CARGO) test --locked --doc
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --document-private-items
+
+bench:
+	$(CARGO) bench --locked
+
+docs: $(MDBOOK)
+	$(CARGO) doc --locked --no-deps
+	$(MDBOOK) build docs
+
+target/tools/bin/mdbook:
+	$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --root target/tools \
+		--no-default-features --features search

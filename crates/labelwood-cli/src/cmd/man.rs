@@ -1,0 +1,31 @@
+//! `labelwood man`: the manual pages, made from the same declarations as `--help`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+
+use crate::args::Cli;
+
+/// Arguments of `labelwood man`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: labelwood man | man -l -")]
+pub struct Args {
+    /// Write one page per subcommand into this folder instead of printing the main page
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// Prints the main page or writes all of them.
+pub fn run(args: Args) -> Result<()> {
+    let Some(folder) = args.output else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+        return Ok(io::stdout().write_all(&page)?);
+    };
+    let failed = || format!("could not write the manual pages into {}", folder.display());
+    fs::create_dir_all(&folder).with_context(failed)?;
+    clap_mangen::generate_to(Cli::command(), &folder).with_context(failed)
+}

@@ -1,0 +1,29 @@
+//! The subcommands, one file each.
+//!
+//! A subcommand is a file with an `Args` struct, which declares and documents its flags, and a
+//! `run(args, &Context)`; a line in [`Command`] and one in [`run`] make it known.
+
+mod completions;
+mod man;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::context::Context;
+
+/// What the command can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+    /// Print the manual page, or write the pages of all subcommands
+    Man(man::Args),
+}
+
+/// Does what was asked.
+pub fn run(command: Command, _context: &Context) -> Result<()> {
+    match command {
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
+    }
+}

@@ -1,0 +1,61 @@
+//! The progress bar, fed by the library's [`Run`](labelwood::run::Run).
+//!
+//! One bar serves all stages of a run one after the other. It is drawn only on a terminal, so that
+//! log files and pipes stay clean.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use labelwood::run::Progress;
+
+/// A bar on stderr, or one that is never drawn.
+pub fn bar(visible: bool) -> ProgressBar {
+    if !visible {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(
+        "{msg} [{bar:32}] {human_pos}/{human_len} after {elapsed}, {eta} to go",
+    )
+    .expect("the template is valid");
+    ProgressBar::no_length().with_style(style.progress_chars("=> "))
+}
+
+/// Moves `bar` with each report; a new stage starts the bar and its clock afresh.
+///
+/// Threads report in any order, so within a stage the bar only moves forward.
+pub fn observer(bar: ProgressBar) -> impl Fn(Progress) + Send + Sync + 'static {
+    let current = Mutex::new("");
+    move |progress| {
+        let mut stage = current.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if *stage != progress.stage {
+            *stage = progress.stage;
+            bar.reset();
+            bar.set_message(progress.stage);
+            bar.enable_steady_tick(Duration::from_millis(500));
+        }
+        bar.set_length(progress.total);
+        bar.set_position(progress.done.max(bar.position()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_reports_do_not_move_the_bar_back_and_a_new_stage_starts_it_afresh() {
+        let bar = ProgressBar::hidden();
+        let observe = observer(bar.clone());
+        observe(Progress { stage: "trees", done: 6, total: 50 });
+        observe(Progress { stage: "trees", done: 5, total: 50 });
+        assert_eq!((bar.message().as_str(), bar.position(), bar.length()), ("trees", 6, Some(50)));
+        observe(Progress { stage: "rows", done: 1, total: 9 });
+        assert_eq!((bar.message().as_str(), bar.position(), bar.length()), ("rows", 1, Some(9)));
+    }
+
+    #[test]
+    fn the_visible_bar_has_a_valid_template() {
+        bar(true).finish_and_clear();
+    }
+}

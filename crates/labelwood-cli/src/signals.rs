@@ -1,0 +1,69 @@
+//! Stopping on SIGINT, SIGTERM and SIGHUP.
+//!
+//! The first signal cancels the run, which then ends at its next check with its finished units
+//! kept. Work that does not come to a check in time, such as waiting for standard input, is ended
+//! from here: every file is renamed into place when complete, so nothing finished is lost. A second
+//! signal ends the process at once.
+
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use labelwood::run::Canceller;
+
+use crate::fault::{MachineFault, STOPPED};
+
+/// How long a cancelled run has to end by itself.
+const GRACE: Duration = Duration::from_millis(900);
+
+/// Cancels the run when a signal asks for it. To be called once in a process.
+pub fn cancel_on_signal(canceller: Canceller) -> Result<()> {
+    let ignored = ignored_signals();
+    let asked = AtomicBool::new(false);
+    ctrlc::set_handler(move || {
+        if asked.swap(true, Ordering::Relaxed) {
+            process::exit(STOPPED.into());
+        }
+        canceller.cancel();
+        thread::spawn(|| {
+            thread::sleep(GRACE);
+            eprintln!("stopped: no unfinished work is kept");
+            process::exit(STOPPED.into());
+        });
+    })
+    .map_err(|error| MachineFault(format!("could not watch for signals: {error}")))?;
+    ignore_again(&ignored);
+    Ok(())
+}
+
+/// Signals that the parent process asked us to ignore, as `nohup` does with SIGHUP.
+#[cfg(unix)]
+fn ignored_signals() -> Vec<libc::c_int> {
+    let is_ignored = |&signal: &libc::c_int| {
+        // SAFETY: an all-zero `sigaction` is a valid value of this plain C struct, and with a null
+        // new action the call only writes the current one into it.
+        unsafe {
+            let mut current: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut current) == 0
+                && current.sa_sigaction == libc::SIG_IGN
+        }
+    };
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().filter(is_ignored).collect()
+}
+
+/// The handler took over every signal; those that were ignored before stay ignored.
+#[cfg(unix)]
+fn ignore_again(signals: &[libc::c_int]) {
+    for &signal in signals {
+        // SAFETY: `SIG_IGN` is a valid disposition for these three signals.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+#[cfg(not(unix))]
+fn ignored_signals() {}
+
+#[cfg(not(unix))]
+fn ignore_again(_: &()) {}

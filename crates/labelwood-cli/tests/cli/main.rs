@@ -1,0 +1,9 @@
+//! End-to-end tests of the built command, as one test binary.
+//!
+//! [`harness`] runs the command and writes the small corpus; the other modules hold the tests, one
+//! file per subcommand or topic.
+
+mod harness;
+
+mod pages;
+mod usage;

@@ -1,0 +1,104 @@
+//! Help, exit codes and the flags that every subcommand shares.
+
+use std::process::Stdio;
+
+use crate::harness::Folder;
+
+/// The subcommands that `labelwood --help` lists.
+fn subcommands(folder: &Folder) -> Vec<String> {
+    let help = folder.run("--help").succeeds();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let name = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
+    listed.take_while(|line| line.starts_with("  ")).map(name).collect()
+}
+
+#[test]
+fn help_is_there_for_the_command_and_every_subcommand() {
+    let folder = Folder::new();
+    let names = subcommands(&folder);
+    assert!(names.contains(&"completions".to_owned()), "{names:?}");
+    for name in names.iter().filter(|name| *name != "help") {
+        for flag in ["-h", "--help"] {
+            let help = folder.run(&format!("{name} {flag}")).succeeds();
+            for common in ["--seed", "--threads", "--quiet", "--verbose"] {
+                assert!(help.contains(common), "{name} {flag}: {help}");
+            }
+        }
+    }
+}
+
+#[test]
+fn help_names_the_exit_codes() {
+    assert!(Folder::new().run("--help").succeeds().contains("Exit codes: 0 done, 1 "));
+}
+
+#[test]
+fn the_version_is_printed() {
+    let printed = Folder::new().run("--version").succeeds();
+    assert_eq!(printed, format!("labelwood {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let folder = Folder::new();
+    for args in [
+        "",
+        "chop",
+        "--chop",
+        "man --chop",
+        "completions",
+        "completions abacus",
+        "man --seed x",
+        "man --threads -1",
+        "man --quiet --verbose",
+    ] {
+        let done = folder.run(args);
+        assert_eq!((done.code(), done.stdout().as_str()), (2, ""), "labelwood {args}");
+        assert!(done.stderr().contains("--help"), "labelwood {args}: {}", done.stderr());
+    }
+}
+
+#[test]
+fn common_flags_may_stand_before_or_after_the_subcommand() {
+    let folder = Folder::new();
+    let page = folder.run("man").succeeds();
+    assert_eq!(folder.run("--seed 7 --threads 2 --quiet man").succeeds(), page);
+    assert_eq!(folder.run("man --seed 7 --threads 0 -q").succeeds(), page);
+}
+
+#[test]
+fn verbose_says_what_was_used_and_lists_the_causes_of_an_error() {
+    let folder = Folder::new();
+    let done = folder.run("-v man");
+    assert_eq!(done.code(), 0);
+    assert!(done.stderr().contains("peak memory "), "{}", done.stderr());
+
+    std::fs::write(folder.path("taken"), "").expect("the folder is writable");
+    let error = folder.run("man --output taken").fails(1);
+    assert!(error.contains("taken"), "{error}");
+    let chain = folder.run("man --output taken -v").stderr();
+    assert!(chain.contains("\n  caused by: "), "{chain}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_exits_with_3() {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let mut child = Folder::new().command(["man"]).stdout(full).stderr(Stdio::piped()).spawn();
+    let output = child.as_mut().map(|child| child.wait()).expect("the command can be started");
+    assert_eq!(output.expect("the command ends").code(), Some(3));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = Folder::new()
+        .command(["completions", "zsh"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command can be started");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the command ends");
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}
