@@ -5,5 +5,6 @@
 
 mod harness;
 
+mod guide;
 mod pages;
 mod usage;
