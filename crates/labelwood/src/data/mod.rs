@@ -1,1 +1,98 @@
-//! data.
+//! Data sets and the files they come from.
+//!
+//! A [`Dataset`] is features and labels of the same rows, and the names of the labels if they are
+//! known. [`read`] takes it from a file in any [`Format`], compressed or not; [`write`] is the way
+//! back. [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data
+//! sets. Whatever is wrong with a file is one line that names the place and the remedy:
+//! [`ReadError`].
+//!
+//! Files are read in blocks while the last block is parsed on all threads, so the text of a file is
+//! never in memory as a whole, and nothing is reserved because a header says so.
+
+mod error;
+mod source;
+mod number;
+mod rows;
+mod read;
+mod label_index;
+mod tables;
+mod write;
+
+pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
+pub use label_index::LabelIndex;
+pub use read::{Format, Read, ReadOptions, read, read_bytes};
+pub use tables::{Splits, read_filter};
+pub use write::{write, write_atomically, write_header, write_row};
+
+use crate::sparse::{Csr, LabelRows};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Rows with their features and labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    /// The features of each row.
+    pub features: Csr,
+    /// The labels of each row.
+    pub labels: LabelRows,
+    /// What the labels are called, at least as many as there are labels.
+    pub label_names: Option<LabelIndex>,
+}
+
+impl Dataset {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.features.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The given rows, in the given order, copied.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub fn select(&self, rows: &[usize]) -> Dataset {
+        Dataset {
+            features: self.features.view().select(rows),
+            labels: self.labels.view().select(rows),
+            label_names: self.label_names.clone(),
+        }
+    }
+
+    /// A fingerprint of widths and rows; it does not depend on the file's format, on the order in
+    /// which a row lists its entries, or on label names.
+    ///
+    /// ```
+    /// use labelwood::{data, run::Run};
+    /// let (run, options) = (Run::new(1)?, data::ReadOptions::default());
+    /// let xc = data::read_bytes(b"1 3 2\n1,0 2:0.5 0:1\n", "a.txt", &options, &run)?;
+    /// let libsvm = data::read_bytes(b"0,1 1:1 3:.5\n", "a.svm", &options, &run)?;
+    /// assert_eq!(xc.dataset.digest(), libsvm.dataset.digest());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn digest(&self) -> u128 {
+        let (features, labels) = (self.features.view(), self.labels.view());
+        let mut hasher = Xxh3::new();
+        let sizes = [self.len(), features.columns(), labels.columns()].map(|size| size as u64);
+        update(&mut hasher, &sizes, u64::to_le_bytes);
+        update(&mut hasher, features.offsets(), u64::to_le_bytes);
+        update(&mut hasher, features.indices(), u32::to_le_bytes);
+        update(&mut hasher, features.values(), f32::to_le_bytes);
+        update(&mut hasher, labels.offsets(), u64::to_le_bytes);
+        update(&mut hasher, labels.indices(), u32::to_le_bytes);
+        hasher.digest128()
+    }
+}
+
+/// Hashes numbers as little-endian bytes on every machine.
+fn update<T: Copy, const N: usize>(hasher: &mut Xxh3, numbers: &[T], bytes: fn(T) -> [u8; N]) {
+    let mut buffer = Vec::with_capacity(1024 * N);
+    for some in numbers.chunks(1024) {
+        buffer.clear();
+        buffer.extend(some.iter().flat_map(|&number| bytes(number)));
+        hasher.update(&buffer);
+    }
+}

@@ -1,0 +1,324 @@
+//! What can be wrong with a file, in one line that names the place and the remedy.
+
+use crate::run::Cancelled;
+use std::io;
+use thiserror::Error;
+
+/// Why a file could not be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The content is at fault.
+    #[error("{path}:{line}:{column}: {problem}")]
+    Content {
+        /// The file as it was named.
+        path: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The byte within the line, counted from 1.
+        column: u64,
+        /// What is wrong there.
+        problem: Problem,
+    },
+    /// The file could not be opened or read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file as it was named.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The name does not tell the format.
+    #[error(
+        "{path}: the ending does not tell the format: name the file .txt (XC repository format) or \
+         .svm or .libsvm (LIBSVM multi-label format), each also with .gz or .zst, or state the format"
+    )]
+    UnknownFormat {
+        /// The file as it was named.
+        path: String,
+    },
+    /// There are fewer label names than labels.
+    #[error(
+        "{path}: {names} label names for {labels} labels: line i must name label i, counted from 0; \
+         add the missing lines or give another file of label names"
+    )]
+    TooFewNames {
+        /// The file of label names.
+        path: String,
+        /// How many names it has.
+        names: usize,
+        /// How many labels the data have.
+        labels: usize,
+    },
+    /// A split file has no such column.
+    #[error("{path}: there is no column {column}: the splits are numbered from 1 to {columns}")]
+    NoSuchSplit {
+        /// The split file.
+        path: String,
+        /// The column asked for.
+        column: usize,
+        /// How many there are.
+        columns: usize,
+    },
+    /// The run was cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl ReadError {
+    /// The content of `path` is at fault at `place`, a line and a column counted from 1.
+    pub(super) fn content(path: &str, place: (u64, u64), problem: Problem) -> Self {
+        ReadError::Content { path: path.to_owned(), line: place.0, column: place.1, problem }
+    }
+}
+
+/// What is wrong at one place of a file, and what to do about it.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// There is nothing in the file.
+    #[error("the file is empty: expected {expected}")]
+    Empty {
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// The first line of an XC file is no header.
+    #[error(
+        "expected a header of three whole numbers, `rows features labels`, but found `{found}`: add \
+         the header, or state the format if this is no XC file"
+    )]
+    Header {
+        /// The beginning of the line.
+        found: Excerpt,
+    },
+    /// A number of the header is beyond what ids can count.
+    #[error("the header declares {value} {what}: there can be at most {}", u32::MAX)]
+    HeaderSize {
+        /// Rows, features or labels.
+        what: &'static str,
+        /// The number.
+        value: Excerpt,
+    },
+    /// The header's number of rows is wrong.
+    #[error(
+        "the header declares {declared} rows, but there are {found}: correct the header, or read \
+         leniently to go by the rows"
+    )]
+    Rows {
+        /// The header's number.
+        declared: u64,
+        /// The number of lines after the header.
+        found: u64,
+    },
+    /// An id is not below the width that the header declares.
+    #[error(
+        "{what} {id} is out of range: the header declares {width} {what}s, so ids count from 0 and \
+         stay below {width}; correct the header, or read leniently to widen it"
+    )]
+    OutOfRange {
+        /// Feature or label.
+        what: &'static str,
+        /// The id.
+        id: u64,
+        /// The width that the header declares.
+        width: u64,
+    },
+    /// An id does not fit into 32 bits.
+    #[error("{what} {found} is too large: ids stay below {}; number them densely", u32::MAX)]
+    IdTooLarge {
+        /// Feature or label.
+        what: &'static str,
+        /// The id as written.
+        found: Excerpt,
+    },
+    /// Feature 0 in a LIBSVM file.
+    #[error(
+        "feature 0 in a LIBSVM file: its features count from 1; add 1 to every feature, or write a \
+         header `rows features labels` and read it as an XC file, which counts from 0"
+    )]
+    FeatureZero,
+    /// Something else stands where labels should be.
+    #[error(
+        "expected label ids separated by commas but found `{found}`: labels are whole numbers from \
+         0, such as `3,17`, and a line without labels starts with a space"
+    )]
+    Label {
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// Something else stands where a feature should be.
+    #[error(
+        "expected feature:value but found `{found}`: features are whole numbers with a value, such \
+         as `12:0.5`, separated by spaces"
+    )]
+    Feature {
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// A value is no number.
+    #[error("`{found}` is not a number: write the value as in `12:0.5`")]
+    Value {
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// A value is NaN, infinite or beyond 32-bit floats.
+    #[error(
+        "`{found}` is not a finite 32-bit number: remove the entry or scale the values to below 3.4e38"
+    )]
+    NotFinite {
+        /// What stands there.
+        found: Excerpt,
+    },
+    /// A feature occurs several times in a row and its values add up to infinity.
+    #[error(
+        "the values of a repeated feature in this row do not add up to a finite 32-bit number: \
+         remove the repetition or scale the values"
+    )]
+    SumNotFinite,
+    /// A line has no end in sight.
+    #[error("the line is longer than {limit} bytes: this is no text file with one row per line")]
+    LineTooLong {
+        /// The limit.
+        limit: usize,
+    },
+    /// The compressed data break off or are damaged.
+    #[error("the compressed data are damaged or cut short here ({reason}): copy the file again")]
+    Damaged {
+        /// What the decompressor said.
+        reason: String,
+    },
+    /// A label name is not UTF-8.
+    #[error(
+        "the label name is not UTF-8 text: convert the file, for example with `iconv -t UTF-8`"
+    )]
+    Encoding,
+    /// Something else stands where a whole number should be.
+    #[error("expected a whole number but found `{found}`: {remedy}")]
+    Integer {
+        /// What stands there.
+        found: Excerpt,
+        /// What the file should hold.
+        remedy: &'static str,
+    },
+    /// A line has another number of fields than it should.
+    #[error("expected {expected} numbers in this line but found {found}: {remedy}")]
+    Fields {
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+        /// What the file should hold.
+        remedy: &'static str,
+    },
+    /// A row or label of a split or filter file is not in the data.
+    #[error(
+        "{what} {found} is out of range: the data have {count} {what}s, counted from {first} here; \
+         check that both files belong together"
+    )]
+    NotInData {
+        /// Row or label.
+        what: &'static str,
+        /// The number as written.
+        found: Excerpt,
+        /// What the first one is called in this kind of file.
+        first: u64,
+        /// How many the data have.
+        count: usize,
+    },
+}
+
+/// A piece of the file, made printable and cut short.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Excerpt(String);
+
+impl Excerpt {
+    /// How many bytes of a file a message shows at most.
+    const LIMIT: usize = 32;
+
+    pub(super) fn new(bytes: &[u8]) -> Self {
+        let shown = &bytes[..bytes.len().min(Self::LIMIT)];
+        let mut text = match std::str::from_utf8(shown) {
+            Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),
+            _ => shown.escape_ascii().to_string(),
+        };
+        if shown.len() < bytes.len() {
+            text.push('…');
+        }
+        Excerpt(text)
+    }
+}
+
+impl std::fmt::Display for Excerpt {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Something that was read but deserves a look.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The header's number of rows was wrong; the rows count.
+    #[error("{path}:1: the header declares {declared} rows, but there are {found}")]
+    Rows {
+        /// The file.
+        path: String,
+        /// The header's number.
+        declared: u64,
+        /// The number of rows read.
+        found: u64,
+    },
+    /// Ids exceed the header's width, which was widened.
+    #[error("{path}:1: the header declares {declared} {what}s, but the ids need {found}")]
+    Width {
+        /// The file.
+        path: String,
+        /// Feature or label.
+        what: &'static str,
+        /// The header's number.
+        declared: u64,
+        /// The width that fits.
+        found: u64,
+    },
+    /// There are more label names than labels.
+    #[error("{path}: {names} label names for {labels} labels: the last names are not used")]
+    MoreNames {
+        /// The file of label names.
+        path: String,
+        /// How many names it has.
+        names: usize,
+        /// How many labels the data have.
+        labels: usize,
+    },
+    /// Label names were not UTF-8; the bytes that were not show as replacement characters.
+    #[error("{path}: {lines} label names are not UTF-8 text")]
+    Encoding {
+        /// The file of label names.
+        path: String,
+        /// How many lines.
+        lines: usize,
+    },
+}
+
+/// Why a file could not be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file as it was named.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The name does not tell the format.
+    #[error(
+        "{path}: the ending does not tell the format: name the file .txt (XC repository format) or \
+         .svm or .libsvm (LIBSVM multi-label format), each also with .gz or .zst, or state the format"
+    )]
+    UnknownFormat {
+        /// The file as it was named.
+        path: String,
+    },
+}

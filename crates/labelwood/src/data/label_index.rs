@@ -1,0 +1,209 @@
+//! Label names: which label an id stands for.
+
+use super::error::{Problem, ReadError, Warning, WriteError};
+use super::source::Source;
+use super::write::write_atomically;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// The names of the labels, by id and back.
+///
+/// A label has a code, a name, or both: line i of a `labels.txt` is `name` or `code<TAB>name` for
+/// label i. A line without a TAB is code and name in one; an empty line makes the id itself the
+/// code. Several labels may share a code or a name, as titles do; looking it up then gives the
+/// lowest id.
+///
+/// ```
+/// use labelwood::data::LabelIndex;
+/// let labels = LabelIndex::from_lines(["p10\tbirds", "p11\t", "cats"]);
+/// assert_eq!((labels.code(0), labels.name(0)), ("p10", Some("birds")));
+/// assert_eq!((labels.display(1), labels.display(2)), ("p11", "cats"));
+/// assert_eq!((labels.find("p10"), labels.find("birds"), labels.find("dogs")), (Some(0), Some(0), None));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelIndex {
+    lines: Vec<Box<str>>,
+    /// Ids in the order of their codes, then of the ids.
+    by_code: Vec<u32>,
+    /// Ids of labels with a name besides the code, in the order of their names, then of the ids.
+    by_name: Vec<u32>,
+}
+
+impl LabelIndex {
+    /// Makes an index of lines, each `name` or `code<TAB>name`. Line breaks within become spaces.
+    pub fn from_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
+        let lines: Vec<Box<str>> = lines
+            .into_iter()
+            .enumerate()
+            .map(|(id, line)| match line {
+                "" => id.to_string().into(),
+                _ if line.contains(['\n', '\r']) => line.replace(['\n', '\r'], " ").into(),
+                _ => line.into(),
+            })
+            .collect();
+        let mut index = LabelIndex { lines, by_code: Vec::new(), by_name: Vec::new() };
+        let mut by_code: Vec<u32> = (0..index.len() as u32).collect();
+        let mut by_name: Vec<u32> =
+            by_code.iter().copied().filter(|&id| index.name(id).is_some()).collect();
+        by_code.sort_by_key(|&id| index.code(id));
+        by_name.sort_by_key(|&id| index.name(id));
+        (index.by_code, index.by_name) = (by_code, by_name);
+        index
+    }
+
+    /// Reads a file of label names, plain, gzip or zstd, or standard input for `-`.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        Ok(Self::read_noting(path, false)?.0)
+    }
+
+    /// Takes label names from the bytes of a file; `name` appears in messages.
+    ///
+    /// ```
+    /// use labelwood::data::LabelIndex;
+    /// let labels = LabelIndex::from_bytes(b"birds\r\ncats\n", "labels.txt")?;
+    /// assert_eq!(labels.len(), 2);
+    /// assert_eq!(labels.display(0), "birds");
+    /// # Ok::<(), labelwood::data::ReadError>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self, ReadError> {
+        Ok(Self::from_source(Source::from_bytes(name, bytes)?, false)?.0)
+    }
+
+    /// Reads a file; if `lenient`, bytes that are not UTF-8 become a warning.
+    pub(super) fn read_noting(
+        path: &Path,
+        lenient: bool,
+    ) -> Result<(Self, Option<Warning>), ReadError> {
+        Self::from_source(Source::open(path)?, lenient)
+    }
+
+    fn from_source(source: Source, lenient: bool) -> Result<(Self, Option<Warning>), ReadError> {
+        let (path, text) = source.read_all()?;
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let length = text.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);
+        let mut damaged = 0;
+        let mut lines = Vec::new();
+        for (at, line) in text[..length].split(|&byte| byte == b'\n').enumerate() {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            match std::str::from_utf8(line) {
+                Ok(line) => lines.push(Cow::Borrowed(line)),
+                Err(_) if lenient => {
+                    damaged += 1;
+                    lines.push(String::from_utf8_lossy(line));
+                }
+                Err(error) => {
+                    let place = (at as u64 + 1, error.valid_up_to() as u64 + 1);
+                    return Err(ReadError::content(&path, place, Problem::Encoding));
+                }
+            }
+        }
+        if length == 0 {
+            lines.clear();
+        }
+        let index = Self::from_lines(lines.iter().map(|line| &**line));
+        Ok((index, (damaged > 0).then_some(Warning::Encoding { path, lines: damaged })))
+    }
+
+    /// Writes the lines to a file, gzip or zstd by its ending; readers see the old file or the new.
+    pub fn write(&self, path: &Path) -> Result<(), WriteError> {
+        write_atomically(path, |output| {
+            self.lines().try_for_each(|line| writeln!(output, "{line}"))
+        })
+    }
+
+    /// The number of labels.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether there are no labels.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The lines that make this index, in order of the ids.
+    pub fn lines(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        self.lines.iter().map(|line| &**line)
+    }
+
+    /// The code of a label: what stands before the TAB, or the whole line.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such label, as do [`name`](Self::name) and [`display`](Self::display).
+    pub fn code(&self, id: u32) -> &str {
+        let line = &self.lines[id as usize];
+        line.split_once('\t').map_or(line, |(code, _)| code)
+    }
+
+    /// The name of a label, if it has one besides its code.
+    pub fn name(&self, id: u32) -> Option<&str> {
+        let (_, name) = self.lines[id as usize].split_once('\t')?;
+        Some(name).filter(|name| !name.is_empty())
+    }
+
+    /// What to show for a label: its name if known, else its code.
+    pub fn display(&self, id: u32) -> &str {
+        self.name(id).unwrap_or_else(|| self.code(id))
+    }
+
+    /// The label with this code, else the one with this name.
+    pub fn find(&self, code_or_name: &str) -> Option<u32> {
+        lowest(&self.by_code, code_or_name, |id| Some(self.code(id)))
+            .or_else(|| lowest(&self.by_name, code_or_name, |id| self.name(id)))
+    }
+}
+
+/// The first of `ids`, which are in the order of their keys, whose key is the wanted one.
+fn lowest<'a>(ids: &[u32], wanted: &str, key: impl Fn(u32) -> Option<&'a str>) -> Option<u32> {
+    let at = ids.partition_point(|&id| key(id) < Some(wanted));
+    ids.get(at).copied().filter(|&id| key(id) == Some(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<LabelIndex, ReadError> {
+        LabelIndex::from_bytes(bytes, "labels.txt")
+    }
+
+    #[test]
+    fn codes_and_names_are_found_and_duplicates_give_the_lowest_id() {
+        let labels = LabelIndex::from_lines(["b\tred", "a\tblue", "b\tred", "red"]);
+        assert_eq!(labels.find("b"), Some(0));
+        assert_eq!(labels.find("a"), Some(1));
+        assert_eq!(labels.find("blue"), Some(1));
+        assert_eq!(labels.find("red"), Some(3), "a code goes before a name");
+        assert_eq!(labels.find(""), None);
+    }
+
+    #[test]
+    fn empty_lines_name_a_label_by_its_id_except_at_the_end() {
+        let labels = read(b"\xef\xbb\xbfx\r\n\r\nz\n\n\n").unwrap();
+        assert_eq!(labels.lines().collect::<Vec<_>>(), ["x", "1", "z"]);
+        assert!(read(b"").unwrap().is_empty());
+        assert!(read(b"\n\n").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf8_is_an_error_or_a_warning() {
+        let error = read(b"ok\nab\xff\n").unwrap_err();
+        assert!(error.to_string().starts_with("labels.txt:2:3: the label name is not UTF-8"));
+        let source = Source::from_bytes("labels.txt", b"ok\nab\xff\n").unwrap();
+        let (labels, warning) = LabelIndex::from_source(source, true).unwrap();
+        assert_eq!(labels.display(1), "ab\u{fffd}");
+        assert_eq!(warning, Some(Warning::Encoding { path: "labels.txt".into(), lines: 1 }));
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let labels = LabelIndex::from_lines(["p1\tcats", "", "p3"]);
+        for name in ["labels.txt", "labels.txt.gz", "labels.txt.zst"] {
+            let path = folder.path().join(name);
+            labels.write(&path).unwrap();
+            assert_eq!(LabelIndex::read(&path).unwrap(), labels);
+        }
+    }
+}

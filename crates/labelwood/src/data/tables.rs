@@ -1,0 +1,230 @@
+//! The small files beside a data set: which rows form a split, which pairs do not count.
+
+use super::error::{Excerpt, Problem, ReadError};
+use super::number::Cursor;
+use super::source::Source;
+use std::path::Path;
+
+/// Which rows belong to each of several splits.
+///
+/// A split file is a table of row numbers counted from 1, one column per split; the set's training
+/// and test rows are in two such files.
+///
+/// ```
+/// use labelwood::data::Splits;
+/// let splits = Splits::from_bytes(b"1 3\n2 1\n", "train_split.txt", 3)?;
+/// assert_eq!(splits.len(), 2);
+/// assert_eq!(splits.column(2)?, [2, 0]);
+/// # Ok::<(), labelwood::data::ReadError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Splits {
+    path: String,
+    columns: Vec<Vec<usize>>,
+}
+
+impl Splits {
+    /// Reads a split file for a data set of `rows` rows.
+    pub fn read(path: &Path, rows: usize) -> Result<Self, ReadError> {
+        Self::from_source(Source::open(path)?, rows)
+    }
+
+    /// Takes splits from the bytes of a file; `name` appears in messages.
+    pub fn from_bytes(bytes: &[u8], name: &str, rows: usize) -> Result<Self, ReadError> {
+        Self::from_source(Source::from_bytes(name, bytes)?, rows)
+    }
+
+    fn from_source(source: Source, rows: usize) -> Result<Self, ReadError> {
+        const REMEDY: &str = "a split file has row numbers counted from 1, as many in every line";
+        let (path, text) = source.read_all()?;
+        let mut columns: Vec<Vec<usize>> = Vec::new();
+        for_each_line(&path, &text, REMEDY, |fields| {
+            if columns.is_empty() {
+                columns.resize(fields.len(), Vec::new());
+            }
+            expect_fields(fields, columns.len(), REMEDY)?;
+            for (field, column) in fields.iter().zip(&mut columns) {
+                column.push(field.id("row", 1, rows)?);
+            }
+            Ok(())
+        })?;
+        if columns.is_empty() {
+            let expected = "row numbers counted from 1, one column per split";
+            return Err(ReadError::content(&path, (1, 1), Problem::Empty { expected }));
+        }
+        Ok(Splits { path, columns })
+    }
+
+    /// The number of splits.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are no splits; a file that was read has at least one.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// The rows of split `number`, both counted as users do and Rust does: splits from 1, rows from
+    /// 0.
+    pub fn column(&self, number: usize) -> Result<&[usize], ReadError> {
+        let column = number.checked_sub(1).and_then(|at| self.columns.get(at));
+        column.map(Vec::as_slice).ok_or_else(|| ReadError::NoSuchSplit {
+            path: self.path.clone(),
+            column: number,
+            columns: self.columns.len(),
+        })
+    }
+}
+
+/// Reads the (row, label) pairs, counted from 0, that an evaluation leaves out: one pair per line.
+///
+/// The pairs come sorted and each once. Data of `rows` rows and `labels` labels must contain them.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("filter_labels_test.txt");
+/// std::fs::write(&path, "1 4\n0 7\n1 4\n")?;
+/// assert_eq!(labelwood::data::read_filter(&path, 2, 8)?, [(0, 7), (1, 4)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_filter(
+    path: &Path,
+    rows: usize,
+    labels: usize,
+) -> Result<Vec<(usize, u32)>, ReadError> {
+    filter_from_source(Source::open(path)?, rows, labels)
+}
+
+fn filter_from_source(
+    source: Source,
+    rows: usize,
+    labels: usize,
+) -> Result<Vec<(usize, u32)>, ReadError> {
+    const REMEDY: &str = "a filter file has a row and a label in every line, counted from 0";
+    let (path, text) = source.read_all()?;
+    let mut pairs = Vec::new();
+    for_each_line(&path, &text, REMEDY, |fields| {
+        expect_fields(fields, 2, REMEDY)?;
+        pairs.push((fields[0].id("row", 0, rows)?, fields[1].id("label", 0, labels)? as u32));
+        Ok(())
+    })?;
+    pairs.sort_unstable();
+    pairs.dedup();
+    Ok(pairs)
+}
+
+/// A whole number of a table and where it stands.
+struct Field<'a> {
+    number: u64,
+    text: &'a [u8],
+    /// The byte within the line, counted from 1.
+    column: u64,
+}
+
+impl Field<'_> {
+    /// The number as an id counted from 0, where the file counts `count` ids from `first`.
+    fn id(&self, what: &'static str, first: u64, count: usize) -> Result<usize, (u64, Problem)> {
+        match self.number.checked_sub(first) {
+            Some(id) if id < count as u64 => Ok(id as usize),
+            _ => {
+                let found = Excerpt::new(self.text);
+                Err((self.column, Problem::NotInData { what, found, first, count }))
+            }
+        }
+    }
+}
+
+fn expect_fields(
+    fields: &[Field],
+    expected: usize,
+    remedy: &'static str,
+) -> Result<(), (u64, Problem)> {
+    match fields.len() {
+        found if found != expected => Err((1, Problem::Fields { expected, found, remedy })),
+        _ => Ok(()),
+    }
+}
+
+/// Hands the whole numbers of each line that is not blank to `take`, which may fail at a column.
+fn for_each_line(
+    path: &str,
+    text: &[u8],
+    remedy: &'static str,
+    mut take: impl FnMut(&[Field]) -> Result<(), (u64, Problem)>,
+) -> Result<(), ReadError> {
+    let mut cursor = Cursor::new(text);
+    let mut line = 0;
+    let mut fields = Vec::new();
+    while !cursor.is_at_end() {
+        line += 1;
+        let start = cursor.at;
+        let at_line =
+            |(column, problem): (u64, Problem)| ReadError::content(path, (line, column), problem);
+        fields.clear();
+        loop {
+            cursor.skip_blanks();
+            if cursor.peek() == b'\n' {
+                break;
+            }
+            let at = cursor.at;
+            let column = (at - start) as u64 + 1;
+            let number = cursor.integer().filter(|_| cursor.ends_field());
+            let text = cursor.field_from(at);
+            let number = number.ok_or_else(|| {
+                at_line((column, Problem::Integer { found: Excerpt::new(text), remedy }))
+            })?;
+            fields.push(Field { number, text, column });
+        }
+        cursor.at += 1;
+        if !fields.is_empty() {
+            take(&fields).map_err(at_line)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn splits(text: &str) -> Result<Splits, String> {
+        Splits::from_bytes(text.as_bytes(), "s.txt", 5).map_err(|error| error.to_string())
+    }
+
+    fn filter(text: &str) -> Result<Vec<(usize, u32)>, String> {
+        let source = Source::from_bytes("f.txt", text.as_bytes()).unwrap();
+        filter_from_source(source, 2, 3).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn splits_are_columns_of_rows() {
+        let read = splits("1 5\r\n00003\t2 \n\n").unwrap();
+        assert_eq!((read.column(1).unwrap(), read.column(2).unwrap()), (&[0, 2][..], &[4, 1][..]));
+        let error = read.column(3).unwrap_err().to_string();
+        assert_eq!(error, "s.txt: there is no column 3: the splits are numbered from 1 to 2");
+        assert!(read.column(0).is_err());
+    }
+
+    #[test]
+    fn wrong_splits_are_refused_with_their_place() {
+        let place = |text: &str| {
+            splits(text).unwrap_err().split(": ").take(2).collect::<Vec<_>>().join(": ")
+        };
+        assert_eq!(place(""), "s.txt:1:1: the file is empty");
+        assert_eq!(place("1 2\n3 0\n"), "s.txt:2:3: row 0 is out of range");
+        assert_eq!(place("1 2\n 6 1"), "s.txt:2:2: row 6 is out of range");
+        assert_eq!(place("1 2\n3\n"), "s.txt:2:1: expected 2 numbers in this line but found 1");
+        assert_eq!(place("1 2\n3 -4\n"), "s.txt:2:3: expected a whole number but found `-4`");
+        assert_eq!(place("1 2x"), "s.txt:1:3: expected a whole number but found `2x`");
+    }
+
+    #[test]
+    fn filters_are_sorted_pairs_within_the_data() {
+        assert_eq!(filter("1 2\n0 1\n1 2\n").unwrap(), [(0, 1), (1, 2)]);
+        assert_eq!(filter("").unwrap(), []);
+        assert!(filter("2 0").unwrap_err().starts_with("f.txt:1:1: row 2 is out of range"));
+        assert!(filter("0 3").unwrap_err().starts_with("f.txt:1:3: label 3 is out of range"));
+        assert!(filter("0 3 1").unwrap_err().starts_with("f.txt:1:1: expected 2 numbers"));
+    }
+}

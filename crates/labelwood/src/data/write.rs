@@ -1,0 +1,211 @@
+//! Data files from rows, written whole or not at all.
+
+use super::Dataset;
+use super::error::WriteError;
+use super::read::Format;
+use crate::sparse::Row;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Writes a data set to a file, or to standard output for `-`; gzip or zstd with `.gz` or `.zst`.
+///
+/// The ending tells the format if none is given. Values are written with the fewest digits that
+/// read back to the same number. LIBSVM does not keep widths: features and labels beyond the last
+/// used ones come back only if [`ReadOptions`](super::ReadOptions) names the widths. Label names
+/// are a file of their own: [`LabelIndex::write`](super::LabelIndex::write).
+///
+/// ```
+/// use labelwood::{data, run::Run};
+/// let folder = tempfile::tempdir()?;
+/// let (run, options) = (Run::new(1)?, data::ReadOptions::default());
+/// let text = "2 4 3\n0,2 0:0.5 3:1\n 1:2\n";
+/// let dataset = data::read_bytes(text.as_bytes(), "a.txt", &options, &run)?.dataset;
+/// let path = folder.path().join("b.txt");
+/// data::write(&path, &dataset, None)?;
+/// assert_eq!(std::fs::read_to_string(&path)?, text);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write(path: &Path, dataset: &Dataset, format: Option<Format>) -> Result<(), WriteError> {
+    let Some(format) = format.or_else(|| Format::of_path(path)) else {
+        return Err(WriteError::UnknownFormat { path: path.display().to_string() });
+    };
+    write_atomically(path, |output| {
+        let widths = (dataset.features.columns(), dataset.labels.columns());
+        write_header(output, format, dataset.len(), widths)?;
+        let mut rows = dataset.labels.rows().zip(dataset.features.rows());
+        rows.try_for_each(|(labels, row)| write_row(output, format, labels.indices, row))
+    })
+}
+
+/// Writes what comes before the rows: in XC the numbers of rows, features and labels.
+pub fn write_header(
+    output: &mut dyn Write,
+    format: Format,
+    rows: usize,
+    (features, labels): (usize, usize),
+) -> io::Result<()> {
+    match format {
+        Format::Xc => writeln!(output, "{rows} {features} {labels}"),
+        Format::Libsvm => Ok(()),
+    }
+}
+
+/// Writes one row; with [`write_header`] and [`write_atomically`] it writes rows that never are in
+/// memory together.
+///
+/// ```
+/// use labelwood::data::{Format, write_row};
+/// use labelwood::sparse::Row;
+/// let mut text = Vec::new();
+/// write_row(&mut text, Format::Libsvm, &[2, 5], Row { indices: &[0, 3], values: &[0.5, 1.0] })?;
+/// assert_eq!(text, b"2,5 1:0.5 4:1\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn write_row(
+    output: &mut dyn Write,
+    format: Format,
+    labels: &[u32],
+    features: Row<'_>,
+) -> io::Result<()> {
+    let first_feature = u64::from(format == Format::Libsvm);
+    for (at, label) in labels.iter().enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        write!(output, "{comma}{label}")?;
+    }
+    for (index, value) in features.iter() {
+        write!(output, " {}:{value}", u64::from(index) + first_feature)?;
+    }
+    // A line with nothing in it might be taken for the end of the file.
+    let end = if labels.is_empty() && features.is_empty() { " \n" } else { "\n" };
+    output.write_all(end.as_bytes())
+}
+
+/// Writes a file under a temporary name in its folder and renames it when `fill` is done, so that
+/// its name always stands for a whole file, the old or the new.
+///
+/// The ending `.gz` or `.zst` compresses. `-` is standard output; what is not a plain file, such as
+/// a pipe, is written directly.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a.txt");
+/// labelwood::data::write_atomically(&path, |output| writeln!(output, "hello"))?;
+/// assert_eq!(std::fs::read_to_string(&path)?, "hello\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_atomically(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    let written = if path.as_os_str() == "-" {
+        fill_buffered(path, io::stdout().lock(), fill).map(drop)
+    } else if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        let file = OpenOptions::new().write(true).open(path);
+        file.and_then(|file| fill_buffered(path, file, fill)).map(drop)
+    } else {
+        replace_file(path, fill)
+    };
+    written.map_err(|source| WriteError::Io { path: path.display().to_string(), source })
+}
+
+fn replace_file(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    // The file that a link points to is replaced, not the link.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let (temporary, file) = create_beside(&target)?;
+    let written = fill_buffered(path, file, fill)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| fs::rename(&temporary, &target));
+    if written.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// A new file in the folder of `target` under a name that nothing else has.
+fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    loop {
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let temporary =
+            target.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            opened => return opened.map(|file| (temporary, file)),
+        }
+    }
+}
+
+/// Fills `output`, compressing as the name of `path` says, and gives it back flushed.
+fn fill_buffered<W: Write>(
+    path: &Path,
+    output: W,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<W> {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    match ending.as_deref() {
+        Some("gz") => {
+            let encoder = flate2::write::GzEncoder::new(output, flate2::Compression::default());
+            let mut buffered = BufWriter::with_capacity(1 << 16, encoder);
+            fill(&mut buffered)?;
+            buffered.into_inner()?.finish()
+        }
+        Some("zst") => {
+            let mut buffered = BufWriter::with_capacity(1 << 16, zstd::Encoder::new(output, 0)?);
+            fill(&mut buffered)?;
+            buffered.into_inner().map_err(|error| error.into_error())?.finish()
+        }
+        _ => {
+            let mut buffered = BufWriter::with_capacity(1 << 16, output);
+            fill(&mut buffered)?;
+            buffered.into_inner().map_err(|error| error.into_error())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt.zst");
+        write_atomically(&path, |output| output.write_all(b"old")).unwrap();
+        let before = fs::read(&path).unwrap();
+        let failed = write_atomically(&path, |output| {
+            output.write_all(b"new")?;
+            Err(io::Error::other("disk on fire"))
+        });
+        assert!(failed.unwrap_err().to_string().ends_with("a.txt.zst: disk on fire"));
+        assert_eq!(fs::read(&path).unwrap(), before);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_row_with_nothing_in_it_is_a_space() {
+        let mut text = Vec::new();
+        write_row(&mut text, Format::Xc, &[], Row { indices: &[], values: &[] }).unwrap();
+        assert_eq!(text, b" \n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_and_devices_are_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("real.txt"), folder.path().join("link.txt"));
+        fs::write(&target, "old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        write_atomically(&link, |output| output.write_all(b"new")).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        write_atomically(Path::new("/dev/null"), |output| output.write_all(b"x")).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+}
