@@ -33,7 +33,7 @@ impl Context {
         let run = Run::new(self.threads)?.on_progress(progress::observer(self.bar.clone()));
         signals::cancel_on_signal(run.canceller())?;
         let limit = machine::memory_limit().map_or("unknown".to_owned(), |limit| limit.to_string());
-        tracing::info!("{} threads, memory limit {limit}", run.threads());
+        tracing::info!("seed {}, {} threads, memory limit {limit}", self.seed, run.threads());
         Ok(run)
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use labelwood::data::ReadError;
 use labelwood::run::{Cancelled, ThreadError};
 
 /// Exit code of a run that a signal stopped: what shells use for Ctrl-C.
@@ -67,7 +68,8 @@ pub fn report(error: &anyhow::Error, verbose: bool) -> ExitCode {
 
 fn classify(error: &anyhow::Error) -> Fault {
     let known = error.chain().find_map(|cause| {
-        if cause.is::<Cancelled>() {
+        let read = cause.downcast_ref::<ReadError>();
+        if cause.is::<Cancelled>() || matches!(read, Some(ReadError::Cancelled(_))) {
             Some(Fault::Stopped)
         } else if cause.is::<ThreadError>() || cause.is::<MachineFault>() {
             Some(Fault::Machine)
@@ -82,6 +84,7 @@ fn classify(error: &anyhow::Error) -> Fault {
 fn classify_io(error: &io::Error) -> Fault {
     use io::ErrorKind::*;
     match error.kind() {
+        _ if error.get_ref().is_some_and(|inner| inner.is::<Cancelled>()) => Fault::Stopped,
         BrokenPipe => Fault::OutputClosed,
         StorageFull
         | QuotaExceeded
@@ -147,6 +150,8 @@ mod tests {
         assert_eq!(classify(&too_much), Fault::Machine);
         let stopped = Err::<(), _>(Cancelled).context("3 of 50 trees are kept").unwrap_err();
         assert_eq!(classify(&stopped), Fault::Stopped);
+        assert_eq!(classify(&ReadError::Cancelled(Cancelled).into()), Fault::Stopped);
+        assert_eq!(classify(&io::Error::other(Cancelled).into()), Fault::Stopped);
         assert_eq!(classify(&anyhow!("leaf must be at least 1")), Fault::Input);
     }
 

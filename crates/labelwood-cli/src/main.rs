@@ -9,6 +9,7 @@ mod bytes;
 mod cmd;
 mod context;
 mod fault;
+mod input;
 mod log;
 mod machine;
 mod progress;

@@ -30,8 +30,9 @@ pub fn observer(bar: ProgressBar) -> impl Fn(Progress) + Send + Sync + 'static {
         let mut stage = current.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if *stage != progress.stage {
             *stage = progress.stage;
-            bar.reset();
             bar.set_message(progress.stage);
+            bar.set_length(progress.total);
+            bar.reset();
             bar.enable_steady_tick(Duration::from_millis(500));
         }
         bar.set_length(progress.total);

@@ -4,6 +4,7 @@
 //! `run(args, &Context)`; a line in [`Command`] and one in [`run`] make it known.
 
 mod completions;
+mod convert;
 mod man;
 
 use anyhow::Result;
@@ -14,6 +15,8 @@ use crate::context::Context;
 /// What the command can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Convert data between formats
+    Convert(convert::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Print the manual page, or write the pages of all subcommands
@@ -21,8 +24,9 @@ pub enum Command {
 }
 
 /// Does what was asked.
-pub fn run(command: Command, _context: &Context) -> Result<()> {
+pub fn run(command: Command, context: &Context) -> Result<()> {
     match command {
+        Command::Convert(args) => convert::run(args, context),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     }

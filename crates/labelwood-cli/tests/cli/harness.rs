@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -42,10 +42,54 @@ impl Folder {
 
     /// Runs `labelwood` with arguments separated by spaces.
     pub fn run(&self, args: &str) -> Done {
-        let output = self.command(args.split_whitespace()).output();
-        Done { args: args.to_owned(), output: output.expect("the command can be started") }
+        self.run_with_input(args, b"")
+    }
+
+    /// Runs `labelwood` with arguments separated by spaces and this on standard input.
+    pub fn run_with_input(&self, args: &str, input: &[u8]) -> Done {
+        let mut child = self.start(args);
+        let mut stdin = child.stdin.take().expect("it is a pipe");
+        // A command that does not read its input may be gone already.
+        let _ = stdin.write_all(input);
+        drop(stdin);
+        let output = child.wait_with_output().expect("the command ends");
+        Done { args: args.to_owned(), output }
+    }
+
+    /// Starts `labelwood` with pipes at its standard input, output and error.
+    pub fn start(&self, args: &str) -> Child {
+        let mut command = self.command(args.split_whitespace());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the command can be started")
+    }
+
+    /// Writes a file into the folder.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).expect("the folder is writable");
+    }
+
+    /// The text of a file in the folder.
+    #[track_caller]
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 }
+
+/// A corpus small enough to check by hand, in XC format: a row without labels and one without
+/// features, an unused last feature.
+pub const XC: &str = "4 5 3
+0,2 0:0.5 3:1
+1 1:2 2:0.25
+ 0:1
+2
+";
+
+/// The same rows in LIBSVM format.
+pub const LIBSVM: &str = "0,2 1:0.5 4:1
+1 2:2 3:0.25
+ 1:1
+2
+";
 
 /// A finished call of the command.
 pub struct Done {

@@ -5,6 +5,9 @@
 
 mod harness;
 
+mod convert;
 mod guide;
 mod pages;
+#[cfg(unix)]
+mod signals;
 mod usage;

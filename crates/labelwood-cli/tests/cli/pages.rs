@@ -16,7 +16,7 @@ fn completions_are_printed_for_every_shell() {
 fn the_bash_script_completes_subcommands() {
     let folder = Folder::new();
     let script = folder.run("completions bash").succeeds();
-    let ask = "COMP_WORDS=(labelwood comp) COMP_CWORD=1; _labelwood labelwood comp labelwood; \
+    let ask = "COMP_WORDS=(labelwood compl) COMP_CWORD=1; _labelwood labelwood compl labelwood; \
                echo \"${COMPREPLY[@]}\"";
     let bash = std::process::Command::new("bash").arg("-c").arg(script + "\n" + ask).output();
     match bash {

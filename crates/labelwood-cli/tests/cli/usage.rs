@@ -1,7 +1,5 @@
 //! Help, exit codes and the flags that every subcommand shares.
 
-use std::process::Stdio;
-
 use crate::harness::Folder;
 
 /// The subcommands that `labelwood --help` lists.
@@ -73,7 +71,7 @@ fn verbose_says_what_was_used_and_lists_the_causes_of_an_error() {
     assert_eq!(done.code(), 0);
     assert!(done.stderr().contains("peak memory "), "{}", done.stderr());
 
-    std::fs::write(folder.path("taken"), "").expect("the folder is writable");
+    folder.write("taken", "");
     let error = folder.run("man --output taken").fails(1);
     assert!(error.contains("taken"), "{error}");
     let chain = folder.run("man --output taken -v").stderr();
@@ -84,20 +82,15 @@ fn verbose_says_what_was_used_and_lists_the_causes_of_an_error() {
 #[test]
 fn a_full_disk_exits_with_3() {
     let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
-    let mut child = Folder::new().command(["man"]).stdout(full).stderr(Stdio::piped()).spawn();
-    let output = child.as_mut().map(|child| child.wait()).expect("the command can be started");
-    assert_eq!(output.expect("the command ends").code(), Some(3));
+    let output = Folder::new().command(["man"]).stdout(full).output().expect("it can be started");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(output.stderr.starts_with(b"error: "));
 }
 
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let mut child = Folder::new()
-        .command(["completions", "zsh"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command can be started");
+    let mut child = Folder::new().start("completions zsh");
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("the command ends");
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
