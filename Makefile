@@ -40,7 +40,8 @@ test:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --document-private-items
+	$(CARGO) clippy --locked --lib --bins -- -D warnings -D clippy::unwrap_used
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps
 
 bench:
 	$(CARGO) bench --locked
