@@ -1,1 +1,320 @@
-//! array.
+//! Typed arrays that are either owned or lie in a file.
+//!
+//! A trained model is a handful of flat arrays. Right after training they are vectors; later they
+//! are sections of a memory-mapped file. [`Array`] is both, and derefs to a slice, so that the code
+//! that uses a model never asks which it is. Nothing else in the library knows about memory maps.
+//!
+//! [`FileBytes`] holds the bytes of one file, mapped or copied; [`Array::in_file`] is a typed
+//! section of it. Types and alignment are checked once, when the array is made.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use memmap2::Mmap;
+use thiserror::Error;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+#[cfg(target_endian = "big")]
+compile_error!("labelwood maps little-endian files as they are and needs a little-endian machine");
+
+/// An array of numbers, owned or a section of a file.
+///
+/// Cloning an array that lies in a file copies a pointer; cloning an owned one copies its numbers.
+///
+/// ```
+/// use labelwood::array::Array;
+/// let array = Array::from(vec![3u32, 1, 2]);
+/// assert_eq!(array.len(), 3);
+/// assert_eq!(array[1..], [1, 2]);
+/// ```
+#[derive(Clone)]
+pub struct Array<T: Element>(Place<T>);
+
+#[derive(Clone)]
+enum Place<T> {
+    Owned(Vec<T>),
+    File { bytes: FileBytes, range: Range<usize> },
+}
+
+/// The bytes of a file, mapped into memory or copied; clones share them.
+///
+/// Both ways start at an address that suits every [`Element`].
+#[derive(Clone)]
+pub struct FileBytes(Arc<Backing>);
+
+enum Backing {
+    Mapped(Mmap),
+    /// Words rather than bytes, for their alignment.
+    Copied {
+        words: Vec<u64>,
+        len: usize,
+    },
+}
+
+/// Why a section of a file is not an array.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ArrayError {
+    /// The section ends after the file does.
+    #[error("bytes {start} to {end} lie outside the file's {len} bytes")]
+    OutOfFile {
+        /// Where the section starts.
+        start: usize,
+        /// Where it ends.
+        end: usize,
+        /// How long the file is.
+        len: usize,
+    },
+    /// The section starts at an address, or has a length, that its type does not allow.
+    #[error("bytes {start} to {end} do not start and end on whole, aligned numbers of type {kind}")]
+    Misaligned {
+        /// Where the section starts.
+        start: usize,
+        /// Where it ends.
+        end: usize,
+        /// The type asked for.
+        kind: Kind,
+    },
+}
+
+/// The types an array can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Bytes.
+    U8,
+    /// 16 bits, unsigned; also the bits of half-precision numbers.
+    U16,
+    /// 32 bits, unsigned.
+    U32,
+    /// 64 bits, unsigned.
+    U64,
+    /// Single precision.
+    F32,
+}
+
+impl Kind {
+    /// How many bytes one number takes.
+    pub fn size(self) -> usize {
+        match self {
+            Kind::U8 => 1,
+            Kind::U16 => 2,
+            Kind::U32 | Kind::F32 => 4,
+            Kind::U64 => 8,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Kind::U8 => "u8",
+            Kind::U16 => "u16",
+            Kind::U32 => "u32",
+            Kind::U64 => "u64",
+            Kind::F32 => "f32",
+        })
+    }
+}
+
+/// A number that an [`Array`] can hold.
+pub trait Element:
+    FromBytes + IntoBytes + Immutable + Copy + PartialEq + fmt::Debug + Send + Sync + 'static
+{
+    /// Which of the types this is.
+    const KIND: Kind;
+}
+
+impl Element for u8 {
+    const KIND: Kind = Kind::U8;
+}
+impl Element for u16 {
+    const KIND: Kind = Kind::U16;
+}
+impl Element for u32 {
+    const KIND: Kind = Kind::U32;
+}
+impl Element for u64 {
+    const KIND: Kind = Kind::U64;
+}
+impl Element for f32 {
+    const KIND: Kind = Kind::F32;
+}
+
+impl<T: Element> Array<T> {
+    /// The section `range` of a file, as numbers of type `T`.
+    ///
+    /// ```
+    /// use labelwood::array::{Array, FileBytes};
+    /// let bytes = FileBytes::copy(&[1u8, 0, 0, 0, 2, 0, 0, 0][..], 8)?;
+    /// let array = Array::<u32>::in_file(&bytes, 0..8)?;
+    /// assert_eq!(*array, [1, 2]);
+    /// assert!(Array::<u32>::in_file(&bytes, 2..6).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn in_file(bytes: &FileBytes, range: Range<usize>) -> Result<Self, ArrayError> {
+        let Range { start, end } = range;
+        let section = bytes.get(range.clone()).ok_or(ArrayError::OutOfFile {
+            start,
+            end,
+            len: bytes.len(),
+        })?;
+        match <[T]>::ref_from_bytes(section) {
+            Ok(_) => Ok(Array(Place::File { bytes: bytes.clone(), range })),
+            Err(_) => Err(ArrayError::Misaligned { start, end, kind: T::KIND }),
+        }
+    }
+}
+
+impl<T: Element> Deref for Array<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            Place::Owned(numbers) => numbers,
+            Place::File { bytes, range } => <[T]>::ref_from_bytes(&bytes[range.clone()])
+                .expect("length and alignment were checked when the array was made"),
+        }
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Array<T> {
+    fn from(numbers: Vec<T>) -> Self {
+        Array(Place::Owned(numbers))
+    }
+}
+
+impl<T: Element> Default for Array<T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl<T: Element> PartialEq for Array<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Element> fmt::Debug for Array<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match &self.0 {
+            Place::Owned(_) => "owned",
+            Place::File { .. } => "in a file",
+        };
+        write!(out, "Array({} {}, {place})", self.len(), T::KIND)
+    }
+}
+
+impl FileBytes {
+    /// Maps a file into memory: nothing is read until it is used.
+    ///
+    /// The file must stay as it is while the bytes are in use. Where something may cut it short or
+    /// write into it (a network disk, a folder that is copied over), use [`FileBytes::copy`]:
+    /// reading a mapped page that the file no longer has kills the process.
+    pub fn map(file: &File) -> io::Result<Self> {
+        // SAFETY: the map is read-only and private to this type, which hands out shared slices of
+        // plain numbers, for which every bit pattern is valid. What remains is that another process
+        // may change the file underneath; labelwood itself only ever renames whole new files into
+        // place, and callers who cannot rule it out are told above to copy.
+        let map = unsafe { Mmap::map(file)? };
+        Ok(FileBytes(Arc::new(Backing::Mapped(map))))
+    }
+
+    /// Reads exactly `len` bytes into memory.
+    pub fn copy(mut from: impl Read, len: usize) -> io::Result<Self> {
+        let count = len.div_ceil(size_of::<u64>());
+        let mut words: Vec<u64> = Vec::new();
+        words.try_reserve_exact(count).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        words.resize(count, 0);
+        from.read_exact(&mut words.as_mut_bytes()[..len])?;
+        Ok(FileBytes(Arc::new(Backing::Copied { words, len })))
+    }
+}
+
+impl Deref for FileBytes {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &*self.0 {
+            Backing::Mapped(map) => map,
+            Backing::Copied { words, len } => &words.as_bytes()[..*len],
+        }
+    }
+}
+
+impl fmt::Debug for FileBytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match *self.0 {
+            Backing::Mapped(_) => "mapped",
+            Backing::Copied { .. } => "copied",
+        };
+        write!(out, "FileBytes({}, {how})", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn both_ways(content: &[u8]) -> [FileBytes; 2] {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(content).unwrap();
+        [FileBytes::map(&file).unwrap(), FileBytes::copy(content, content.len()).unwrap()]
+    }
+
+    #[test]
+    fn a_section_of_a_file_reads_like_a_vector() {
+        let numbers = vec![7u64, u64::MAX, 0];
+        for bytes in both_ways(numbers.as_bytes()) {
+            let array = Array::<u64>::in_file(&bytes, 0..24).unwrap();
+            drop(bytes);
+            assert_eq!(array, Array::from(numbers.clone()));
+            assert_eq!(array.clone()[1], u64::MAX);
+        }
+    }
+
+    #[test]
+    fn empty_files_and_sections_are_empty_arrays() {
+        for bytes in both_ways(&[]) {
+            assert!(Array::<f32>::in_file(&bytes, 0..0).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn sections_that_are_cut_misaligned_or_outside_are_refused() {
+        for bytes in both_ways(&[0; 13]) {
+            let refused = |range| Array::<u32>::in_file(&bytes, range).unwrap_err();
+            assert_eq!(refused(1..9), ArrayError::Misaligned { start: 1, end: 9, kind: Kind::U32 });
+            assert!(matches!(refused(4..9), ArrayError::Misaligned { .. }));
+            assert_eq!(refused(12..16), ArrayError::OutOfFile { start: 12, end: 16, len: 13 });
+            #[expect(clippy::reversed_empty_ranges)]
+            let backwards = 8..4;
+            assert!(matches!(refused(backwards), ArrayError::OutOfFile { .. }));
+            assert_eq!(Array::<u8>::in_file(&bytes, 1..13).unwrap().len(), 12);
+        }
+    }
+
+    #[test]
+    fn copying_a_file_that_is_too_short_fails() {
+        let error = FileBytes::copy(&[1u8, 2][..], 3).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn debug_output_is_short() {
+        let [mapped, copied] = both_ways(&[0; 1000]);
+        assert_eq!(
+            format!("{mapped:?} {copied:?}"),
+            "FileBytes(1000, mapped) FileBytes(1000, copied)"
+        );
+        let array = Array::<f32>::in_file(&mapped, 0..1000).unwrap();
+        assert_eq!(format!("{array:?}"), "Array(250 f32, in a file)");
+        assert_eq!(format!("{:?}", Array::from(vec![1u8])), "Array(1 u8, owned)");
+    }
+}

@@ -17,6 +17,7 @@ mod read;
 mod label_index;
 mod tables;
 mod write;
+pub mod generate;
 
 pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
 pub use label_index::LabelIndex;

@@ -1,0 +1,152 @@
+//! Writing files so that they are there whole or not at all, and telling ours from others'.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+
+/// How the name of a file ends while it is being written; it also starts with a dot.
+const UNFINISHED: &str = ".unfinished";
+
+/// Writes a file under a hidden name, syncs it, and renames it to the name that `fill` returns.
+///
+/// `fill` may name the file after its content. A failure leaves nothing behind.
+pub(super) fn write_whole<R>(
+    folder: &Path,
+    hint: &str,
+    fill: impl FnOnce(&mut io::BufWriter<&File>) -> io::Result<(String, R)>,
+) -> Result<R, StoreError> {
+    let hidden = folder.join(format!(".{hint}-{}{UNFINISHED}", std::process::id()));
+    let written = || -> io::Result<R> {
+        let file = File::create(&hidden)?;
+        let mut out = io::BufWriter::with_capacity(1 << 20, &file);
+        let (name, result) = fill(&mut out)?;
+        out.flush()?;
+        drop(out);
+        file.sync_all()?;
+        fs::rename(&hidden, folder.join(name))?;
+        sync_folder(folder)?;
+        Ok(result)
+    };
+    written().map_err(|error| {
+        // The first error is the one to report; a leftover is swept later.
+        let _ = fs::remove_file(&hidden);
+        StoreError::io("write into", folder, error)
+    })
+}
+
+/// Puts `from/name` into `to` as well, as a second link where the disk allows it, else as a copy.
+///
+/// A file of that name is replaced, and always whole.
+pub(super) fn link_or_copy(from: &Path, to: &Path, name: &str) -> Result<(), StoreError> {
+    let (source, target) = (from.join(name), to.join(name));
+    let hidden = to.join(format!(".{name}{UNFINISHED}"));
+    let linked = || -> io::Result<()> {
+        remove_if_there(&hidden)?;
+        if fs::hard_link(&source, &hidden).is_err() {
+            fs::copy(&source, &hidden)?;
+            File::open(&hidden)?.sync_all()?;
+        }
+        fs::rename(&hidden, &target)?;
+        // Renaming one link of a file over another link of it leaves both.
+        remove_if_there(&hidden)
+    };
+    linked().map_err(|error| StoreError::io("write", &target, error))
+}
+
+/// Makes renames, creations and removals in a folder last.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Other systems do not open folders, and order such changes themselves.
+    #[cfg(unix)]
+    File::open(folder)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
+}
+
+/// Removes a file; that it is gone already is fine.
+pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a file name is one that an interrupted write leaves behind.
+pub(super) fn is_leftover(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(UNFINISHED)
+}
+
+/// The names in a folder, sorted; nothing when there is no such folder.
+///
+/// Names that are not Unicode appear with replacement characters: none of them is ours.
+pub(super) fn names_in(folder: &Path) -> Result<Option<Vec<String>>, StoreError> {
+    let list = || -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort_unstable();
+        Ok(names)
+    };
+    match list() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some).map_err(|error| StoreError::io("list", folder, error)),
+    }
+}
+
+/// `DIR.partial` for `DIR`, also when that is written `DIR/` or `.`.
+pub(super) fn partial_beside(target: &Path) -> Result<PathBuf, StoreError> {
+    let target = match target.file_name() {
+        Some(name) => target.with_file_name(name),
+        None => fs::canonicalize(target).map_err(|error| StoreError::io("find", target, error))?,
+    };
+    let mut name = target.into_os_string();
+    name.push(".partial");
+    Ok(name.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let failed: Result<(), _> = write_whole(folder.path(), "note", |out| {
+            out.write_all(b"half")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert!(failed.unwrap_err().is_of_the_machine());
+        assert_eq!(names_in(folder.path()).unwrap(), Some(vec![]));
+    }
+
+    #[test]
+    fn linking_twice_leaves_one_file() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(from.path().join("a"), "new").unwrap();
+        fs::write(to.path().join("a"), "old").unwrap();
+        for _ in 0..2 {
+            link_or_copy(from.path(), to.path(), "a").unwrap();
+            assert_eq!(names_in(to.path()).unwrap().unwrap(), ["a"]);
+            assert_eq!(fs::read_to_string(to.path().join("a")).unwrap(), "new");
+        }
+    }
+
+    #[test]
+    fn the_partial_folder_lies_beside_the_target() {
+        for target in ["models/forest", "models/forest/"] {
+            let partial = partial_beside(Path::new(target)).unwrap();
+            assert_eq!(partial, Path::new("models/forest.partial"));
+        }
+        let here = partial_beside(Path::new(".")).unwrap();
+        assert_eq!(here.parent(), std::env::current_dir().unwrap().parent());
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_has_no_names() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(names_in(&folder.path().join("none")).unwrap(), None);
+    }
+}

@@ -1,0 +1,286 @@
+//! A model on its way: `DIR.partial`, from the first unit to the finished folder.
+//!
+//! The folder holds `settings.json`, which says what is being trained, the units that are finished,
+//! and a lock. [`Partial::commit`] goes through [`STEPS`], each of which may be repeated: whatever
+//! step a kill interrupts, the target holds the old model or the new one, and resuming ends in the
+//! same place.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::manifest::{MANIFEST, is_absence, read_limited, write_json};
+use super::unit::stem_of;
+use super::{
+    ArrayRef, FormatError, Manifest, StoreError, Training, UnitFile, digest, files, write_unit,
+};
+use crate::run::Run;
+
+/// What is being trained, in the folder of the unfinished training.
+const SETTINGS: &str = "settings.json";
+/// Held by the process that trains; its content is that process's id.
+const LOCK: &str = ".lock";
+/// The largest `settings.json` that is read.
+const SETTINGS_LIMIT: u64 = 16 << 20;
+
+/// How a training starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Take up an unfinished training, if there is one.
+    pub resume: bool,
+    /// Replace a model that is there; without `resume`, also drop an unfinished training.
+    pub overwrite: bool,
+}
+
+/// What there is to do.
+#[derive(Debug)]
+pub enum Begin {
+    /// Units to train; some may be finished.
+    Work(Partial),
+    /// Nothing: the training to resume has been finished, and this is its model.
+    Finished(Manifest),
+}
+
+/// The folder of an unfinished training, locked for this process.
+#[derive(Debug)]
+pub struct Partial {
+    folder: PathBuf,
+    target: PathBuf,
+    overwrite: bool,
+    /// Held until this is dropped.
+    _lock: File,
+}
+
+/// Refuses a target that a training must not write to; asked before any work.
+///
+/// A folder that is missing or empty is fine, and with `overwrite` one that holds a model. Units
+/// without a manifest are what an interrupted [`Partial::commit`] leaves, and are fine too.
+///
+/// ```
+/// use labelwood::model::store::check_target;
+/// let folder = tempfile::tempdir()?;
+/// check_target(folder.path(), false)?;
+/// std::fs::write(folder.path().join("thesis.tex"), "")?;
+/// assert!(check_target(folder.path(), true).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn check_target(target: &Path, overwrite: bool) -> Result<(), StoreError> {
+    if target.is_file() {
+        let (path, found) = (target.to_owned(), "a file".to_owned());
+        return Err(StoreError::NotAModel { path, found });
+    }
+    let names = files::names_in(target)?.unwrap_or_default();
+    if names.iter().any(|name| name == MANIFEST) {
+        if overwrite {
+            return Ok(());
+        }
+        return Err(StoreError::Exists { folder: target.to_owned() });
+    }
+    refuse_others(target, &names, &[])
+}
+
+impl Partial {
+    /// Starts a training into `target`, or takes it up.
+    ///
+    /// Refuses what [`check_target`] refuses, a folder that another process trains into, and an
+    /// unfinished training that is neither to be resumed nor overwritten, or that differs.
+    pub fn begin(target: &Path, training: &Training, start: Start) -> Result<Begin, StoreError> {
+        let folder = files::partial_beside(target)?;
+        if start.resume
+            && let Ok(manifest) = Manifest::read(target)
+            && manifest.training == *training
+        {
+            if folder.exists() {
+                Self::lock(folder, target, true)?.tidy(&manifest)?;
+            }
+            return Ok(Begin::Finished(manifest));
+        }
+        check_target(target, start.overwrite)?;
+        let partial = Self::lock(folder, target, start.overwrite)?;
+        match partial.settings()? {
+            Some(_) if !start.resume && !start.overwrite => {
+                return Err(StoreError::Unfinished { folder: partial.folder });
+            }
+            Some(bytes) if start.resume => partial.compare(&bytes, training)?,
+            _ => {
+                partial.clear()?;
+                write_json(&partial.folder, SETTINGS, training)?;
+            }
+        }
+        partial.sweep(&partial.folder, files::is_leftover)?;
+        Ok(Begin::Work(partial))
+    }
+
+    /// Creates and locks the folder, which must hold nothing but what a training leaves.
+    fn lock(folder: PathBuf, target: &Path, overwrite: bool) -> Result<Self, StoreError> {
+        let failed = |error: io::Error| StoreError::io("lock", &folder, error);
+        let path = folder.join(LOCK);
+        let process = std::process::id().to_string();
+        loop {
+            fs::create_dir_all(&folder).map_err(failed)?;
+            let names = files::names_in(&folder)?.unwrap_or_default();
+            refuse_others(&folder, &names, &[SETTINGS, LOCK])?;
+            let mut open = OpenOptions::new();
+            let mut lock =
+                match open.read(true).write(true).create(true).truncate(false).open(&path) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    other => other.map_err(failed)?,
+                };
+            match lock.try_lock() {
+                Err(TryLockError::WouldBlock) => {
+                    let process = fs::read_to_string(&path).unwrap_or_default();
+                    return Err(StoreError::Busy { folder, process });
+                }
+                // A disk without locks: two trainings at once are then the user's to avoid.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+                Ok(()) => {}
+            }
+            lock.set_len(0).and_then(|()| lock.write_all(process.as_bytes())).map_err(failed)?;
+            // The holder before may have removed the file between opening and locking; then the
+            // name leads elsewhere or nowhere.
+            if fs::read_to_string(&path).is_ok_and(|holder| holder == process) {
+                let target = target.to_owned();
+                return Ok(Partial { folder, target, overwrite, _lock: lock });
+            }
+        }
+    }
+
+    fn settings(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        match read_limited(&self.folder.join(SETTINGS), SETTINGS_LIMIT) {
+            Err(StoreError::Io { source, .. }) if is_absence(&source) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    fn compare(&self, bytes: &[u8], training: &Training) -> Result<(), StoreError> {
+        let there: Training = serde_json::from_slice(bytes).map_err(|error| {
+            FormatError::Manifest { path: self.folder.join(SETTINGS), reason: error.to_string() }
+        })?;
+        match there.difference(training) {
+            Some(difference) => {
+                Err(StoreError::Different { folder: self.folder.clone(), difference })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The folder, for those who look at it; it is removed by [`Partial::commit`].
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes a finished unit; see [`write_unit`]. May be called from many threads.
+    pub fn write_unit(
+        &self,
+        stem: &str,
+        arrays: &[(&str, ArrayRef<'_>)],
+    ) -> Result<UnitFile, StoreError> {
+        write_unit(&self.folder, stem, arrays)
+    }
+
+    /// The units that are finished, sorted by name.
+    ///
+    /// Each was read and gave the digest in its name. One that does not, or that shares its stem
+    /// with another, is removed: it is to be trained again.
+    pub fn finished_units(&self, run: &Run) -> Result<Vec<UnitFile>, StoreError> {
+        let names = files::names_in(&self.folder)?.unwrap_or_default();
+        let mut found = Vec::new();
+        for file in names.into_iter().filter(|name| stem_of(name).is_some()) {
+            let path = self.folder.join(&file);
+            let size = fs::metadata(&path).map_err(|error| StoreError::io("read", &path, error))?;
+            found.push((file, path, size.len()));
+        }
+        let files: Vec<_> = found.iter().map(|(_, path, bytes)| (path.as_path(), *bytes)).collect();
+        let digests = digest::of_files(&files, run)?;
+        let units: Vec<UnitFile> = found
+            .into_iter()
+            .zip(digests)
+            .map(|((file, _, bytes), xxh3)| UnitFile { file, bytes, xxh3 })
+            .collect();
+        let is_alone =
+            |unit: &UnitFile| units.iter().filter(|other| other.stem() == unit.stem()).count() == 1;
+        let (good, bad): (Vec<_>, Vec<_>) =
+            units.iter().cloned().partition(|unit| unit.has_valid_name() && is_alone(unit));
+        for unit in bad {
+            let path = self.folder.join(unit.file);
+            files::remove_if_there(&path)
+                .map_err(|error| StoreError::io("remove", &path, error))?;
+        }
+        Ok(good)
+    }
+
+    /// Turns the units that the manifest names into the model, and removes this folder.
+    ///
+    /// The manifest is renamed into place after all units are on disk; only then are units of an
+    /// earlier model removed.
+    pub fn commit(self, manifest: &Manifest) -> Result<(), StoreError> {
+        STEPS.iter().try_for_each(|step| step(&self, manifest))
+    }
+
+    /// Puts the units beside those of the model that may be there.
+    fn place_units(&self, manifest: &Manifest) -> Result<(), StoreError> {
+        check_target(&self.target, self.overwrite)?;
+        let failed = |error: io::Error| StoreError::io("write into", &self.target, error);
+        fs::create_dir_all(&self.target).map_err(failed)?;
+        for unit in &manifest.units {
+            files::link_or_copy(&self.folder, &self.target, &unit.file)?;
+        }
+        files::sync_folder(&self.target).map_err(failed)?;
+        // The target's own name, which may be new, is kept by the folder that holds them both.
+        let around = self.folder.parent().filter(|around| !around.as_os_str().is_empty());
+        files::sync_folder(around.unwrap_or(Path::new("."))).map_err(failed)
+    }
+
+    fn place_manifest(&self, manifest: &Manifest) -> Result<(), StoreError> {
+        manifest.write(&self.target)
+    }
+
+    /// Removes what the manifest no longer names, then this folder.
+    fn tidy(&self, manifest: &Manifest) -> Result<(), StoreError> {
+        let is_named = |name: &str| manifest.units.iter().any(|unit| unit.file == name);
+        self.sweep(&self.target, |name| is_ours(name) && !is_named(name))?;
+        self.clear()?;
+        for name in [SETTINGS, LOCK] {
+            let path = self.folder.join(name);
+            files::remove_if_there(&path)
+                .map_err(|error| StoreError::io("remove", &path, error))?;
+        }
+        fs::remove_dir(&self.folder).map_err(|error| StoreError::io("remove", &self.folder, error))
+    }
+
+    /// Removes all units and leftovers from this folder.
+    fn clear(&self) -> Result<(), StoreError> {
+        self.sweep(&self.folder, is_ours)
+    }
+
+    fn sweep(&self, folder: &Path, is_unwanted: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+        for name in files::names_in(folder)?.unwrap_or_default() {
+            if is_unwanted(&name) {
+                let path = folder.join(name);
+                files::remove_if_there(&path)
+                    .map_err(|error| StoreError::io("remove", &path, error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What [`Partial::commit`] does, in order.
+pub(super) type Step = fn(&Partial, &Manifest) -> Result<(), StoreError>;
+pub(super) const STEPS: [Step; 3] = [Partial::place_units, Partial::place_manifest, Partial::tidy];
+
+/// Whether a file is a unit or half of something we wrote.
+fn is_ours(name: &str) -> bool {
+    stem_of(name).is_some() || files::is_leftover(name)
+}
+
+fn refuse_others(folder: &Path, names: &[String], known: &[&str]) -> Result<(), StoreError> {
+    match names.iter().find(|name| !is_ours(name) && !known.contains(&name.as_str())) {
+        Some(other) => {
+            let found = format!("`{other}`");
+            Err(StoreError::NotAModel { path: folder.to_owned(), found })
+        }
+        None => Ok(()),
+    }
+}
