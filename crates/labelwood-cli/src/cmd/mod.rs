@@ -5,6 +5,7 @@
 
 mod completions;
 mod convert;
+mod generate;
 mod man;
 
 use anyhow::Result;
@@ -17,6 +18,8 @@ use crate::context::Context;
 pub enum Command {
     /// Convert data between formats
     Convert(convert::Args),
+    /// Draw synthetic data with the shape of a public set or of given sizes
+    Generate(generate::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Print the manual page, or write the pages of all subcommands
@@ -27,6 +30,7 @@ pub enum Command {
 pub fn run(command: Command, context: &Context) -> Result<()> {
     match command {
         Command::Convert(args) => convert::run(args, context),
+        Command::Generate(args) => generate::run(args, context),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     }

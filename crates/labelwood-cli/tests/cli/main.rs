@@ -6,6 +6,7 @@
 mod harness;
 
 mod convert;
+mod generate;
 mod guide;
 mod pages;
 #[cfg(unix)]
