@@ -1,7 +1,7 @@
 //! Data sets and the files they come from.
 //!
 //! A [`Dataset`] is features and labels of the same rows, and the names of the labels if they are
-//! known. [`read`] takes it from a file in any [`Format`], compressed or not; [`write`] is the way
+//! known. [`read`] takes it from a file in any [`Format`], compressed or not; [`write()`] is the way
 //! back. [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data
 //! sets. Whatever is wrong with a file is one line that names the place and the remedy:
 //! [`ReadError`].
