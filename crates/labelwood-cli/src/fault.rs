@@ -9,6 +9,7 @@ use std::io;
 use std::process::ExitCode;
 
 use labelwood::data::ReadError;
+use labelwood::model::store::StoreError;
 use labelwood::run::{Cancelled, ThreadError};
 
 /// Exit code of a run that a signal stopped: what shells use for Ctrl-C.
@@ -68,8 +69,7 @@ pub fn report(error: &anyhow::Error, verbose: bool) -> ExitCode {
 
 fn classify(error: &anyhow::Error) -> Fault {
     let known = error.chain().find_map(|cause| {
-        let read = cause.downcast_ref::<ReadError>();
-        if cause.is::<Cancelled>() || matches!(read, Some(ReadError::Cancelled(_))) {
+        if is_cancelled(cause) {
             Some(Fault::Stopped)
         } else if cause.is::<ThreadError>() || cause.is::<MachineFault>() {
             Some(Fault::Machine)
@@ -78,6 +78,13 @@ fn classify(error: &anyhow::Error) -> Fault {
         }
     });
     known.unwrap_or(Fault::Input)
+}
+
+/// Whether the run was cancelled. An error that is transparent for another hides it from the chain.
+fn is_cancelled(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.is::<Cancelled>()
+        || matches!(cause.downcast_ref(), Some(ReadError::Cancelled(_)))
+        || matches!(cause.downcast_ref(), Some(StoreError::Cancelled(_)))
 }
 
 /// A missing or unreadable file is the caller's to mend; a full or failing disk is not.
@@ -151,6 +158,7 @@ mod tests {
         let stopped = Err::<(), _>(Cancelled).context("3 of 50 trees are kept").unwrap_err();
         assert_eq!(classify(&stopped), Fault::Stopped);
         assert_eq!(classify(&ReadError::Cancelled(Cancelled).into()), Fault::Stopped);
+        assert_eq!(classify(&StoreError::Cancelled(Cancelled).into()), Fault::Stopped);
         assert_eq!(classify(&io::Error::other(Cancelled).into()), Fault::Stopped);
         assert_eq!(classify(&anyhow!("leaf must be at least 1")), Fault::Input);
     }
