@@ -1,1 +1,3 @@
 //! data.
+
+pub mod predictions;
