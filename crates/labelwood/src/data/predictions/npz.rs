@@ -183,3 +183,63 @@ fn npy(kind: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     let len = (len as u16).to_le_bytes();
     [MAGIC, &[1, 0], &len, header.as_bytes(), data].concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parse of a file of these arrays, whose container is sound.
+    fn parsed(
+        format: &[u8],
+        shape: &[i64],
+        indptr: &[i64],
+        indices: &[i32],
+        data: &[f64],
+    ) -> Result<Predictions, String> {
+        let members = [
+            ("indices.npy", vector("<i4", indices, |index| index.to_le_bytes())),
+            ("indptr.npy", vector("<i8", indptr, |offset| offset.to_le_bytes())),
+            ("format.npy", npy("|S3", "()", format)),
+            ("shape.npy", vector("<i8", shape, |size| size.to_le_bytes())),
+            ("data.npy", vector("<f8", data, |score| score.to_le_bytes())),
+        ];
+        let mut archive = Vec::new();
+        zip::write(&mut archive, &members).unwrap();
+        parse(&archive, 4)
+    }
+
+    #[test]
+    fn arrays_that_do_not_form_a_matrix_are_refused() {
+        let refused = |shape: &[i64], indptr: &[i64], indices: &[i32], data: &[f64]| {
+            parsed(b"csr", shape, indptr, indices, data).unwrap_err()
+        };
+        assert!(parsed(b"csr", &[2, 4], &[0, 2, 2], &[3, 1], &[0.5, 0.25]).is_ok());
+        assert!(parsed(b"csc", &[0, 4], &[0], &[], &[]).unwrap_err().contains("not `csr`"));
+        assert!(refused(&[2, 4, 1], &[0, 0, 0], &[], &[]).contains("3 dimensions"));
+        assert!(refused(&[i64::MAX, 4], &[0], &[], &[]).contains("1 row offsets"));
+        assert!(refused(&[0, 4], &[], &[], &[]).contains("0 row offsets"));
+        assert!(refused(&[-1, 4], &[0], &[], &[]).contains("negative"));
+        assert!(refused(&[2, 4], &[0, 9, 1], &[1], &[0.5]).contains("row 0: indptr"));
+        assert!(refused(&[3, 4], &[0, 1, 0, 1], &[1], &[0.5]).contains("row 1: indptr"));
+        assert!(refused(&[1, 4], &[0, 2], &[1], &[0.5]).contains("belong together"));
+        assert!(refused(&[1, 4], &[0, 1], &[1], &[]).contains("belong together"));
+        assert!(refused(&[1, 4], &[0, 1], &[4], &[0.5]).contains("out of range"));
+        assert!(refused(&[1, 4], &[0, 1], &[1], &[1e99]).contains("not a finite"));
+        assert!(refused(&[1, 4], &[0, 2], &[1, 1], &[0.5, 0.5]).contains("stands twice"));
+    }
+
+    #[test]
+    fn other_types_and_missing_arrays_are_refused() {
+        let mut archive = Vec::new();
+        let format = ("format.npy", npy("|S3", "()", b"csr"));
+        zip::write(&mut archive, std::slice::from_ref(&format)).unwrap();
+        assert!(parse(&archive, 4).unwrap_err().contains("no array `shape`"));
+        archive.clear();
+        let shape = ("shape.npy", npy(">i8", "(2,)", &[0; 16]));
+        zip::write(&mut archive, &[format, shape]).unwrap();
+        assert!(parse(&archive, 4).unwrap_err().starts_with("shape has type `>i8`"));
+        archive.clear();
+        zip::write(&mut archive, &[("format.npy", b"\x93NUMPY\x01\x00\xff\xff".to_vec())]).unwrap();
+        assert!(parse(&archive, 4).unwrap_err().contains("no NumPy array"));
+    }
+}
