@@ -18,6 +18,7 @@ mod label_index;
 mod tables;
 mod write;
 pub mod generate;
+pub mod predictions;
 
 pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
 pub use label_index::LabelIndex;

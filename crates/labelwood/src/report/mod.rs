@@ -1,1 +1,246 @@
-//! report.
+//! What people and programs read about an evaluation: a terminal table and one line of JSON.
+
+use crate::metrics::{Metrics, Psndcg, SliceMetrics};
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+use std::fmt::{self, Display, Formatter};
+
+/// An evaluation with the time it took.
+///
+/// It displays as a table of percentages and serialises as the object that `evaluate --json`
+/// prints, in fractions of 1.
+///
+/// ```
+/// use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
+/// use labelwood::report::EvaluationReport;
+/// use labelwood::sparse::{LabelRows, Predictions, Scored};
+///
+/// let mut truth = LabelRows::new(3);
+/// truth.push_row(&[0, 2], &[(), ()])?;
+/// let mut predictions = Predictions::default();
+/// predictions.push_row(&[Scored { id: 2, score: 0.9 }]);
+/// let training = TrainingCounts { instances: 200, labels: &[120, 30, 4] };
+/// let options = MetricOptions { at: vec![1], ..MetricOptions::default() };
+/// let metrics = Evaluation::new(truth.view(), &predictions, training, &options)?.metrics();
+///
+/// let seconds = [("load", 0.25), ("predict", 1.5)];
+/// let report = EvaluationReport { metrics: &metrics, seconds: &seconds, cpu_seconds: &[] };
+/// assert!(report.to_json().starts_with(r#"{"instances":1,"labels":3,"unlabelled":0,"#));
+/// assert!(report.to_string().contains("P             100.00"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct EvaluationReport<'a> {
+    /// The figures.
+    pub metrics: &'a Metrics,
+    /// Wall-clock seconds by stage, such as `load` and `predict`.
+    pub seconds: &'a [(&'a str, f64)],
+    /// CPU seconds of the same stages.
+    pub cpu_seconds: &'a [(&'a str, f64)],
+}
+
+impl EvaluationReport<'_> {
+    /// One line of JSON, without a line end.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("maps with string keys and numbers serialise")
+    }
+}
+
+impl Serialize for EvaluationReport<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let metrics = self.metrics;
+        let mut object = serializer.serialize_struct("EvaluationReport", 10)?;
+        object.serialize_field("instances", &metrics.instances)?;
+        object.serialize_field("labels", &metrics.labels)?;
+        object.serialize_field("unlabelled", &metrics.unlabelled)?;
+        object.serialize_field("unseen_labels", &metrics.unseen_labels)?;
+        object.serialize_field("metrics", &Map(|| metrics.named()))?;
+        object.serialize_field("slices", &Map(|| slices(metrics)))?;
+        object.serialize_field("propensity", &metrics.propensity)?;
+        object.serialize_field("psndcg", &metrics.psndcg)?;
+        object.serialize_field("seconds", &Map(|| self.seconds.iter().copied()))?;
+        object.serialize_field("cpu_seconds", &Map(|| self.cpu_seconds.iter().copied()))?;
+        object.end()
+    }
+}
+
+fn slices(metrics: &Metrics) -> impl Iterator<Item = (&'static str, SliceObject<'_>)> {
+    metrics.slices.iter().map(|slice| (slice.slice.name(), SliceObject(slice)))
+}
+
+/// Pairs as a JSON object that keeps their order.
+struct Map<F>(F);
+
+impl<K: Serialize, V: Serialize, I: Iterator<Item = (K, V)>, F: Fn() -> I> Serialize for Map<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map((self.0)())
+    }
+}
+
+/// A slice as a JSON object: its sizes, then its figures.
+struct SliceObject<'a>(&'a SliceMetrics);
+
+impl Serialize for SliceObject<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("labels", &self.0.labels)?;
+        object.serialize_entry("true_labels", &self.0.true_labels)?;
+        for (name, value) in self.0.named() {
+            object.serialize_entry(&name, &value)?;
+        }
+        object.end()
+    }
+}
+
+/// The width of the column of names, and of each cut's column.
+const NAME_WIDTH: usize = 12;
+const CUT_WIDTH: usize = 8;
+
+impl Display for EvaluationReport<'_> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let metrics = self.metrics;
+        writeln!(
+            out,
+            "{} instances ({} without labels), {} labels ({} true here but unseen in training)",
+            metrics.instances, metrics.unlabelled, metrics.labels, metrics.unseen_labels
+        )?;
+        write_cuts(out, metrics)?;
+        write_line(out, "P", metrics.at.iter().map(|at| at.precision))?;
+        write_line(out, "recall", metrics.at.iter().map(|at| at.recall))?;
+        write_line(out, "R-precision", metrics.at.iter().map(|at| at.r_precision))?;
+        write_line(out, "nDCG", metrics.at.iter().map(|at| at.ndcg))?;
+        write_line(out, "PSP", metrics.at.iter().map(|at| at.psp))?;
+        write_line(out, "PSnDCG", metrics.at.iter().map(|at| at.psndcg))?;
+        write_line(out, "coverage", metrics.at.iter().map(|at| at.coverage))?;
+        for slice in &metrics.slices {
+            writeln!(out)?;
+            writeln!(out, "{} labels: {}", slice.slice.name(), slice.labels)?;
+            write_line(out, "P", slice.at.iter().map(|at| at.precision))?;
+            write_line(out, "recall", slice.at.iter().map(|at| at.recall))?;
+        }
+        let convention = match metrics.psndcg {
+            Psndcg::Matlab => "the XC repository's Matlab code",
+            Psndcg::Pyxclib => "pyxclib",
+        };
+        let (a, b) = (metrics.propensity.a, metrics.propensity.b);
+        writeln!(out, "\nIn percent. Propensity a={a}, b={b}; PSnDCG as in {convention}.")?;
+        write_times(out, self.seconds, self.cpu_seconds)
+    }
+}
+
+fn write_cuts(out: &mut Formatter<'_>, metrics: &Metrics) -> fmt::Result {
+    write!(out, "\n{:NAME_WIDTH$}", "")?;
+    for at in &metrics.at {
+        write!(out, "{:>CUT_WIDTH$}", format!("@{}", at.k))?;
+    }
+    writeln!(out)
+}
+
+fn write_line(
+    out: &mut Formatter<'_>,
+    name: &str,
+    values: impl Iterator<Item = f64>,
+) -> fmt::Result {
+    write!(out, "{name:NAME_WIDTH$}")?;
+    for value in values {
+        write!(out, "{:>CUT_WIDTH$.2}", 100.0 * value)?;
+    }
+    writeln!(out)
+}
+
+fn write_times(out: &mut Formatter<'_>, wall: &[(&str, f64)], cpu: &[(&str, f64)]) -> fmt::Result {
+    for (stage, seconds) in wall {
+        write!(out, "{stage:NAME_WIDTH$}{seconds:>CUT_WIDTH$.2} s")?;
+        match cpu.iter().find(|(name, _)| name == stage) {
+            Some((_, cpu)) => writeln!(out, ", CPU {cpu:.2} s")?,
+            None => writeln!(out)?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{Evaluation, MetricOptions, TrainingCounts};
+    use crate::sparse::{LabelRows, Predictions, Scored};
+
+    fn metrics() -> Metrics {
+        let mut truth = LabelRows::new(4);
+        truth.push_row(&[0, 3], &[(); 2]).unwrap();
+        truth.push_row(&[], &[]).unwrap();
+        let mut predictions = Predictions::default();
+        predictions.push_row(&[Scored { id: 0, score: 0.9 }, Scored { id: 1, score: 0.5 }]);
+        predictions.push_row(&[]);
+        // Two training rows: every weight is 1.
+        let training = TrainingCounts { instances: 2, labels: &[100, 10, 1] };
+        let options = MetricOptions { at: vec![1, 4], ..MetricOptions::default() };
+        Evaluation::new(truth.view(), &predictions, training, &options).unwrap().metrics()
+    }
+
+    #[test]
+    fn the_json_is_one_line_in_fractions_of_1() {
+        let metrics = metrics();
+        let report = EvaluationReport {
+            metrics: &metrics,
+            seconds: &[("load", 0.5), ("predict", 1.25)],
+            cpu_seconds: &[("load", 0.25)],
+        };
+        let ndcg = metrics.at[1].ndcg;
+        let expected = format!(
+            concat!(
+                r#"{{"instances":2,"labels":4,"unlabelled":1,"unseen_labels":1,"#,
+                r#""metrics":{{"p@1":0.5,"recall@1":0.25,"rprecision@1":0.5,"ndcg@1":0.5,"#,
+                r#""psp@1":1.0,"psndcg@1":1.0,"coverage@1":0.5,"#,
+                r#""p@4":0.125,"recall@4":0.25,"rprecision@4":0.25,"ndcg@4":{},"#,
+                r#""psp@4":0.5,"psndcg@4":{},"coverage@4":0.5}},"#,
+                r#""slices":{{"#,
+                r#""head":{{"labels":1,"true_labels":1,"p@1":0.5,"recall@1":1.0,"p@4":0.125,"recall@4":1.0}},"#,
+                r#""torso":{{"labels":1,"true_labels":0,"p@1":0.0,"recall@1":0.0,"p@4":0.0,"recall@4":0.0}},"#,
+                r#""tail":{{"labels":2,"true_labels":1,"p@1":0.0,"recall@1":0.0,"p@4":0.0,"recall@4":0.0}}}},"#,
+                r#""propensity":{{"a":0.55,"b":1.5}},"psndcg":"matlab","#,
+                r#""seconds":{{"load":0.5,"predict":1.25}},"cpu_seconds":{{"load":0.25}}}}"#
+            ),
+            ndcg, metrics.at[1].psndcg
+        );
+        assert_eq!(report.to_json(), expected);
+        let parsed: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
+        assert_eq!(parsed["metrics"]["ndcg@4"], ndcg);
+    }
+
+    #[test]
+    fn the_table_shows_percent_in_aligned_columns() {
+        let metrics = metrics();
+        let cpu_seconds = &[("load", 0.25)];
+        let seconds = &[("load", 0.5), ("predict", 1.25)];
+        let table = EvaluationReport { metrics: &metrics, seconds, cpu_seconds }.to_string();
+        let expected = "\
+2 instances (1 without labels), 4 labels (1 true here but unseen in training)
+
+                  @1      @4
+P              50.00   12.50
+recall         25.00   25.00
+R-precision    50.00   25.00
+nDCG           50.00   30.66
+PSP           100.00   50.00
+PSnDCG        100.00   61.31
+coverage       50.00   50.00
+
+head labels: 1
+P              50.00   12.50
+recall        100.00  100.00
+
+torso labels: 1
+P               0.00    0.00
+recall          0.00    0.00
+
+tail labels: 2
+P               0.00    0.00
+recall          0.00    0.00
+
+In percent. Propensity a=0.55, b=1.5; PSnDCG as in the XC repository's Matlab code.
+load            0.50 s, CPU 0.25 s
+predict         1.25 s
+";
+        assert_eq!(table, expected);
+    }
+}

@@ -1,0 +1,98 @@
+//! The format `jsonl`: one JSON object per row.
+
+use super::text::Lines;
+use super::{KnownLabels, PredictionError, RowBuilder};
+use crate::sparse::Predictions;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, Write};
+
+#[derive(Deserialize)]
+struct ReadRow {
+    row: Option<u64>,
+    labels: Vec<ReadLabel>,
+}
+
+#[derive(Deserialize)]
+struct ReadLabel {
+    label: Option<Label>,
+    name: Option<String>,
+    score: f32,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Label {
+    Id(u64),
+    Name(String),
+}
+
+#[derive(Serialize)]
+struct WrittenLabel<'n> {
+    label: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'n str>,
+    score: f32,
+}
+
+pub(super) fn read(
+    input: impl BufRead,
+    path: &str,
+    known: KnownLabels<'_>,
+) -> Result<Predictions, PredictionError> {
+    let mut lines = Lines::new(input, path);
+    let (mut predictions, mut row) = (Predictions::default(), RowBuilder::default());
+    while let Some(line) = lines.next()? {
+        parse_row(line, predictions.len() as u64, known, &mut row)
+            .and_then(|()| row.finish(&mut predictions))
+            .map_err(|(column, problem)| lines.error(column, problem))?;
+    }
+    Ok(predictions)
+}
+
+fn parse_row(
+    line: &str,
+    number: u64,
+    known: KnownLabels<'_>,
+    row: &mut RowBuilder,
+) -> Result<(), (usize, String)> {
+    let parsed: ReadRow = serde_json::from_str(line).map_err(|error| {
+        let text = error.to_string();
+        let reason = text.split(" at line ").next().unwrap_or(&text);
+        let expected = r#"{"row":0,"labels":[{"label":7,"score":0.9}]}"#;
+        (error.column().max(1), format!("{reason}: expected one object like `{expected}`"))
+    })?;
+    if let Some(found) = parsed.row.filter(|&found| found != number) {
+        let problem = format!("row {found} where row {number} is due: sort the rows, skip none");
+        return Err((1, problem));
+    }
+    for entry in parsed.labels {
+        let id = match (&entry.label, &entry.name) {
+            (Some(Label::Id(id)), _) => known.check(*id),
+            (Some(Label::Name(name)), _) | (None, Some(name)) => known.resolve(name),
+            (None, None) => Err("an entry has neither `label` nor `name`".to_owned()),
+        };
+        let id = id.map_err(|problem| (1, problem))?;
+        if !entry.score.is_finite() {
+            return Err((1, format!("the score of label {id} is not a finite 32-bit number")));
+        }
+        row.push(id, entry.score, 1);
+    }
+    Ok(())
+}
+
+pub(super) fn write<'n>(
+    out: &mut impl Write,
+    predictions: &Predictions,
+    name: impl Fn(u32) -> Option<&'n str>,
+) -> io::Result<()> {
+    for (row, scored) in predictions.rows().enumerate() {
+        let labels: Vec<WrittenLabel<'_>> = scored
+            .iter()
+            .map(|best| WrittenLabel { label: best.id, name: name(best.id), score: best.score })
+            .collect();
+        write!(out, "{{\"row\":{row},\"labels\":")?;
+        serde_json::to_writer(&mut *out, &labels)?;
+        writeln!(out, "}}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! Files of predictions, our own and those of other systems.
+//!
+//! | format | what it looks like | who else speaks it |
+//! |---|---|---|
+//! | `tsv` | `label score<TAB>label score`, best first | craftml-rs, omikuji |
+//! | `jsonl` | `{"row":0,"labels":[{"label":7,"name":"maps","score":0.9}]}` | |
+//! | `xc` | a header `rows labels`, then `label:score label:score` | Parabel; without the header napkinXC and LibMultiLabel |
+//! | `npz` | `scipy.sparse.save_npz` of a CSR matrix | scipy, PECOS, pyxclib |
+//!
+//! [`write()`] and [`read`] take whichever is asked for, [`write_table`] is for people. Scores are
+//! written with just the digits that give the same `f32` back. The text formats carry label ids;
+//! `jsonl` adds the names.
+//!
+//! A row is ranked by its scores, and equal scores by the lower label id, in whatever order a file
+//! lists them. What is read is never trusted: a header's numbers are compared, not allocated.
+
+mod jsonl;
+mod npz;
+mod table;
+mod text;
+mod zip;
+
+pub use table::write_table;
+
+use crate::sparse::{Predictions, Scored, best_first};
+use std::io::{self, BufRead, Write};
+use thiserror::Error;
+
+/// How a file holds predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PredictionFormat {
+    /// `label score<TAB>label score`.
+    Tsv,
+    /// One JSON object per row.
+    Jsonl,
+    /// A text matrix `label:score`, with a header when we write it.
+    Xc,
+    /// A scipy CSR matrix.
+    Npz,
+}
+
+/// Why predictions could not be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PredictionError {
+    /// The text is wrong at one place.
+    #[error("{path}:{line}:{column}: {problem}")]
+    Text {
+        /// The file as it was named.
+        path: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The byte within the line, counted from 1.
+        column: usize,
+        /// What is wrong there, and what to do about it.
+        problem: String,
+    },
+    /// The npz file is damaged or holds something else.
+    #[error("{path}: {problem}")]
+    Npz {
+        /// The file as it was named.
+        path: String,
+        /// What is wrong, and what to do about it.
+        problem: String,
+    },
+    /// The file could not be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file as it was named.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl PredictionFormat {
+    /// The format that the ending of a file name tells: `.tsv`, `.jsonl`, `.npz`, and `.xc` or
+    /// `.txt`, the text ones also followed by `.gz` or `.zst`.
+    ///
+    /// ```
+    /// use labelwood::data::predictions::PredictionFormat;
+    /// assert_eq!(PredictionFormat::of_path("out/best.tsv.gz"), Some(PredictionFormat::Tsv));
+    /// assert_eq!(PredictionFormat::of_path("scores"), None);
+    /// ```
+    pub fn of_path(path: &str) -> Option<Self> {
+        let plain = path.strip_suffix(".gz").or_else(|| path.strip_suffix(".zst")).unwrap_or(path);
+        match plain.rsplit_once('.')?.1 {
+            "tsv" => Some(PredictionFormat::Tsv),
+            "jsonl" => Some(PredictionFormat::Jsonl),
+            "xc" | "txt" => Some(PredictionFormat::Xc),
+            "npz" => Some(PredictionFormat::Npz),
+            _ => None,
+        }
+    }
+}
+
+/// Reads predictions; `path` names the input in errors.
+///
+/// Labels are ids below `labels`, or names that `id` knows. A number is always taken as an id.
+///
+/// ```
+/// use labelwood::data::predictions::{PredictionFormat, read};
+/// let names = ["maps", "web design"];
+/// let id = |name: &str| names.iter().position(|known| *known == name).map(|at| at as u32);
+/// let file = "web design 0.75\t0 0.5\n\n";
+/// let predictions = read(file.as_bytes(), "best.tsv", PredictionFormat::Tsv, 2, id)?;
+/// assert_eq!(predictions.len(), 2);
+/// assert_eq!(predictions.row(0)[0].id, 1);
+///
+/// let wrong = read("0 0.5\t2 0.4".as_bytes(), "best.tsv", PredictionFormat::Tsv, 2, id);
+/// assert_eq!(
+///     wrong.unwrap_err().to_string(),
+///     "best.tsv:1:7: label 2 is out of range: there are 2 labels, and ids count from 0",
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read(
+    input: impl BufRead,
+    path: &str,
+    format: PredictionFormat,
+    labels: usize,
+    id: impl Fn(&str) -> Option<u32>,
+) -> Result<Predictions, PredictionError> {
+    let known = KnownLabels { labels, id: &id };
+    match format {
+        PredictionFormat::Tsv => text::read_tsv(input, path, known),
+        PredictionFormat::Xc => text::read_xc(input, path, known),
+        PredictionFormat::Jsonl => jsonl::read(input, path, known),
+        PredictionFormat::Npz => npz::read(input, path, labels),
+    }
+}
+
+/// Writes predictions of labels below `labels`; `name` gives the names that `jsonl` adds.
+///
+/// ```
+/// use labelwood::data::predictions::{PredictionFormat, write};
+/// use labelwood::sparse::{Predictions, Scored};
+/// let mut predictions = Predictions::default();
+/// predictions.push_row(&[Scored { id: 1, score: 0.75 }, Scored { id: 0, score: 0.1 }]);
+/// let mut file = Vec::new();
+/// write(&mut file, &predictions, PredictionFormat::Xc, 2, |_| None)?;
+/// assert_eq!(file, b"1 2\n0:0.1 1:0.75\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn write<'n>(
+    mut out: impl Write,
+    predictions: &Predictions,
+    format: PredictionFormat,
+    labels: usize,
+    name: impl Fn(u32) -> Option<&'n str>,
+) -> io::Result<()> {
+    match format {
+        PredictionFormat::Tsv => text::write_tsv(&mut out, predictions)?,
+        PredictionFormat::Xc => text::write_xc(&mut out, predictions, labels)?,
+        PredictionFormat::Jsonl => jsonl::write(&mut out, predictions, name)?,
+        PredictionFormat::Npz => npz::write(&mut out, predictions, labels)?,
+    }
+    out.flush()
+}
+
+/// The labels that predictions may name.
+#[derive(Clone, Copy)]
+struct KnownLabels<'a> {
+    labels: usize,
+    id: &'a dyn Fn(&str) -> Option<u32>,
+}
+
+impl KnownLabels<'_> {
+    /// The label of an id or a name.
+    fn resolve(&self, label: &str) -> Result<u32, String> {
+        if !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit()) {
+            return match label.parse::<u64>() {
+                Ok(id) => self.check(id),
+                Err(_) => Err(out_of_range(label, self.labels)),
+            };
+        }
+        match (self.id)(label) {
+            Some(id) => self.check(u64::from(id)),
+            None => Err(format!(
+                "`{}` is neither a label id nor a known label name: use ids from 0, or give the label names",
+                excerpt(label)
+            )),
+        }
+    }
+
+    fn check(&self, id: u64) -> Result<u32, String> {
+        match u32::try_from(id) {
+            Ok(label) if (label as usize) < self.labels => Ok(label),
+            _ => Err(out_of_range(&id.to_string(), self.labels)),
+        }
+    }
+}
+
+fn out_of_range(label: &str, labels: usize) -> String {
+    let label = excerpt(label);
+    format!("label {label} is out of range: there are {labels} labels, and ids count from 0")
+}
+
+/// A score that is written as text.
+fn parse_score(score: &str) -> Result<f32, String> {
+    match fast_float2::parse::<f32, _>(score) {
+        Ok(value) if value.is_finite() => Ok(value),
+        Ok(_) => Err(format!("the score `{}` is not a finite 32-bit number", excerpt(score))),
+        Err(_) => Err(format!("the score `{}` is not a number", excerpt(score))),
+    }
+}
+
+/// The beginning of a piece of a file, fit for one line of a message.
+fn excerpt(text: &str) -> String {
+    let short: String = text.chars().take(40).collect();
+    let dots = if short.len() < text.len() { "…" } else { "" };
+    format!("{}{dots}", short.escape_debug())
+}
+
+/// The entries of the row being read, each with the column where it stands.
+#[derive(Default)]
+struct RowBuilder {
+    entries: Vec<(Scored, usize)>,
+    ranked: Vec<Scored>,
+}
+
+impl RowBuilder {
+    fn push(&mut self, id: u32, score: f32, column: usize) {
+        self.entries.push((Scored { id, score }, column));
+    }
+
+    /// Moves the row to `predictions`, or tells which label stands twice and where.
+    fn finish(&mut self, predictions: &mut Predictions) -> Result<(), (usize, String)> {
+        self.entries.sort_unstable_by_key(|(scored, column)| (scored.id, *column));
+        let twice = self.entries.windows(2).find(|pair| pair[0].0.id == pair[1].0.id);
+        if let Some(&[_, (scored, column)]) = twice {
+            let problem = format!("label {} stands twice in this row: keep one of them", scored.id);
+            return Err((column, problem));
+        }
+        self.ranked.clear();
+        self.ranked.extend(self.entries.drain(..).map(|(scored, _)| scored));
+        self.ranked.sort_unstable_by(best_first);
+        predictions.push_row(&self.ranked);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! The format `npz`: a CSR matrix as `scipy.sparse.save_npz` writes it.
+//!
+//! A zip file of five arrays in NumPy's npy format: `indices`, `indptr`, `format`, `shape`, `data`.
+
+use super::{PredictionError, RowBuilder, out_of_range, zip};
+use crate::sparse::Predictions;
+use std::io::{self, BufRead, Write};
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+pub(super) fn read(
+    mut input: impl BufRead,
+    path: &str,
+    labels: usize,
+) -> Result<Predictions, PredictionError> {
+    let mut archive = Vec::new();
+    input
+        .read_to_end(&mut archive)
+        .map_err(|source| PredictionError::Io { path: path.to_owned(), source })?;
+    parse(&archive, labels)
+        .map_err(|problem| PredictionError::Npz { path: path.to_owned(), problem })
+}
+
+fn parse(archive: &[u8], labels: usize) -> Result<Predictions, String> {
+    let format = Array::of(archive, "format")?.text();
+    if format != "csr" {
+        return Err(format!(
+            "format is `{}`, not `csr`: save the matrix with `save_npz(path, matrix.tocsr())`",
+            super::excerpt(&format)
+        ));
+    }
+    let shape = Array::of(archive, "shape")?.integers()?;
+    let offsets = Array::of(archive, "indptr")?.integers()?;
+    let columns = Array::of(archive, "indices")?.integers()?;
+    let scores = Array::of(archive, "data")?.floats()?;
+    let &[rows, _] = &shape[..] else {
+        return Err(format!("shape has {} dimensions: a matrix has 2", shape.len()));
+    };
+    if rows.checked_add(1) != Some(offsets.len() as u64) {
+        return Err(format!("{} row offsets for {rows} rows: one more is due", offsets.len()));
+    }
+    let entries = columns.len() as u64;
+    if columns.len() != scores.len() || offsets[0] != 0 || offsets.last() != Some(&entries) {
+        return Err("indptr, indices and data do not belong together".to_owned());
+    }
+    let (mut predictions, mut row) = (Predictions::default(), RowBuilder::default());
+    for (at, range) in offsets.windows(2).enumerate() {
+        if range[0] > range[1] || range[1] > entries {
+            return Err(format!("row {at}: indptr decreases"));
+        }
+        for entry in range[0] as usize..range[1] as usize {
+            let (column, score) = (columns[entry], scores[entry]);
+            let label = u32::try_from(column).ok().filter(|&label| (label as usize) < labels);
+            let label = label.ok_or_else(|| {
+                format!("row {at}: {}", out_of_range(&column.to_string(), labels))
+            })?;
+            if !score.is_finite() {
+                return Err(format!("row {at}: the score of label {label} is not a finite number"));
+            }
+            row.push(label, score, entry);
+        }
+        row.finish(&mut predictions).map_err(|(_, problem)| format!("row {at}: {problem}"))?;
+    }
+    Ok(predictions)
+}
+
+/// One array of the file: its name, NumPy's name of its type, and its bytes.
+struct Array {
+    name: &'static str,
+    kind: String,
+    bytes: Vec<u8>,
+}
+
+impl Array {
+    fn of(archive: &[u8], name: &'static str) -> Result<Self, String> {
+        let Some(mut bytes) = zip::member(archive, &format!("{name}.npy"))? else {
+            return Err(format!(
+                "there is no array `{name}`: save the matrix with scipy's save_npz"
+            ));
+        };
+        let (header, data) =
+            split_npy(&bytes).ok_or_else(|| format!("{name} is no NumPy array"))?;
+        let kind = header
+            .split_once("'descr':")
+            .and_then(|(_, rest)| rest.split('\'').nth(1))
+            .ok_or_else(|| format!("{name}: the NumPy header is damaged"))?
+            .to_owned();
+        let data_len = data.len();
+        bytes.drain(..bytes.len() - data_len);
+        Ok(Array { name, kind, bytes })
+    }
+
+    /// The text of an array of one string, bytes or UCS-4.
+    fn text(&self) -> String {
+        self.bytes.iter().filter(|&&byte| byte != 0).map(|&byte| char::from(byte)).collect()
+    }
+
+    fn integers(&self) -> Result<Vec<u64>, String> {
+        let numbers: Option<Vec<u64>> = match self.kind.as_str() {
+            "<i4" => {
+                self.items().map(|item| u64::try_from(i32::from_le_bytes(item)).ok()).collect()
+            }
+            "<i8" => {
+                self.items().map(|item| u64::try_from(i64::from_le_bytes(item)).ok()).collect()
+            }
+            _ => return Err(self.wrong_kind("int32 or int64")),
+        };
+        numbers.ok_or_else(|| format!("{} has a negative number", self.name))
+    }
+
+    fn floats(&self) -> Result<Vec<f32>, String> {
+        match self.kind.as_str() {
+            "<f4" => Ok(self.items().map(f32::from_le_bytes).collect()),
+            "<f8" => Ok(self.items().map(|item| f64::from_le_bytes(item) as f32).collect()),
+            _ => Err(self.wrong_kind("float32 or float64")),
+        }
+    }
+
+    fn items<const N: usize>(&self) -> impl Iterator<Item = [u8; N]> {
+        self.bytes.as_chunks().0.iter().copied()
+    }
+
+    fn wrong_kind(&self, expected: &str) -> String {
+        let (name, kind) = (self.name, super::excerpt(&self.kind));
+        format!("{name} has type `{kind}`: convert it to little-endian {expected}")
+    }
+}
+
+/// The header of an npy file, a Python dictionary as text, and the data after it.
+fn split_npy(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let rest = bytes.strip_prefix(MAGIC)?;
+    let (len, rest) = match rest {
+        [1, _, low, high, rest @ ..] => (u32::from(u16::from_le_bytes([*low, *high])), rest),
+        [2 | 3, _, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]), rest),
+        _ => return None,
+    };
+    let (header, data) = rest.split_at_checked(len as usize)?;
+    Some((std::str::from_utf8(header).ok()?, data))
+}
+
+pub(super) fn write(
+    out: &mut impl Write,
+    predictions: &Predictions,
+    labels: usize,
+) -> io::Result<()> {
+    let (mut offsets, mut columns, mut scores) = (vec![0u64], Vec::new(), Vec::new());
+    let mut by_label = Vec::new();
+    for row in predictions.rows() {
+        by_label.clear();
+        by_label.extend_from_slice(row);
+        by_label.sort_unstable_by_key(|scored| scored.id);
+        columns.extend(by_label.iter().map(|scored| u64::from(scored.id)));
+        scores.extend(by_label.iter().map(|scored| scored.score));
+        offsets.push(columns.len() as u64);
+    }
+    // scipy wants the same type for both index arrays.
+    let is_narrow = [labels, columns.len()].iter().all(|&size| i32::try_from(size).is_ok());
+    let indices = |numbers: &[u64]| match is_narrow {
+        true => vector("<i4", numbers, |&number| (number as i32).to_le_bytes()),
+        false => vector("<i8", numbers, |&number| (number as i64).to_le_bytes()),
+    };
+    let shape = [predictions.len() as i64, labels as i64];
+    let members = [
+        ("indices.npy", indices(&columns)),
+        ("indptr.npy", indices(&offsets)),
+        ("format.npy", npy("|S3", "()", b"csr")),
+        ("shape.npy", vector("<i8", &shape, |size| size.to_le_bytes())),
+        ("data.npy", vector("<f4", &scores, |score| score.to_le_bytes())),
+    ];
+    zip::write(out, &members)
+}
+
+fn vector<T, const N: usize>(kind: &str, items: &[T], bytes: impl Fn(&T) -> [u8; N]) -> Vec<u8> {
+    let data: Vec<u8> = items.iter().flat_map(bytes).collect();
+    npy(kind, &format!("({},)", items.len()), &data)
+}
+
+/// An npy file of version 1: magic, header padded with spaces to a multiple of 64, data.
+fn npy(kind: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
+    let len = (MAGIC.len() + 4 + header.len() + 1).next_multiple_of(64) - MAGIC.len() - 4;
+    let header = format!("{header:<width$}\n", width = len - 1);
+    let len = (len as u16).to_le_bytes();
+    [MAGIC, &[1, 0], &len, header.as_bytes(), data].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parse of a file of these arrays, whose container is sound.
+    fn parsed(
+        format: &[u8],
+        shape: &[i64],
+        indptr: &[i64],
+        indices: &[i32],
+        data: &[f64],
+    ) -> Result<Predictions, String> {
+        let members = [
+            ("indices.npy", vector("<i4", indices, |index| index.to_le_bytes())),
+            ("indptr.npy", vector("<i8", indptr, |offset| offset.to_le_bytes())),
+            ("format.npy", npy("|S3", "()", format)),
+            ("shape.npy", vector("<i8", shape, |size| size.to_le_bytes())),
+            ("data.npy", vector("<f8", data, |score| score.to_le_bytes())),
+        ];
+        let mut archive = Vec::new();
+        zip::write(&mut archive, &members).unwrap();
+        parse(&archive, 4)
+    }
+
+    #[test]
+    fn arrays_that_do_not_form_a_matrix_are_refused() {
+        let refused = |shape: &[i64], indptr: &[i64], indices: &[i32], data: &[f64]| {
+            parsed(b"csr", shape, indptr, indices, data).unwrap_err()
+        };
+        assert!(parsed(b"csr", &[2, 4], &[0, 2, 2], &[3, 1], &[0.5, 0.25]).is_ok());
+        assert!(parsed(b"csc", &[0, 4], &[0], &[], &[]).unwrap_err().contains("not `csr`"));
+        assert!(refused(&[2, 4, 1], &[0, 0, 0], &[], &[]).contains("3 dimensions"));
+        assert!(refused(&[i64::MAX, 4], &[0], &[], &[]).contains("1 row offsets"));
+        assert!(refused(&[0, 4], &[], &[], &[]).contains("0 row offsets"));
+        assert!(refused(&[-1, 4], &[0], &[], &[]).contains("negative"));
+        assert!(refused(&[2, 4], &[0, 9, 1], &[1], &[0.5]).contains("row 0: indptr"));
+        assert!(refused(&[3, 4], &[0, 1, 0, 1], &[1], &[0.5]).contains("row 1: indptr"));
+        assert!(refused(&[1, 4], &[0, 2], &[1], &[0.5]).contains("belong together"));
+        assert!(refused(&[1, 4], &[0, 1], &[1], &[]).contains("belong together"));
+        assert!(refused(&[1, 4], &[0, 1], &[4], &[0.5]).contains("out of range"));
+        assert!(refused(&[1, 4], &[0, 1], &[1], &[1e99]).contains("not a finite"));
+        assert!(refused(&[1, 4], &[0, 2], &[1, 1], &[0.5, 0.5]).contains("stands twice"));
+    }
+
+    #[test]
+    fn other_types_and_missing_arrays_are_refused() {
+        let mut archive = Vec::new();
+        let format = ("format.npy", npy("|S3", "()", b"csr"));
+        zip::write(&mut archive, std::slice::from_ref(&format)).unwrap();
+        assert!(parse(&archive, 4).unwrap_err().contains("no array `shape`"));
+        archive.clear();
+        let shape = ("shape.npy", npy(">i8", "(2,)", &[0; 16]));
+        zip::write(&mut archive, &[format, shape]).unwrap();
+        assert!(parse(&archive, 4).unwrap_err().starts_with("shape has type `>i8`"));
+        archive.clear();
+        zip::write(&mut archive, &[("format.npy", b"\x93NUMPY\x01\x00\xff\xff".to_vec())]).unwrap();
+        assert!(parse(&archive, 4).unwrap_err().contains("no NumPy array"));
+    }
+}

@@ -1,0 +1,163 @@
+use super::*;
+use PredictionFormat::{Jsonl, Npz, Tsv, Xc};
+use proptest::prelude::*;
+
+const NAMES: [&str; 4] = ["maps", "web design", "a:b", "2012"];
+
+fn name(label: u32) -> Option<&'static str> {
+    NAMES.get(label as usize).copied()
+}
+
+fn id(wanted: &str) -> Option<u32> {
+    NAMES.iter().position(|name| *name == wanted).map(|at| at as u32)
+}
+
+fn parse(text: &str, format: PredictionFormat) -> Result<Predictions, PredictionError> {
+    read(text.as_bytes(), "file", format, 8, id)
+}
+
+fn refused(text: &str, format: PredictionFormat) -> String {
+    parse(text, format).unwrap_err().to_string()
+}
+
+fn row(predictions: &Predictions, row: usize) -> Vec<(u32, f32)> {
+    predictions.row(row).iter().map(|scored| (scored.id, scored.score)).collect()
+}
+
+#[test]
+fn tsv_takes_ids_and_names_in_any_order() {
+    let read = parse("\u{feff}3 0.25\tweb design 0.5\t\r\n\r\n7 1e-3", Tsv).unwrap();
+    assert_eq!(read.len(), 3);
+    assert_eq!(row(&read, 0), [(1, 0.5), (3, 0.25)]);
+    assert_eq!(row(&read, 1), []);
+    assert_eq!(row(&read, 2), [(7, 0.001)]);
+}
+
+#[test]
+fn equal_scores_rank_by_the_lower_id() {
+    let read = parse("5 0.123\t2 0.123\t6 0.2", Tsv).unwrap();
+    assert_eq!(row(&read, 0).iter().map(|entry| entry.0).collect::<Vec<_>>(), [6, 2, 5]);
+}
+
+#[test]
+fn xc_is_read_with_and_without_a_header() {
+    let with = parse("2 8\n1:0.5 4:0.75\n\n", Xc).unwrap();
+    let without = parse("4:0.75 1:0.5 \n\n", Xc).unwrap();
+    assert_eq!(with, without);
+    assert_eq!(row(&with, 0), [(4, 0.75), (1, 0.5)]);
+    assert_eq!(row(&parse("a:b:0.5", Xc).unwrap(), 0), [(2, 0.5)]);
+}
+
+#[test]
+fn a_number_is_an_id_even_if_a_label_has_that_name() {
+    assert!(refused("2012 0.5", Tsv).contains("label 2012 is out of range"));
+    let named = r#"{"labels":[{"name":"maps","score":1},{"label":"a:b","score":2}]}"#;
+    assert_eq!(row(&parse(named, Jsonl).unwrap(), 0), [(2, 2.0), (0, 1.0)]);
+}
+
+#[test]
+fn errors_name_line_and_column() {
+    assert_eq!(
+        refused("1 0.5\n1 0.5\tjars 0.4", Tsv),
+        "file:2:7: `jars` is neither a label id nor a known label name: use ids from 0, or give the label names"
+    );
+    assert_eq!(
+        refused("1 0.5\t8 0.1", Tsv),
+        "file:1:7: label 8 is out of range: there are 8 labels, and ids count from 0"
+    );
+    assert_eq!(refused("1 0.5\t2 x", Tsv), "file:1:9: the score `x` is not a number");
+    assert_eq!(refused("1 NaN", Tsv), "file:1:3: the score `NaN` is not a finite 32-bit number");
+    assert_eq!(refused("3 0.5\t17", Tsv), "file:1:7: expected `label score` but found `17`");
+    assert_eq!(
+        refused("1:2 3:4 1:9", Xc),
+        "file:1:9: label 1 stands twice in this row: keep one of them"
+    );
+    assert_eq!(
+        refused("3 8\n1:2\n", Xc),
+        "file:1:1: the header declares 3 rows, but there are 1: is the file whole?"
+    );
+    assert!(refused("1 2\n3:1", Xc).starts_with("file:2:1: label 3 is out of range"));
+    assert!(refused("99999999999999999999 1", Tsv).contains("out of range"));
+    assert!(refused("{\"row\":1,\"labels\":[]}", Jsonl).starts_with("file:1:1: row 1 where row 0"));
+    assert!(refused("{\"labels\":[}", Jsonl).starts_with("file:1:12: "));
+    assert!(refused("{\"labels\":[{\"label\":1,\"score\":1e60}]}", Jsonl).contains("not a finite"));
+    let binary = read(&b"1 0.5\n\xff\xfe"[..], "file", Tsv, 8, id).unwrap_err();
+    assert!(binary.to_string().starts_with("file:2:1: not UTF-8"));
+}
+
+#[test]
+fn jsonl_carries_names() {
+    let predictions = parse("1 0.5\t7 0.25", Tsv).unwrap();
+    let mut file = Vec::new();
+    write(&mut file, &predictions, Jsonl, 8, name).unwrap();
+    assert_eq!(
+        String::from_utf8(file).unwrap(),
+        "{\"row\":0,\"labels\":[{\"label\":1,\"name\":\"web design\",\"score\":0.5},{\"label\":7,\"score\":0.25}]}\n"
+    );
+}
+
+#[test]
+fn an_npz_file_that_lies_is_refused() {
+    let mut file = Vec::new();
+    write(&mut file, &parse("1 0.5\t7 0.25\n2 0.1", Tsv).unwrap(), Npz, 8, name).unwrap();
+    let refused =
+        |bytes: &[u8], labels| read(bytes, "p.npz", Npz, labels, id).unwrap_err().to_string();
+    assert_eq!(
+        refused(&file, 7),
+        "p.npz: row 0: label 7 is out of range: there are 7 labels, and ids count from 0"
+    );
+    assert!(refused(b"", 8).starts_with("p.npz: not a zip file"));
+    let csr = file.windows(3).position(|bytes| bytes == b"csr").unwrap();
+    let mut flipped = file.clone();
+    flipped[csr] = b'b';
+    assert!(refused(&flipped, 8).contains("format.npy is damaged"));
+}
+
+fn any_predictions() -> impl Strategy<Value = Predictions> {
+    let score = any::<f32>().prop_filter("finite", |score| score.is_finite());
+    let row = proptest::collection::btree_map(0u32..40, score, 0..10);
+    proptest::collection::vec(row, 0..8).prop_map(|rows| {
+        let mut predictions = Predictions::default();
+        for row in rows {
+            let mut scored: Vec<Scored> =
+                row.into_iter().map(|(id, score)| Scored { id, score }).collect();
+            scored.sort_by(best_first);
+            predictions.push_row(&scored);
+        }
+        predictions
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_format_gives_back_what_was_written(predictions in any_predictions()) {
+        for format in [Tsv, Jsonl, Xc, Npz] {
+            let mut file = Vec::new();
+            write(&mut file, &predictions, format, 40, name).unwrap();
+            let back = read(file.as_slice(), "file", format, 40, id).unwrap();
+            prop_assert_eq!(&back, &predictions, "{:?}", format);
+        }
+    }
+
+    #[test]
+    fn cut_or_changed_npz_files_never_panic(
+        predictions in any_predictions(),
+        cut in any::<proptest::sample::Index>(),
+        change in any::<(proptest::sample::Index, u8)>(),
+    ) {
+        let mut file = Vec::new();
+        write(&mut file, &predictions, Npz, 40, name).unwrap();
+        let _ = read(&file[..cut.index(file.len())], "file", Npz, 40, id);
+        let at = change.0.index(file.len());
+        file[at] = change.1;
+        let _ = read(file.as_slice(), "file", Npz, 40, id);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), text in "[0-9a:. \t\n{}\\[\\]\",-]{0,60}") {
+        for format in [Tsv, Jsonl, Xc, Npz] {
+            let _ = read(bytes.as_slice(), "file", format, 40, id);
+            let _ = read(text.as_bytes(), "file", format, 40, id);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The line-based formats `tsv` and `xc`, and the lines that `jsonl` is made of too.
+
+use super::{KnownLabels, PredictionError, RowBuilder, excerpt, parse_score};
+use crate::sparse::{Predictions, Scored};
+use std::io::{self, BufRead, Read, Write};
+
+/// No row of predictions is longer; what is, is no text file.
+const LONGEST_LINE: usize = 1 << 30;
+
+/// Lines of a file, without byte order mark and line ends, with their number.
+pub(super) struct Lines<'p, R> {
+    input: R,
+    path: &'p str,
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'p, R: BufRead> Lines<'p, R> {
+    pub(super) fn new(input: R, path: &'p str) -> Self {
+        Lines { input, path, number: 0, bytes: Vec::new() }
+    }
+
+    /// The next line, or nothing at the end of the file.
+    pub(super) fn next(&mut self) -> Result<Option<&str>, PredictionError> {
+        self.bytes.clear();
+        let mut limited = self.input.by_ref().take(LONGEST_LINE as u64);
+        let read = limited.read_until(b'\n', &mut self.bytes);
+        let read =
+            read.map_err(|source| PredictionError::Io { path: self.path.to_owned(), source })?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if read == LONGEST_LINE && !self.bytes.ends_with(b"\n") {
+            return Err(self.error(1, "the line has no end: this is no text file".to_owned()));
+        }
+        let mut line = self.bytes.as_slice();
+        line = line.strip_suffix(b"\n").unwrap_or(line);
+        line = line.strip_suffix(b"\r").unwrap_or(line);
+        if self.number == 1 {
+            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        }
+        match std::str::from_utf8(line) {
+            Ok(line) => Ok(Some(line)),
+            Err(error) => {
+                let problem = "not UTF-8 text: state the right format, or convert the file";
+                Err(self.error(error.valid_up_to() + 1, problem.to_owned()))
+            }
+        }
+    }
+
+    /// An error in the line last read.
+    pub(super) fn error(&self, column: usize, problem: String) -> PredictionError {
+        let line = self.number.max(1);
+        PredictionError::Text { path: self.path.to_owned(), line, column, problem }
+    }
+}
+
+pub(super) fn read_tsv(
+    input: impl BufRead,
+    path: &str,
+    known: KnownLabels<'_>,
+) -> Result<Predictions, PredictionError> {
+    let mut lines = Lines::new(input, path);
+    let (mut predictions, mut row) = (Predictions::default(), RowBuilder::default());
+    while let Some(line) = lines.next()? {
+        parse_row(line, '\t', ' ', known, &mut row)
+            .and_then(|()| row.finish(&mut predictions))
+            .map_err(|(column, problem)| lines.error(column, problem))?;
+    }
+    Ok(predictions)
+}
+
+pub(super) fn read_xc(
+    input: impl BufRead,
+    path: &str,
+    known: KnownLabels<'_>,
+) -> Result<Predictions, PredictionError> {
+    let mut lines = Lines::new(input, path);
+    let (mut predictions, mut row) = (Predictions::default(), RowBuilder::default());
+    let mut header = None;
+    let mut is_first = true;
+    while let Some(line) = lines.next()? {
+        if std::mem::take(&mut is_first)
+            && let Some(found) = parse_header(line)
+        {
+            header = Some(found);
+            continue;
+        }
+        let labels = header.map_or(known.labels, |(_, labels)| known.labels.min(labels));
+        parse_row(line, ' ', ':', KnownLabels { labels, ..known }, &mut row)
+            .and_then(|()| row.finish(&mut predictions))
+            .map_err(|(column, problem)| lines.error(column, problem))?;
+    }
+    match header {
+        Some((rows, _)) if rows != predictions.len() => {
+            let found = predictions.len();
+            let problem = format!(
+                "the header declares {rows} rows, but there are {found}: is the file whole?"
+            );
+            Err(PredictionError::Text { path: path.to_owned(), line: 1, column: 1, problem })
+        }
+        _ => Ok(predictions),
+    }
+}
+
+/// `rows labels`, if the line is a header.
+fn parse_header(line: &str) -> Option<(usize, usize)> {
+    let mut numbers = line.split_ascii_whitespace();
+    let header = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+    numbers.next().is_none().then_some(header)
+}
+
+/// Parses entries `label<inner>score` that `outer` separates; an error has its column.
+fn parse_row(
+    line: &str,
+    outer: char,
+    inner: char,
+    known: KnownLabels<'_>,
+    row: &mut RowBuilder,
+) -> Result<(), (usize, String)> {
+    let mut start = 0;
+    for piece in line.split(outer) {
+        let column = start + 1 + piece.len() - piece.trim_start().len();
+        start += piece.len() + 1;
+        let entry = piece.trim();
+        if entry.is_empty() {
+            continue;
+        }
+        let Some((label, score)) = entry.rsplit_once(inner) else {
+            let expected = if inner == ' ' { "label score" } else { "label:score" };
+            return Err((column, format!("expected `{expected}` but found `{}`", excerpt(entry))));
+        };
+        let id = known.resolve(label.trim_end()).map_err(|problem| (column, problem))?;
+        let at = column + label.len() + 1;
+        row.push(id, parse_score(score).map_err(|problem| (at, problem))?, column);
+    }
+    Ok(())
+}
+
+pub(super) fn write_tsv(out: &mut impl Write, predictions: &Predictions) -> io::Result<()> {
+    for row in predictions.rows() {
+        write_row(out, row, '\t', ' ')?;
+    }
+    Ok(())
+}
+
+pub(super) fn write_xc(
+    out: &mut impl Write,
+    predictions: &Predictions,
+    labels: usize,
+) -> io::Result<()> {
+    writeln!(out, "{} {labels}", predictions.len())?;
+    let mut by_label = Vec::new();
+    for row in predictions.rows() {
+        by_label.clear();
+        by_label.extend_from_slice(row);
+        by_label.sort_unstable_by_key(|scored| scored.id);
+        write_row(out, &by_label, ' ', ':')?;
+    }
+    Ok(())
+}
+
+fn write_row(out: &mut impl Write, row: &[Scored], outer: char, inner: char) -> io::Result<()> {
+    for (at, scored) in row.iter().enumerate() {
+        if at > 0 {
+            write!(out, "{outer}")?;
+        }
+        write!(out, "{}{inner}{}", scored.id, scored.score)?;
+    }
+    writeln!(out)
+}

@@ -1,0 +1,283 @@
+//! One row's figures, and their sums over rows.
+
+use super::{AtK, Evaluation, Metrics, Psndcg, Slice, SliceAtK, SliceMetrics};
+
+/// The figures of one row.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct InstanceScores {
+    /// The row, counted from 0.
+    pub row: usize,
+    /// How many true labels it has.
+    pub true_labels: usize,
+    /// One entry for each cut, smallest first.
+    pub at: Vec<InstanceAtK>,
+}
+
+/// One row's figures at one cut.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InstanceAtK {
+    /// The cut.
+    pub k: usize,
+    /// How many of the best k predictions are true.
+    pub hits: usize,
+    /// Hits divided by k.
+    pub precision: f64,
+    /// Hits divided by the true labels, 0 without any.
+    pub recall: f64,
+    /// nDCG@k, 0 without true labels.
+    pub ndcg: f64,
+}
+
+/// Scores rows one after the other, reusing its buffers.
+pub(super) struct RowScorer<'a> {
+    evaluation: &'a Evaluation<'a>,
+    discounts: Vec<f64>,
+    weights: Vec<f64>,
+    rest_of_filter: &'a [(u32, u32)],
+    truth: Vec<u32>,
+    ranked: Vec<Ranked>,
+    best_weights: Vec<f64>,
+}
+
+/// A predicted label that survived filter and largest cut.
+#[derive(Clone, Copy)]
+pub(super) struct Ranked {
+    pub label: u32,
+    pub is_hit: bool,
+}
+
+/// One row: what is true, what was predicted, and the weights of its ideal ranking.
+pub(super) struct ScoredRow<'s> {
+    pub truth: &'s [u32],
+    pub ranked: &'s [Ranked],
+    best_weights: &'s [f64],
+    discounts: &'s [f64],
+    weights: &'s [f64],
+}
+
+impl<'a> RowScorer<'a> {
+    pub(super) fn new(evaluation: &'a Evaluation<'a>) -> Self {
+        // No sum runs past a row's true labels or predictions, however large the cuts are.
+        let longest_truth = evaluation.truth.rows().map(|row| row.len()).max().unwrap_or(0);
+        let longest_ranking = evaluation.predictions.rows().map(<[_]>::len).max().unwrap_or(0);
+        let ranks = longest_truth.max(longest_ranking).min(evaluation.largest_cut());
+        RowScorer {
+            evaluation,
+            discounts: (0..ranks).map(|rank| 1.0 / libm::log2(rank as f64 + 2.0)).collect(),
+            weights: evaluation.propensity.weights(evaluation.training, evaluation.width()),
+            rest_of_filter: evaluation.filter,
+            truth: Vec::new(),
+            ranked: Vec::new(),
+            best_weights: Vec::new(),
+        }
+    }
+
+    /// Scores `row`; rows must come in increasing order, since the filter is walked along.
+    pub(super) fn score(&mut self, row: usize) -> ScoredRow<'_> {
+        let filtered = self.filter_of(row);
+        let is_filtered = |label: u32| filtered.binary_search_by_key(&label, |pair| pair.1).is_ok();
+        let evaluation = self.evaluation;
+
+        let truth = evaluation.truth.row(row).indices.iter().copied();
+        self.truth.clear();
+        self.truth.extend(truth.filter(|&label| !is_filtered(label)));
+
+        let predicted = evaluation.predictions.row(row).iter().map(|scored| scored.id);
+        let kept = predicted.filter(|&label| !is_filtered(label)).take(evaluation.largest_cut());
+        self.ranked.clear();
+        self.ranked.extend(
+            kept.map(|label| Ranked { label, is_hit: self.truth.binary_search(&label).is_ok() }),
+        );
+
+        self.best_weights.clear();
+        self.best_weights.extend(self.truth.iter().map(|&label| self.weights[label as usize]));
+        self.best_weights.sort_unstable_by(|left, right| right.total_cmp(left));
+        ScoredRow {
+            truth: &self.truth,
+            ranked: &self.ranked,
+            best_weights: &self.best_weights,
+            discounts: &self.discounts,
+            weights: &self.weights,
+        }
+    }
+
+    /// The filter's pairs of `row`.
+    fn filter_of(&mut self, row: usize) -> &'a [(u32, u32)] {
+        let rest = self.rest_of_filter;
+        let start = rest.partition_point(|pair| (pair.0 as usize) < row);
+        let len = rest[start..].partition_point(|pair| pair.0 as usize == row);
+        self.rest_of_filter = &rest[start + len..];
+        &rest[start..start + len]
+    }
+}
+
+impl ScoredRow<'_> {
+    /// The ranks (from 0) and labels of the true predictions among the best k.
+    pub(super) fn hits(&self, k: usize) -> impl Iterator<Item = (usize, u32)> {
+        let best = &self.ranked[..k.min(self.ranked.len())];
+        best.iter().enumerate().filter(|(_, ranked)| ranked.is_hit).map(|(at, hit)| (at, hit.label))
+    }
+
+    pub(super) fn instance(&self, row: usize, cuts: &[usize]) -> InstanceScores {
+        let at = cuts.iter().map(|&k| self.at(k)).collect();
+        InstanceScores { row, true_labels: self.truth.len(), at }
+    }
+
+    fn at(&self, k: usize) -> InstanceAtK {
+        let hits = self.hits(k).count();
+        let gain: f64 = self.hits(k).map(|(rank, _)| self.discounts[rank]).sum();
+        InstanceAtK {
+            k,
+            hits,
+            precision: hits as f64 / k as f64,
+            recall: ratio(hits as f64, self.truth.len() as f64),
+            ndcg: ratio(gain, self.ideal_gain(k)),
+        }
+    }
+
+    /// The discounted gain of a perfect ranking without weights.
+    fn ideal_gain(&self, k: usize) -> f64 {
+        self.discounts[..k.min(self.truth.len())].iter().sum()
+    }
+
+    /// The inverse propensities of the hits, plain and discounted.
+    fn weighted_gain(&self, k: usize) -> (f64, f64) {
+        self.hits(k).fold((0.0, 0.0), |(plain, discounted), (rank, label)| {
+            let weight = self.weights[label as usize];
+            (plain + weight, discounted + weight * self.discounts[rank])
+        })
+    }
+
+    /// The same for the ideal ranking: true labels, largest weight first.
+    fn ideal_weighted_gain(&self, k: usize) -> (f64, f64) {
+        let best = self.best_weights.iter().zip(self.discounts).take(k);
+        best.fold((0.0, 0.0), |(plain, discounted), (weight, discount)| {
+            (plain + weight, discounted + weight * discount)
+        })
+    }
+}
+
+/// Sums over rows.
+pub(super) struct Sums {
+    rows: usize,
+    unlabelled: usize,
+    at: Vec<CutSums>,
+    slice_truth: [u64; 3],
+    is_true: Vec<bool>,
+    /// The best rank (from 0) at which each label was ever predicted rightly.
+    first_hit: Vec<usize>,
+}
+
+#[derive(Clone, Default)]
+struct CutSums {
+    plain: AtK,
+    weighted: f64,
+    ideal_weighted: f64,
+    discounted: f64,
+    ideal_discounted: f64,
+    slice_hits: [u64; 3],
+}
+
+impl Sums {
+    pub(super) fn new(evaluation: &Evaluation<'_>) -> Self {
+        Sums {
+            rows: 0,
+            unlabelled: 0,
+            at: vec![CutSums::default(); evaluation.at.len()],
+            slice_truth: [0; 3],
+            is_true: vec![false; evaluation.width()],
+            first_hit: vec![usize::MAX; evaluation.width()],
+        }
+    }
+
+    pub(super) fn add(&mut self, evaluation: &Evaluation<'_>, row: ScoredRow<'_>) {
+        let slice_of = |label| Slice::of(evaluation.training.of(label)) as usize;
+        self.rows += 1;
+        self.unlabelled += usize::from(row.truth.is_empty());
+        for &label in row.truth {
+            self.is_true[label as usize] = true;
+            self.slice_truth[slice_of(label)] += 1;
+        }
+        for (rank, label) in row.hits(evaluation.largest_cut()) {
+            let first = &mut self.first_hit[label as usize];
+            *first = rank.min(*first);
+        }
+        for (sums, &k) in self.at.iter_mut().zip(&evaluation.at) {
+            sums.add(k, &row, evaluation.psndcg);
+            row.hits(k).for_each(|(_, label)| sums.slice_hits[slice_of(label)] += 1);
+        }
+    }
+
+    pub(super) fn finish(self, evaluation: &Evaluation<'_>) -> Metrics {
+        let width = evaluation.width();
+        let labels = || (0..width as u32).map(|label| (label, evaluation.training.of(label)));
+        let is_true = |label: u32| self.is_true[label as usize];
+        let distinct = self.is_true.iter().filter(|&&is_true| is_true).count();
+        let cuts = || self.at.iter().zip(&evaluation.at);
+        let at = cuts().map(|(sums, &k)| {
+            let covered = self.first_hit.iter().filter(|&&rank| rank < k).count();
+            sums.mean(k, self.rows, ratio(covered as f64, distinct as f64))
+        });
+        let slices = Slice::ALL.map(|slice| {
+            let true_labels = self.slice_truth[slice as usize];
+            let at = cuts().map(|(sums, &k)| {
+                let hits = sums.slice_hits[slice as usize] as f64;
+                let precision = ratio(hits, k as f64 * self.rows as f64);
+                SliceAtK { k, precision, recall: ratio(hits, true_labels as f64) }
+            });
+            let labels = labels().filter(|&(_, rows)| Slice::of(rows) == slice).count();
+            SliceMetrics { slice, labels, true_labels, at: at.collect() }
+        });
+        Metrics {
+            instances: self.rows,
+            labels: width,
+            unlabelled: self.unlabelled,
+            unseen_labels: labels().filter(|&(label, rows)| rows == 0 && is_true(label)).count(),
+            propensity: evaluation.propensity,
+            psndcg: evaluation.psndcg,
+            at: at.collect(),
+            slices,
+        }
+    }
+}
+
+impl CutSums {
+    fn add(&mut self, k: usize, row: &ScoredRow<'_>, psndcg: Psndcg) {
+        let scores = row.at(k);
+        self.plain.precision += scores.precision;
+        self.plain.recall += scores.recall;
+        self.plain.r_precision += ratio(scores.hits as f64, k.min(row.truth.len()) as f64);
+        self.plain.ndcg += scores.ndcg;
+        let (weighted, discounted) = row.weighted_gain(k);
+        let (ideal_weighted, ideal_discounted) = row.ideal_weighted_gain(k);
+        self.weighted += weighted;
+        self.ideal_weighted += ideal_weighted;
+        // The Matlab divisor is the same for every row and cancels out of the ratio.
+        let divisor = match psndcg {
+            Psndcg::Matlab => 1.0,
+            Psndcg::Pyxclib => row.ideal_gain(k),
+        };
+        self.discounted += ratio(discounted, divisor);
+        self.ideal_discounted += ratio(ideal_discounted, divisor);
+    }
+
+    fn mean(&self, k: usize, rows: usize, coverage: f64) -> AtK {
+        let mean = |sum| ratio(sum, rows as f64);
+        AtK {
+            k,
+            precision: mean(self.plain.precision),
+            recall: mean(self.plain.recall),
+            r_precision: mean(self.plain.r_precision),
+            ndcg: mean(self.plain.ndcg),
+            psp: ratio(self.weighted, self.ideal_weighted),
+            psndcg: ratio(self.discounted, self.ideal_discounted),
+            coverage,
+        }
+    }
+}
+
+/// `part / whole`, and 0 of nothing.
+pub(super) fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
