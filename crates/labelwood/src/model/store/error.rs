@@ -85,6 +85,14 @@ pub enum FormatError {
         /// What is wrong.
         reason: String,
     },
+    /// The `settings.json` of an unfinished training is not what it should be.
+    #[error("{}: not a training's settings: {reason}; add --overwrite without --resume to start afresh", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// The model was written by a later labelwood.
     #[error("{}: format version {found}, but this labelwood reads versions 1 to {newest}; update labelwood", path.display())]
     Version {

@@ -9,10 +9,13 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::manifest::{MANIFEST, is_absence, read_limited, write_json};
 use super::unit::stem_of;
 use super::{
-    ArrayRef, FormatError, Manifest, StoreError, Training, UnitFile, digest, files, write_unit,
+    ArrayRef, FORMAT, FormatError, Manifest, StoreError, Training, UnitFile, digest, files,
+    write_unit,
 };
 use crate::run::Run;
 
@@ -51,6 +54,13 @@ pub struct Partial {
     _lock: File,
 }
 
+/// `settings.json`.
+#[derive(Serialize, Deserialize)]
+struct Settings {
+    format: u64,
+    training: Training,
+}
+
 /// Refuses a target that a training must not write to; asked before any work.
 ///
 /// A folder that is missing or empty is fine, and with `overwrite` one that holds a model. Units
@@ -83,7 +93,8 @@ impl Partial {
     /// Starts a training into `target`, or takes it up.
     ///
     /// Refuses what [`check_target`] refuses, a folder that another process trains into, and an
-    /// unfinished training that is neither to be resumed nor overwritten, or that differs.
+    /// unfinished training that is neither to be resumed nor overwritten, or that differs. One
+    /// without a finished unit has nothing to lose, and gives way.
     pub fn begin(target: &Path, training: &Training, start: Start) -> Result<Begin, StoreError> {
         let folder = files::partial_beside(target)?;
         if start.resume
@@ -98,13 +109,14 @@ impl Partial {
         check_target(target, start.overwrite)?;
         let partial = Self::lock(folder, target, start.overwrite)?;
         match partial.settings()? {
-            Some(_) if !start.resume && !start.overwrite => {
+            Some(bytes) if start.resume => partial.compare(&bytes, training)?,
+            Some(_) if !start.overwrite && partial.has_units()? => {
                 return Err(StoreError::Unfinished { folder: partial.folder });
             }
-            Some(bytes) if start.resume => partial.compare(&bytes, training)?,
             _ => {
                 partial.clear()?;
-                write_json(&partial.folder, SETTINGS, training)?;
+                let settings = Settings { format: FORMAT, training: training.clone() };
+                write_json(&partial.folder, SETTINGS, &settings)?;
             }
         }
         partial.sweep(&partial.folder, files::is_leftover)?;
@@ -153,11 +165,22 @@ impl Partial {
         }
     }
 
+    fn has_units(&self) -> Result<bool, StoreError> {
+        let names = files::names_in(&self.folder)?.unwrap_or_default();
+        Ok(names.iter().any(|name| stem_of(name).is_some()))
+    }
+
     fn compare(&self, bytes: &[u8], training: &Training) -> Result<(), StoreError> {
-        let there: Training = serde_json::from_slice(bytes).map_err(|error| {
-            FormatError::Manifest { path: self.folder.join(SETTINGS), reason: error.to_string() }
+        let there: Settings = serde_json::from_slice(bytes).map_err(|error| {
+            let (path, reason) = (self.folder.join(SETTINGS), error.to_string());
+            FormatError::Settings { path, reason }
         })?;
-        match there.difference(training) {
+        // Units of two formats do not make one model.
+        if there.format != FORMAT {
+            let difference = format!("format is {} there but {FORMAT} here", there.format);
+            return Err(StoreError::Different { folder: self.folder.clone(), difference });
+        }
+        match there.training.difference(training) {
             Some(difference) => {
                 Err(StoreError::Different { folder: self.folder.clone(), difference })
             }

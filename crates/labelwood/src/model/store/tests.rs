@@ -236,6 +236,28 @@ fn an_unfinished_training_is_not_dropped_unasked() {
 }
 
 #[test]
+fn an_unfinished_training_without_units_gives_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("model");
+    drop(work(&target, 1, FRESH));
+    drop(work(&target, 2, FRESH));
+    work(&target, 2, RESUME);
+}
+
+#[test]
+fn settings_that_are_damaged_or_of_another_format_are_not_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("model");
+    let path = work(&target, 1, FRESH).folder().join("settings.json");
+    let good = fs::read_to_string(&path).unwrap();
+    let refused = || Partial::begin(&target, &training(1), RESUME).unwrap_err();
+    fs::write(&path, &good[..good.len() / 2]).unwrap();
+    assert!(matches!(refused(), StoreError::Format(FormatError::Settings { .. })));
+    fs::write(&path, good.replace("\"format\": 1", "\"format\": 2")).unwrap();
+    assert!(refused().to_string().contains("format is 2 there but 1 here"));
+}
+
+#[test]
 fn two_trainings_at_once_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
