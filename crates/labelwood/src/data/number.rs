@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
             self.at += 1;
         }
         let first = self.at;
-        let mut number = self.digits(0);
+        let mut number = self.few_digits(0);
         let mut digits = self.at - first;
         let mut decimals = 0;
         if self.peek() == b'.' {
@@ -103,8 +103,25 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes all digits that follow, appending them to `number`; 20 and more of them wrap around.
+    ///
+    /// Eight bytes at a time: how many digits a number has is hard to foretell, and a branch for
+    /// each would cost more than the arithmetic.
     #[inline]
     fn digits(&mut self, mut number: u64) -> u64 {
+        while let Some(&word) = self.text.get(self.at..).and_then(|rest| rest.first_chunk()) {
+            let (count, leading) = leading_digits(word);
+            number = number.wrapping_mul(TENS[count]).wrapping_add(leading);
+            self.at += count;
+            if count < 8 {
+                return number;
+            }
+        }
+        self.few_digits(number)
+    }
+
+    /// As [`digits`](Self::digits), one by one.
+    #[inline]
+    fn few_digits(&mut self, mut number: u64) -> u64 {
         loop {
             let digit = self.peek().wrapping_sub(b'0');
             if digit > 9 {
@@ -116,6 +133,25 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// How many of eight bytes are digits before the first that is not, and the number they form.
+#[inline]
+fn leading_digits(word: [u8; 8]) -> (usize, u64) {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    // Digits become 0 to 9. Adding 0x76 sets the top bit of all that is larger, up to the first
+    // byte whose sum carries over, which is no digit either.
+    let values = u64::from_le_bytes(word) ^ (0x30 * EACH);
+    let others = (values.wrapping_add(0x76 * EACH) | values) & (0x80 * EACH);
+    let count = others.trailing_zeros() / 8;
+    // Zeros move in front of the digits; then pairs, fours and all eight are joined.
+    let eight = values.checked_shl(64 - 8 * count).unwrap_or(0);
+    let pairs = eight.wrapping_mul(10).wrapping_add(eight >> 8);
+    let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(100 + (1_000_000 << 32));
+    let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
+    (count as usize, low.wrapping_add(high) >> 32)
+}
+
+/// What up to eight more digits multiply a number by.
+const TENS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 /// The bits of an `f64` that an `f32` has no room for.
 const LOW_BITS: u64 = (1 << 29) - 1;
 /// Those bits half-way between two neighbouring `f32`.
@@ -176,6 +212,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn leading_digits_equal_a_plain_loop(bytes: [u8; 8], digits in "[0-9]{0,8}") {
+            let mut word = bytes;
+            word[..digits.len()].copy_from_slice(digits.as_bytes());
+            let count = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            prop_assert_eq!(leading_digits(word), (count, saturating_number(&word[..count])));
+        }
+
         #[test]
         fn decimals_equal_the_standard_parser(whole in "[0-9]{0,12}", decimals in "[0-9]{1,12}") {
             let text = format!("{whole}.{decimals}");

@@ -276,8 +276,7 @@ impl Header {
 /// A first line of several whole numbers is a header, be it right or wrong; no LIBSVM line is.
 fn sniff(text: &[u8]) -> Format {
     let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let mut fields =
-        line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).peekable();
+    let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     let is_header =
         fields.clone().nth(1).is_some() && fields.all(|field| field.iter().all(u8::is_ascii_digit));
     if is_header { Format::Xc } else { Format::Libsvm }

@@ -142,6 +142,12 @@ impl Rows {
     }
 
     fn parse_lines(&mut self, text: &[u8], rules: Rules) -> Result<(), Fault> {
+        // An entry takes about twelve bytes, a row some hundred.
+        self.features.reserve(text.len() / 12);
+        self.values.reserve(text.len() / 12);
+        self.labels.reserve(text.len() / 32);
+        self.feature_offsets.reserve(text.len() / 128);
+        self.label_offsets.reserve(text.len() / 128);
         let mut cursor = Cursor::new(text);
         while !cursor.is_at_end() {
             let start = cursor.at;

@@ -1,0 +1,27 @@
+//! Any bytes read as XC data give rows or an error, and the rows survive being written and read.
+
+#![no_main]
+
+use labelwood::data::{self, Format, ReadOptions};
+use labelwood::run::Run;
+use std::sync::LazyLock;
+
+static RUN: LazyLock<Run> = LazyLock::new(|| Run::new(1).expect("one thread can be started"));
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let strict = data::read_bytes(bytes, "fuzz.txt", &ReadOptions::default(), &RUN);
+    let options = ReadOptions { lenient: true, ..ReadOptions::default() };
+    let lenient = data::read_bytes(bytes, "fuzz.txt", &options, &RUN);
+    let Ok(read) = strict.or(lenient) else { return };
+    let dataset = read.dataset;
+    let widths = (dataset.features.columns(), dataset.labels.columns());
+    let mut text = Vec::new();
+    data::write_header(&mut text, Format::Xc, dataset.len(), widths).expect("memory takes all");
+    for (labels, features) in dataset.labels.rows().zip(dataset.features.rows()) {
+        data::write_row(&mut text, Format::Xc, labels.indices, features).expect("memory takes all");
+    }
+    let options =
+        ReadOptions { features: widths.0, labels: widths.1, ..ReadOptions::default() };
+    let again = data::read_bytes(&text, "again.txt", &options, &RUN);
+    assert_eq!(again.map(|read| read.dataset).ok(), (!text.is_empty()).then_some(dataset));
+});
