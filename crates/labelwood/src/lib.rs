@@ -4,6 +4,7 @@
 
 pub mod array;
 pub mod sparse;
+pub mod random;
 pub mod run;
 pub mod data;
 pub mod metrics;

@@ -7,6 +7,10 @@
 //! [`FileBytes`] holds the bytes of one file, mapped or copied; [`Array::in_file`] is a typed
 //! section of it. Types and alignment are checked once, when the array is made.
 
+mod numbers;
+
+pub use numbers::Numbers;
+
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};

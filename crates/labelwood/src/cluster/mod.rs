@@ -1,1 +1,213 @@
-//! cluster.
+//! Spherical k-means on sparse rows.
+//!
+//! Groups rows by the cosine of their angle. CRAFTML clusters the instances of a node by their
+//! labels with it: a few passes over short rows, at most [`lanes::LANES`] groups, thousands of
+//! times a tree. So the centres live in one small feature-major table that a [`Workspace`] keeps
+//! between calls, and only the columns that occur are ever touched.
+//!
+//! The entry point is [`Workspace::cluster`]; [`Params`] says how many groups, starts and passes.
+
+pub mod lanes;
+
+use crate::random::Stream;
+use lanes::{Entries, LANES, Lanes, Table, best_lane, similarities};
+use serde::{Deserialize, Serialize};
+
+/// How rows are clustered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// How many groups there are at most, at most [`LANES`].
+    pub clusters: usize,
+    /// How the first centres are chosen.
+    pub starts: Starts,
+    /// How often rows are assigned to centres, at least once.
+    pub passes: usize,
+}
+
+/// How the first centres are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Starts {
+    /// Distinct rows, uniformly.
+    #[default]
+    Random,
+    /// One after the other, each with a probability that grows with its distance to those chosen
+    /// (k-means++).
+    PlusPlus,
+}
+
+/// The cluster number of a row that has no entries: it belongs nowhere.
+pub const NOWHERE: u8 = u8::MAX;
+
+/// Scratch memory for clustering rows with up to a fixed number of columns.
+pub struct Workspace {
+    /// The slot of each column that occurs, else 0; all 0 between calls.
+    slot_of: Vec<u32>,
+    /// The columns that occur, in the order of their slots.
+    touched: Vec<u32>,
+    /// The centres by slot.
+    lanes: Vec<Lanes>,
+    starts: Vec<u32>,
+    /// For k-means++, each row's largest cosine with a start.
+    nearest: Vec<f32>,
+}
+
+impl Workspace {
+    /// Scratch memory for rows with `columns` columns.
+    pub fn new(columns: usize) -> Self {
+        Workspace {
+            slot_of: vec![0; columns],
+            touched: Vec::new(),
+            lanes: Vec::new(),
+            starts: Vec::new(),
+            nearest: Vec::new(),
+        }
+    }
+
+    /// Puts each of `rows` into a group and its number into `assigned`.
+    ///
+    /// Rows are unit vectors or empty; empty ones get [`NOWHERE`]. Groups may stay empty.
+    pub fn cluster(
+        &mut self,
+        entries: Entries<'_>,
+        rows: &[u32],
+        params: Params,
+        random: &mut Stream,
+        assigned: &mut Vec<u8>,
+    ) {
+        assert!(params.clusters <= LANES, "at most {LANES} clusters");
+        self.map_columns(entries, rows);
+        match params.starts {
+            Starts::Random => self.random_starts(entries, rows, params.clusters, random),
+            Starts::PlusPlus => self.spread_starts(entries, rows, params.clusters, random),
+        }
+        self.set_centres_to_starts(entries);
+        self.assign(entries, rows, assigned);
+        for _ in 1..params.passes {
+            self.set_centres_to_means(entries, rows, assigned);
+            self.assign(entries, rows, assigned);
+        }
+        for &column in &self.touched {
+            self.slot_of[column as usize] = 0;
+        }
+    }
+
+    fn map_columns(&mut self, entries: Entries<'_>, rows: &[u32]) {
+        self.touched.clear();
+        for &row in rows {
+            for &column in entries.row(row).0 {
+                let slot = &mut self.slot_of[column as usize];
+                if *slot == 0 {
+                    self.touched.push(column);
+                    *slot = self.touched.len() as u32;
+                }
+            }
+        }
+        self.lanes.clear();
+        self.lanes.resize(self.touched.len() + 1, Lanes::ZERO);
+    }
+
+    /// Draws distinct rows; equal ones are passed over while there is hope of finding others.
+    fn random_starts(
+        &mut self,
+        entries: Entries<'_>,
+        rows: &[u32],
+        clusters: usize,
+        random: &mut Stream,
+    ) {
+        self.starts.clear();
+        for _ in 0..3 * clusters {
+            let row = rows[random.below(rows.len())];
+            let drawn = entries.row(row);
+            let known = |&start: &u32| entries.row(start) == drawn;
+            if !drawn.0.is_empty() && !self.starts.iter().any(known) {
+                self.starts.push(row);
+                if self.starts.len() == clusters {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Draws a row with a probability in proportion to 1 - cosine with the nearest start, which is
+    /// half its squared distance, until there are enough or all rows lie on a start.
+    fn spread_starts(
+        &mut self,
+        entries: Entries<'_>,
+        rows: &[u32],
+        clusters: usize,
+        random: &mut Stream,
+    ) {
+        let distance = |&cosine: &f32| f64::from((1.0 - cosine).max(0.0));
+        self.starts.clear();
+        self.nearest.clear();
+        // An empty row is as good as a start: never drawn.
+        self.nearest.extend(rows.iter().map(|&row| f32::from(entries.row(row).0.is_empty())));
+        while self.starts.len() < clusters {
+            let total: f64 = self.nearest.iter().map(distance).sum();
+            let mut left = random.unit() * total;
+            let drawn = self.nearest.iter().position(|cosine| {
+                left -= distance(cosine);
+                left < 0.0
+            });
+            let Some(drawn) = drawn.filter(|_| total > 1e-6) else { break };
+            let lane = self.starts.len();
+            self.starts.push(rows[drawn]);
+            self.add_row(entries, rows[drawn], lane);
+            for (nearest, &row) in self.nearest.iter_mut().zip(rows) {
+                let (columns, values) = entries.row(row);
+                let mut cosine = 0.0;
+                for (&column, &value) in columns.iter().zip(values) {
+                    cosine += value * self.lanes[self.slot_of[column as usize] as usize].0[lane];
+                }
+                *nearest = nearest.max(cosine);
+            }
+            self.nearest[drawn] = 1.0;
+        }
+        self.lanes.fill(Lanes::ZERO);
+    }
+
+    fn add_row(&mut self, entries: Entries<'_>, row: u32, lane: usize) {
+        let (columns, values) = entries.row(row);
+        for (&column, &value) in columns.iter().zip(values) {
+            self.lanes[self.slot_of[column as usize] as usize].0[lane] += value;
+        }
+    }
+
+    fn set_centres_to_starts(&mut self, entries: Entries<'_>) {
+        for lane in 0..self.starts.len() {
+            self.add_row(entries, self.starts[lane], lane);
+        }
+    }
+
+    fn set_centres_to_means(&mut self, entries: Entries<'_>, rows: &[u32], assigned: &[u8]) {
+        self.lanes.fill(Lanes::ZERO);
+        for (&row, &cluster) in rows.iter().zip(assigned) {
+            if cluster != NOWHERE {
+                self.add_row(entries, row, cluster as usize);
+            }
+        }
+        let mut squares = Lanes::ZERO;
+        for row in &self.lanes {
+            squares.add_squares(row);
+        }
+        let scale =
+            Lanes(squares.0.map(|square| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }));
+        for row in &mut self.lanes {
+            row.scale(&scale);
+        }
+    }
+
+    fn assign(&self, entries: Entries<'_>, rows: &[u32], assigned: &mut Vec<u8>) {
+        assigned.clear();
+        let clusters = self.starts.len();
+        let table = Table { slot_of: &self.slot_of, lanes: &self.lanes };
+        similarities(&table, entries, rows, |at, cosines| {
+            let empty = entries.row(rows[at]).0.is_empty();
+            assigned.push(if empty { NOWHERE } else { best_lane(cosines, clusters) as u8 });
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

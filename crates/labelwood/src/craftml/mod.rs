@@ -1,1 +1,182 @@
-//! craftml.
+//! CRAFTML: a forest of clustered instance trees.
+//!
+//! Each tree divides the training rows again and again: the rows of a node are clustered by their
+//! labels, every cluster's features are averaged, and each row goes to the child whose average is
+//! nearest to it. A leaf remembers how often each label occurs among its rows; a new row walks
+//! down every tree and takes the average of the leaves that it reaches. The method is that of
+//! "CRAFTML, an Efficient Clustering-based Random Forest for Extreme Multi-label Learning"
+//! (Siblini, Kuntz and Meyer, ICML 2018); [`Params::paper`] is its published setting. The default
+//! adds what the paper does not have: feature weights and soft routing.
+//!
+//! [`Trainer`] grows trees one by one, in any order and on any machine; [`Forest`] predicts.
+//!
+//! ```
+//! use labelwood::craftml::{Params, Trainer};
+//! use labelwood::data::generate::{Generator, Profile};
+//! use labelwood::run::Run;
+//! let run = Run::new(2)?;
+//! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
+//! let trainer = Trainer::new(features.view(), labels.view(), Params { trees: 3, ..Params::default() })?;
+//! let forest = trainer.forest(&run)?;
+//! let predictions = forest.predict(features.view(), 5, None, &run)?;
+//! assert_eq!(predictions.len(), 300);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod block;
+mod estimate;
+mod grow;
+mod params;
+mod project;
+mod route;
+mod tree;
+mod weighting;
+
+pub use crate::cluster::Starts;
+pub use estimate::Estimate;
+pub use params::{Diversity, Metric, ParamError, Params, Precision, Projection, Weighting};
+pub use tree::{Tree, TreeFigures};
+pub(crate) use weighting::FeatureWeights;
+
+use crate::random::{derive, mix};
+use crate::run::{Cancelled, Run};
+use crate::sparse::{CsrView, LabelRowsView, Predictions};
+use grow::{Grower, Instances};
+use project::OwnedEntries;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Grows the trees of a forest, each a pure function of the rows, the settings and its number.
+pub struct Trainer<'a> {
+    params: Params,
+    weights: FeatureWeights,
+    instances: Instances<'a>,
+    features: usize,
+}
+
+/// A grown forest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forest {
+    pub(crate) params: Params,
+    pub(crate) weights: FeatureWeights,
+    pub(crate) features: usize,
+    pub(crate) labels: usize,
+    pub(crate) trees: Vec<Tree>,
+}
+
+impl<'a> Trainer<'a> {
+    /// Checks the settings and prepares the rows; there must be as many rows of labels as of
+    /// features.
+    pub fn new(
+        features: CsrView<'_>,
+        labels: LabelRowsView<'a>,
+        params: Params,
+    ) -> Result<Self, ParamError> {
+        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
+        params.check()?;
+        let params = Params { weighting: params.weighting.resolve(features), ..params };
+        let weights = FeatureWeights::learn(params.weighting, features);
+        let mut label_vectors = OwnedEntries::with_capacity(labels.len(), labels.entries());
+        for row in labels.rows() {
+            label_vectors.columns.extend_from_slice(row.indices);
+            label_vectors.values.resize(label_vectors.columns.len(), 1.0);
+            label_vectors.end_unit_row();
+        }
+        let feature_hash = |hash, (column, value): (u32, f32)| {
+            mix(hash ^ (u64::from(column) << 32 | u64::from(value.to_bits())))
+        };
+        let label_hash = |hash, &label: &u32| mix(hash ^ u64::from(label));
+        let instances = Instances {
+            features: weights.apply(features, features.columns()),
+            label_vectors,
+            labels,
+            feature_hashes: features.rows().map(|row| row.iter().fold(1, feature_hash)).collect(),
+            label_hashes: labels.rows().map(|row| row.indices.iter().fold(1, label_hash)).collect(),
+        };
+        Ok(Trainer { params, weights, instances, features: features.columns() })
+    }
+
+    /// The settings with every automatic choice made.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The learned weight of each feature, if there are weights.
+    pub fn feature_weights(&self) -> Option<&[f32]> {
+        self.weights.0.as_deref()
+    }
+
+    /// Grows one tree; its number is below [`Params::trees`].
+    pub fn grow(&self, tree: usize, run: &Run) -> Result<Tree, Cancelled> {
+        let seed = tree_seed(&self.params, tree);
+        Grower::new(&self.params, run, &self.instances, self.features, seed).grow(seed)
+    }
+
+    /// Grows the given trees, several at a time, and hands each over as soon as it is done.
+    pub fn grow_each<E: From<Cancelled> + Send>(
+        &self,
+        trees: &[usize],
+        run: &Run,
+        done: impl Fn(usize, Tree) -> Result<(), E> + Sync,
+    ) -> Result<(), E> {
+        let total = self.params.trees as u64;
+        let count = AtomicU64::new(total - trees.len() as u64);
+        run.progress("trees", count.load(Ordering::Relaxed), total);
+        run.install(|| {
+            // One by one: trees that are nearly done are not held up by others being begun.
+            trees.par_iter().with_max_len(1).try_for_each(|&tree| {
+                done(tree, self.grow(tree, run)?)?;
+                run.progress("trees", count.fetch_add(1, Ordering::Relaxed) + 1, total);
+                Ok(())
+            })
+        })
+    }
+
+    /// Grows all trees in memory.
+    pub fn forest(&self, run: &Run) -> Result<Forest, Cancelled> {
+        let grow = |tree| self.grow(tree, run);
+        let trees = run.install(|| {
+            (0..self.params.trees).into_par_iter().map(grow).collect::<Result<_, _>>()
+        })?;
+        Ok(Forest {
+            params: self.params.clone(),
+            weights: self.weights.clone(),
+            features: self.features,
+            labels: self.instances.labels.columns(),
+            trees,
+        })
+    }
+}
+
+impl Forest {
+    /// The settings that the forest was grown with.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The trees.
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// The best `k` labels of each row, following at most `beam` paths in each tree, or as many as
+    /// the settings say. Columns that training did not know are ignored.
+    pub fn predict(
+        &self,
+        features: CsrView<'_>,
+        k: usize,
+        beam: Option<usize>,
+        run: &Run,
+    ) -> Result<Predictions, Cancelled> {
+        route::predict(self, features, k, beam.unwrap_or(self.params.beam).max(1), run)
+    }
+}
+
+/// The seed of a tree, from which those of its projections and nodes follow.
+fn tree_seed(params: &Params, tree: usize) -> u64 {
+    derive(params.seed, tree as u64)
+}
+
+#[cfg(test)]
+mod tests;

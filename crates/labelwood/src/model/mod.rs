@@ -1,3 +1,194 @@
-//! model.
+//! The one model: an algorithm's learned state with the labels' counts and names.
+//!
+//! [`train`] writes a model folder unit by unit, so that a killed training goes on where it was;
+//! [`Model::open`] maps one back. [`store`] below knows the files, whatever the algorithm.
+//!
+//! ```
+//! use labelwood::craftml::Params;
+//! use labelwood::data::{Dataset, generate::{Generator, Profile}};
+//! use labelwood::model::{Algorithm, Model, train, store::{Options, Start}};
+//! use labelwood::run::Run;
+//! let run = Run::new(2)?;
+//! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+//! let dataset = Dataset { features, labels, label_names: None };
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("model");
+//! train(&dataset, &Algorithm::CraftMl(Params { trees: 2, ..Params::default() }), &path, Start::default(), &run)?;
+//! let model = Model::open(&path, Options::default(), &run)?;
+//! let predictions = model.predict(dataset.features.view(), 5, None, &run)?;
+//! assert_eq!(predictions.len(), 200);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod store;
+
+mod craftml;
+mod labels;
+
+pub use labels::Labels;
+
+use crate::craftml::{Forest, ParamError, Params, Trainer};
+use crate::data::Dataset;
+use crate::run::{Cancelled, Run};
+use crate::sparse::{CsrView, Predictions, Scored};
+use std::path::Path;
+use store::{Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training};
+use thiserror::Error;
+
+/// What to learn and with which settings.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Algorithm {
+    /// A CRAFTML forest.
+    CraftMl(Params),
+}
+
+/// A model, ready to predict.
+#[derive(Clone, Debug)]
+pub struct Model {
+    manifest: Manifest,
+    labels: Labels,
+    learned: Learned,
+}
+
+/// The learned state of each algorithm.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Learned {
+    /// A CRAFTML forest.
+    CraftMl(Forest),
+}
+
+/// What came of a training.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trained {
+    /// The model was written.
+    Written(Manifest),
+    /// The very model was there already: `resume` found nothing left to do.
+    AlreadyThere(Manifest),
+}
+
+/// Why a model was not trained.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// A setting is impossible.
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    /// There is nothing to learn from.
+    #[error("there are no rows to learn from: give a file with at least one row")]
+    NoRows,
+    /// The model's files could not be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The run was cancelled; finished units are kept.
+    #[error("{finished} of {total} trees are kept; resume to go on with them")]
+    Cancelled {
+        /// Units finished.
+        finished: usize,
+        /// Units in all.
+        total: usize,
+        /// The cancellation itself.
+        source: Cancelled,
+    },
+}
+
+/// Trains a model into the folder `target`.
+///
+/// Finished units are kept in `target.partial` until all are there; with `start.resume` a later
+/// call takes them up, provided that data and settings are the same.
+pub fn train(
+    dataset: &Dataset,
+    algorithm: &Algorithm,
+    target: &Path,
+    start: Start,
+    run: &Run,
+) -> Result<Trained, TrainError> {
+    if dataset.is_empty() {
+        return Err(TrainError::NoRows);
+    }
+    let Algorithm::CraftMl(params) = algorithm;
+    let trainer = Trainer::new(dataset.features.view(), dataset.labels.view(), params.clone())?;
+    let training = Training {
+        algorithm: "craftml".to_owned(),
+        settings: craftml::settings(trainer.params()),
+        data: format!("{:032x}", dataset.digest()),
+    };
+    let partial = match Partial::begin(target, &training, start)? {
+        Begin::Work(partial) => partial,
+        Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
+    };
+    let mut units = craftml::write(&trainer, &partial, run)?;
+    units.push(labels::write(dataset, &partial)?);
+    let manifest = Manifest {
+        training,
+        instances: dataset.len() as u64,
+        features: dataset.features.columns() as u64,
+        labels: dataset.labels.columns() as u64,
+        units,
+    };
+    partial.commit(&manifest)?;
+    Ok(Trained::Written(manifest))
+}
+
+impl Model {
+    /// Opens a model folder.
+    pub fn open(folder: &Path, options: Options, run: &Run) -> Result<Self, StoreError> {
+        let stored = Stored::open(folder, options, run)?;
+        let labels = labels::read(&stored)?;
+        let learned = match stored.manifest().training.algorithm.as_str() {
+            "craftml" => Learned::CraftMl(craftml::read(&stored)?),
+            other => {
+                let reason = format!("`{other}` is no algorithm that this version knows");
+                return Err(StoreError::from(stored.refused(reason)));
+            }
+        };
+        Ok(Model { manifest: stored.manifest().clone(), labels, learned })
+    }
+
+    /// What the model is: algorithm, settings, sizes, files.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What is known of the labels.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// The learned state.
+    pub fn learned(&self) -> &Learned {
+        &self.learned
+    }
+
+    /// The best `k` labels of each row; fewer when fewer have a score.
+    ///
+    /// `beam` bounds the paths that are followed in each tree; `None` takes the model's setting.
+    pub fn predict(
+        &self,
+        features: CsrView<'_>,
+        k: usize,
+        beam: Option<usize>,
+        run: &Run,
+    ) -> Result<Predictions, Cancelled> {
+        let Learned::CraftMl(forest) = &self.learned;
+        forest.predict(features, k, beam, run)
+    }
+
+    /// Fills rows with fewer than `k` labels up with the most frequent training labels, which
+    /// score 0.
+    pub fn fill(&self, predictions: &Predictions, k: usize) -> Predictions {
+        let frequent = self.labels.most_frequent(k);
+        let mut filled = Predictions::default();
+        for row in predictions.rows() {
+            let mut row = row.to_vec();
+            let known = row.len();
+            let more = frequent.iter().filter(|&&id| row[..known].iter().all(|have| have.id != id));
+            let mut more: Vec<u32> = more.copied().take(k.saturating_sub(known)).collect();
+            more.sort_unstable();
+            row.extend(more.into_iter().map(|id| Scored { id, score: 0.0 }));
+            filled.push_row(&row);
+        }
+        filled
+    }
+}

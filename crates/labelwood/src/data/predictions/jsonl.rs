@@ -16,7 +16,7 @@ struct ReadRow {
 struct ReadLabel {
     label: Option<Label>,
     name: Option<String>,
-    score: f32,
+    score: f64,
 }
 
 #[derive(Deserialize)]
@@ -72,10 +72,11 @@ fn parse_row(
             (None, None) => Err("an entry has neither `label` nor `name`".to_owned()),
         };
         let id = id.map_err(|problem| (1, problem))?;
-        if !entry.score.is_finite() {
+        let score = entry.score as f32;
+        if !score.is_finite() {
             return Err((1, format!("the score of label {id} is not a finite 32-bit number")));
         }
-        row.push(id, entry.score, 1);
+        row.push(id, score, 1);
     }
     Ok(())
 }

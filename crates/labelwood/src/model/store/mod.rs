@@ -97,6 +97,11 @@ impl Stored {
         &self.manifest
     }
 
+    /// The error that says that the manifest does not fit what this version knows.
+    pub fn refused(&self, reason: impl Into<String>) -> FormatError {
+        FormatError::Manifest { path: self.folder.join(manifest::MANIFEST), reason: reason.into() }
+    }
+
     /// The units, in the manifest's order.
     pub fn units(&self) -> &[Unit] {
         &self.units
@@ -105,10 +110,8 @@ impl Stored {
     /// The unit of the given stem, such as `tree-0007`.
     pub fn unit(&self, stem: &str) -> Result<&Unit, FormatError> {
         let at = self.manifest.units.iter().position(|unit| unit.stem() == stem);
-        at.map(|at| &self.units[at]).ok_or_else(|| FormatError::Manifest {
-            path: self.folder.join(manifest::MANIFEST),
-            reason: format!("it names no unit `{stem}`"),
-        })
+        at.map(|at| &self.units[at])
+            .ok_or_else(|| self.refused(format!("it names no unit `{stem}`")))
     }
 }
 

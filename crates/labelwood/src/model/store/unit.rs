@@ -14,7 +14,7 @@ use zerocopy::IntoBytes;
 
 use super::digest::Digester;
 use super::{Digest, FormatError, StoreError, files};
-use crate::array::{Array, Element, FileBytes, Kind};
+use crate::array::{Array, Element, FileBytes, Kind, Numbers};
 
 /// How a unit's file name ends, after the digits of its digest.
 const ENDING: &str = ".safetensors";
@@ -66,6 +66,16 @@ pub struct Unit {
 impl<'a, T: Element> From<&'a [T]> for ArrayRef<'a> {
     fn from(array: &'a [T]) -> Self {
         ArrayRef { kind: T::KIND, len: array.len(), bytes: array.as_bytes() }
+    }
+}
+
+impl<'a> From<&'a Numbers> for ArrayRef<'a> {
+    fn from(numbers: &'a Numbers) -> Self {
+        match numbers {
+            Numbers::U8(array) => array[..].into(),
+            Numbers::U16(array) => array[..].into(),
+            Numbers::U32(array) => array[..].into(),
+        }
     }
 }
 
@@ -204,6 +214,18 @@ impl Unit {
         let (from, to) = info.data_offsets;
         Array::in_file(&self.bytes, self.start + from..self.start + to)
             .map_err(|reason| FormatError::Section { path: path(), name: name.to_owned(), reason })
+    }
+
+    /// One array of whole numbers, of whichever width it was stored in.
+    pub fn numbers(&self, name: &str) -> Result<Numbers, FormatError> {
+        let dtype = self.header.info(name).map(|info| info.dtype);
+        if dtype == Some(Kind::U8.dtype()) {
+            self.array(name).map(Numbers::U8)
+        } else if dtype == Some(Kind::U16.dtype()) {
+            self.array(name).map(Numbers::U16)
+        } else {
+            self.array(name).map(Numbers::U32)
+        }
     }
 
     /// The names of the arrays, sorted.

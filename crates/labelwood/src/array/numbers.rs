@@ -1,0 +1,72 @@
+//! Whole numbers stored as narrowly as they allow.
+
+use super::Array;
+
+/// An array of whole numbers in the narrowest type that holds them all.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Numbers {
+    /// All below 2^8.
+    U8(Array<u8>),
+    /// All below 2^16.
+    U16(Array<u16>),
+    /// All below 2^32.
+    U32(Array<u32>),
+}
+
+impl Numbers {
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        match self {
+            Numbers::U8(numbers) => numbers.len(),
+            Numbers::U16(numbers) => numbers.len(),
+            Numbers::U32(numbers) => numbers.len(),
+        }
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element at a position.
+    #[inline(always)]
+    pub fn get(&self, at: usize) -> u32 {
+        match self {
+            Numbers::U8(numbers) => u32::from(numbers[at]),
+            Numbers::U16(numbers) => u32::from(numbers[at]),
+            Numbers::U32(numbers) => numbers[at],
+        }
+    }
+}
+
+impl From<Vec<u32>> for Numbers {
+    fn from(wide: Vec<u32>) -> Self {
+        match wide.iter().max() {
+            Some(&most) if most > 0xffff => Numbers::U32(wide.into()),
+            Some(&most) if most > 0xff => {
+                Numbers::U16(wide.iter().map(|&number| number as u16).collect::<Vec<_>>().into())
+            }
+            _ => Numbers::U8(wide.iter().map(|&number| number as u8).collect::<Vec<_>>().into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_kept_in_the_narrowest_type() {
+        for (wide, bytes) in [(vec![], 1), (vec![3, 255], 1), (vec![256, 0], 2), (vec![65_536], 4)]
+        {
+            let narrow = Numbers::from(wide.clone());
+            let found = match narrow {
+                Numbers::U8(_) => 1,
+                Numbers::U16(_) => 2,
+                Numbers::U32(_) => 4,
+            };
+            assert_eq!(found, bytes);
+            assert_eq!((0..wide.len()).map(|at| narrow.get(at)).collect::<Vec<_>>(), wide);
+        }
+    }
+}

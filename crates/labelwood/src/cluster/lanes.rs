@@ -1,0 +1,124 @@
+//! Sixteen similarities at a time.
+//!
+//! The centres of at most [`LANES`] clusters are kept column-major: one [`Lanes`] per column holds
+//! that column's value in every centre, so that one pass over a sparse row updates the similarities
+//! to all centres with contiguous loads. Products and sums are element-wise, never fused, in the
+//! order of the row's entries: each width of vector instruction gives the same bits.
+
+/// The most clusters a table can hold.
+pub const LANES: usize = 16;
+
+/// One value for each cluster, aligned to a cache line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(64))]
+pub struct Lanes(pub [f32; LANES]);
+
+impl Lanes {
+    /// All zeros.
+    pub const ZERO: Lanes = Lanes([0.0; LANES]);
+
+    /// Multiplies each lane by its own factor.
+    #[inline(always)]
+    pub fn scale(&mut self, factors: &Lanes) {
+        for lane in 0..LANES {
+            self.0[lane] *= factors.0[lane];
+        }
+    }
+
+    /// Adds the square of each of `other`'s lanes.
+    #[inline(always)]
+    pub fn add_squares(&mut self, other: &Lanes) {
+        for lane in 0..LANES {
+            self.0[lane] += other.0[lane] * other.0[lane];
+        }
+    }
+}
+
+/// Sparse rows as flat arrays; a row's columns need be neither sorted nor distinct.
+#[derive(Clone, Copy, Debug)]
+pub struct Entries<'a> {
+    /// Where each row starts, and last the number of entries.
+    pub offsets: &'a [u64],
+    /// The column of each entry.
+    pub columns: &'a [u32],
+    /// The value of each entry.
+    pub values: &'a [f32],
+}
+
+impl<'a> Entries<'a> {
+    /// The columns and values of one row.
+    #[inline(always)]
+    pub fn row(&self, row: u32) -> (&'a [u32], &'a [f32]) {
+        let range = self.offsets[row as usize] as usize..self.offsets[row as usize + 1] as usize;
+        (&self.columns[range.clone()], &self.values[range])
+    }
+}
+
+/// The centres of some clusters, addressed through a map from column to slot.
+///
+/// Slot 0 is always zero: a column that no centre has maps to it and adds nothing.
+#[derive(Clone, Copy)]
+pub struct Table<'a> {
+    /// The slot of every column.
+    pub slot_of: &'a [u32],
+    /// The centres' values by slot.
+    pub lanes: &'a [Lanes],
+}
+
+/// Calls `each(position, products)` with every row's dot product with every centre, in order.
+pub fn similarities(
+    table: &Table<'_>,
+    entries: Entries<'_>,
+    rows: &[u32],
+    each: impl FnMut(usize, &Lanes),
+) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, as just asked.
+        return unsafe { similarities_avx2(table, entries, rows, each) };
+    }
+    similarities_portable(table, entries, rows, each);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn similarities_avx2(
+    table: &Table<'_>,
+    entries: Entries<'_>,
+    rows: &[u32],
+    each: impl FnMut(usize, &Lanes),
+) {
+    similarities_portable(table, entries, rows, each);
+}
+
+#[inline(always)]
+fn similarities_portable(
+    table: &Table<'_>,
+    entries: Entries<'_>,
+    rows: &[u32],
+    mut each: impl FnMut(usize, &Lanes),
+) {
+    for (position, &row) in rows.iter().enumerate() {
+        let (columns, values) = entries.row(row);
+        let mut sums = Lanes::ZERO;
+        for (&column, &value) in columns.iter().zip(values) {
+            let centre = &table.lanes[table.slot_of[column as usize] as usize];
+            for lane in 0..LANES {
+                sums.0[lane] += value * centre.0[lane];
+            }
+        }
+        each(position, &sums);
+    }
+}
+
+/// The lane of the largest of the first `count` values; ties go to the lowest lane.
+#[inline(always)]
+pub fn best_lane(values: &Lanes, count: usize) -> usize {
+    let mut best = 0;
+    for lane in 1..count {
+        if values.0[lane] > values.0[best] {
+            best = lane;
+        }
+    }
+    best
+}

@@ -1,0 +1,138 @@
+use super::lanes::*;
+use super::*;
+use proptest::prelude::*;
+
+/// Rows as flat arrays, from lists of (column, value), each scaled to length 1.
+fn flat(rows: &[Vec<(u32, f32)>]) -> (Vec<u64>, Vec<u32>, Vec<f32>) {
+    let (mut offsets, mut columns, mut values) = (vec![0], vec![], vec![]);
+    for row in rows {
+        let norm = row.iter().map(|(_, value)| value * value).sum::<f32>().sqrt();
+        for &(column, value) in row {
+            columns.push(column);
+            values.push(value / norm);
+        }
+        offsets.push(columns.len() as u64);
+    }
+    (offsets, columns, values)
+}
+
+fn cluster(rows: &[Vec<(u32, f32)>], params: Params, seed: u64) -> Vec<u8> {
+    let (offsets, columns, values) = flat(rows);
+    let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
+    let all: Vec<u32> = (0..rows.len() as u32).collect();
+    let mut assigned = Vec::new();
+    let mut workspace = Workspace::new(32);
+    workspace.cluster(entries, &all, params, &mut Stream::new(seed), &mut assigned);
+    assert!(workspace.slot_of.iter().all(|&slot| slot == 0), "the workspace is left clean");
+    assigned
+}
+
+#[test]
+fn rows_of_two_directions_fall_into_two_groups() {
+    let left = vec![(0, 1.0), (1, 0.2)];
+    let right = vec![(2, 1.0), (3, 0.1)];
+    let rows = [left.clone(), right.clone(), left.clone(), vec![], right, left];
+    for starts in [Starts::Random, Starts::PlusPlus] {
+        for seed in 0..20 {
+            let found = cluster(&rows, Params { clusters: 2, starts, passes: 2 }, seed);
+            assert_eq!(found[0], found[2]);
+            assert_eq!(found[0], found[5]);
+            assert_eq!(found[1], found[4]);
+            // Random starts may all be drawn from one direction, spread ones never.
+            assert!(starts == Starts::Random || found[0] != found[1]);
+            assert_eq!(found[3], NOWHERE);
+        }
+    }
+}
+
+#[test]
+fn equal_rows_make_one_group_and_empty_rows_none() {
+    for starts in [Starts::Random, Starts::PlusPlus] {
+        let params = Params { clusters: 4, starts, passes: 3 };
+        assert_eq!(cluster(&vec![vec![(1, 2.0)]; 5], params, 3), [0; 5]);
+        assert_eq!(cluster(&vec![vec![]; 3], params, 3), [NOWHERE; 3]);
+    }
+}
+
+/// Plain Lloyd passes on dense rows from the same starts.
+fn reference(rows: &[Vec<f32>], starts: &[u32], passes: usize) -> Vec<u8> {
+    let dot = |left: &[f32], right: &[f32]| left.iter().zip(right).map(|(l, r)| l * r).sum::<f32>();
+    let mut centres: Vec<Vec<f32>> = starts.iter().map(|&at| rows[at as usize].clone()).collect();
+    let mut assigned = vec![];
+    for pass in 0..passes {
+        if pass > 0 {
+            for (cluster, centre) in centres.iter_mut().enumerate() {
+                centre.fill(0.0);
+                for (row, _) in rows.iter().zip(&assigned).filter(|&(_, &to)| to == cluster as u8) {
+                    centre.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+                }
+                let norm = dot(centre, centre).sqrt();
+                centre.iter_mut().for_each(|value| *value /= norm.max(1e-30));
+            }
+        }
+        assigned = rows
+            .iter()
+            .map(|row| {
+                if row.iter().all(|&value| value == 0.0) {
+                    return NOWHERE;
+                }
+                let mut best = 0;
+                for cluster in 1..centres.len() {
+                    // Rounding may turn a tie either way: only a clear lead counts.
+                    if dot(row, &centres[cluster]) > dot(row, &centres[best]) + 1e-5 {
+                        best = cluster;
+                    }
+                }
+                best as u8
+            })
+            .collect();
+    }
+    assigned
+}
+
+proptest! {
+    #[test]
+    fn clusters_agree_with_a_plain_dense_implementation(
+        rows in proptest::collection::vec(
+            proptest::collection::btree_map(0u32..32, 0.1f32..2.0, 0..6), 2..40),
+        clusters in 2usize..=16, passes in 1usize..4, seed: u64) {
+        let rows: Vec<Vec<(u32, f32)>> = rows.into_iter().map(|row| row.into_iter().collect()).collect();
+        let (offsets, columns, values) = flat(&rows);
+        let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
+        let dense: Vec<Vec<f32>> = (0..rows.len()).map(|row| {
+            let mut dense = vec![0.0; 32];
+            let (columns, values) = entries.row(row as u32);
+            columns.iter().zip(values).for_each(|(&column, &value)| dense[column as usize] = value);
+            dense
+        }).collect();
+        let all: Vec<u32> = (0..rows.len() as u32).collect();
+        let mut found = Vec::new();
+        let mut workspace = Workspace::new(32);
+        let params = Params { clusters, starts: Starts::Random, passes };
+        workspace.cluster(entries, &all, params, &mut Stream::new(seed), &mut found);
+        let expected = reference(&dense, &workspace.starts, passes);
+        let differing = found.iter().zip(&expected).filter(|(left, right)| left != right).count();
+        // Near-ties may fall either way and move a centre a little; more would be a mistake.
+        prop_assert!(differing * 10 <= rows.len(), "{found:?} {expected:?}");
+    }
+
+    #[test]
+    fn similarities_equal_plain_dot_products(
+        centres in proptest::collection::vec(proptest::array::uniform16(-2.0f32..2.0), 8),
+        row in proptest::collection::vec((0u32..8, -2.0f32..2.0), 0..20)) {
+        let lanes: Vec<Lanes> = std::iter::once(Lanes::ZERO).chain(centres.iter().copied().map(Lanes)).collect();
+        let slot_of: Vec<u32> = (1..=8).collect();
+        let (columns, values): (Vec<u32>, Vec<f32>) = row.iter().copied().unzip();
+        let offsets = [0, columns.len() as u64];
+        let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
+        let mut expected = [0.0f32; LANES];
+        for &(column, value) in &row {
+            for lane in 0..LANES {
+                expected[lane] += value * centres[column as usize][lane];
+            }
+        }
+        let mut found = None;
+        similarities(&Table { slot_of: &slot_of, lanes: &lanes }, entries, &[0], |_, sums| found = Some(sums.0));
+        prop_assert_eq!(found, Some(expected));
+    }
+}

@@ -1,0 +1,121 @@
+//! The centroids of one node, as they are stored.
+//!
+//! Features come in increasing order. For each there is a 16-bit word: in its low bits, one for
+//! each branch, which children the feature touches; in its high bits the gap to the feature before.
+//! A gap that does not fit leaves the high bits 0 and follows in the next word, or, when that is 0,
+//! in the two words after it. The values of the touched children follow in an array of their own.
+
+/// Appends the words of one node.
+pub(super) struct Encoder<'a> {
+    words: &'a mut Vec<u16>,
+    branches: u32,
+    /// One more than the last feature.
+    next: u32,
+}
+
+impl<'a> Encoder<'a> {
+    /// Starts a node whose trees have the given number of branches, at most 16.
+    pub fn new(words: &'a mut Vec<u16>, branches: usize) -> Self {
+        Encoder { words, branches: branches as u32, next: 0 }
+    }
+
+    /// Appends a feature, larger than the last, and the children it touches.
+    #[inline]
+    pub fn push(&mut self, feature: u32, touches: u16) {
+        let gap = feature - self.next + 1;
+        self.next = feature + 1;
+        if gap < 1 << (16 - self.branches) {
+            // With 16 branches every gap is escaped, so the shift never reaches the type's width.
+            return self.words.push((gap << self.branches) as u16 | touches);
+        }
+        self.words.push(touches);
+        if gap <= 0xffff {
+            self.words.push(gap as u16);
+        } else {
+            self.words.extend([0, gap as u16, (gap >> 16) as u16]);
+        }
+    }
+}
+
+/// Reads the words of one node back; words that end too early end the features.
+#[derive(Clone)]
+pub(super) struct Decoder<'a> {
+    words: std::slice::Iter<'a, u16>,
+    branches: u32,
+    mask: u16,
+    next: u32,
+}
+
+impl<'a> Decoder<'a> {
+    /// The features of a node whose trees have the given number of branches, at most 16.
+    pub fn new(words: &'a [u16], branches: usize) -> Self {
+        let mask = ((1u32 << branches) - 1) as u16;
+        Decoder { words: words.iter(), branches: branches as u32, mask, next: 0 }
+    }
+
+    #[cold]
+    fn long_gap(&mut self) -> Option<u32> {
+        match *self.words.next()? {
+            0 => {
+                let low = u32::from(*self.words.next()?);
+                Some(low | u32::from(*self.words.next()?) << 16)
+            }
+            gap => Some(u32::from(gap)),
+        }
+    }
+}
+
+impl Iterator for Decoder<'_> {
+    /// A feature and the children it touches.
+    type Item = (u32, u16);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(u32, u16)> {
+        let word = *self.words.next()?;
+        let gap = match u32::from(word) >> self.branches {
+            0 => self.long_gap()?,
+            gap => gap,
+        };
+        self.next = self.next.wrapping_add(gap);
+        Some((self.next.wrapping_sub(1), word & self.mask))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn near_features_take_one_word_and_far_ones_two_or_four() {
+        let mut words = Vec::new();
+        let mut encoder = Encoder::new(&mut words, 10);
+        for feature in [0, 62, 1000, 100_000] {
+            encoder.push(feature, 1);
+        }
+        assert_eq!(words.len(), 1 + 1 + 2 + 4);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(
+            features in proptest::collection::btree_map(0u32..1 << 30, 1u16.., 0..50),
+            near in proptest::collection::btree_map(0u32..300, 1u16.., 0..50),
+            branches in 2usize..=16) {
+            let mask = ((1u32 << branches) - 1) as u16;
+            for features in [features, near] {
+                let mut words = Vec::new();
+                let mut encoder = Encoder::new(&mut words, branches);
+                features.iter().for_each(|(&feature, &touches)| encoder.push(feature, touches & mask));
+                let found: Vec<_> = Decoder::new(&words, branches).collect();
+                let expected: Vec<_> = features.iter().map(|(&feature, &touches)| (feature, touches & mask)).collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
+
+        #[test]
+        fn any_words_are_read_to_their_end(words in proptest::collection::vec(any::<u16>(), 0..40), branches in 2usize..=16) {
+            prop_assert!(Decoder::new(&words, branches).count() <= words.len());
+        }
+    }
+}

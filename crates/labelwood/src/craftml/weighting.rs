@@ -1,0 +1,107 @@
+//! Feature weights: how much a feature says, learned from how rare it is.
+
+use super::params::Weighting;
+use super::project::OwnedEntries;
+use crate::array::Array;
+use crate::sparse::CsrView;
+
+/// The weight of every feature; without weights, values are taken as they are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FeatureWeights(pub(crate) Option<Array<f32>>);
+
+impl Weighting {
+    /// What [`Weighting::Auto`] means for these rows: whole positive numbers are counts, which gain
+    /// from weights; anything else has been weighted already, and doing it twice does harm.
+    pub fn resolve(self, features: CsrView<'_>) -> Weighting {
+        let is_count = |&value: &f32| value > 0.0 && value.fract() == 0.0;
+        match self {
+            Weighting::Auto if features.entries() > 0 && features.values().iter().all(is_count) => {
+                Weighting::Idf
+            }
+            Weighting::Auto => Weighting::None,
+            chosen => chosen,
+        }
+    }
+}
+
+impl FeatureWeights {
+    /// Learns the weights of a resolved weighting from training rows.
+    pub fn learn(weighting: Weighting, features: CsrView<'_>) -> Self {
+        if weighting != Weighting::Idf {
+            return FeatureWeights(None);
+        }
+        let instances = features.len() as f64;
+        let idf = |count: u32| match count {
+            0 => 0.0,
+            count => libm::log(instances / f64::from(count)) as f32,
+        };
+        let weights: Vec<f32> = features.column_counts().into_iter().map(idf).collect();
+        FeatureWeights(Some(weights.into()))
+    }
+
+    /// The rows with their values weighted and scaled to length 1; columns that training did not
+    /// know are left out.
+    pub(super) fn apply(&self, features: CsrView<'_>, known: usize) -> OwnedEntries {
+        let mut weighted = OwnedEntries::with_capacity(features.len(), features.entries());
+        for row in features.rows() {
+            let len = row.indices.partition_point(|&column| (column as usize) < known);
+            let (columns, values) = (&row.indices[..len], &row.values[..len]);
+            weighted.columns.extend_from_slice(columns);
+            match &self.0 {
+                None => weighted.values.extend_from_slice(values),
+                Some(weights) => weighted.values.extend(
+                    columns
+                        .iter()
+                        .zip(values)
+                        .map(|(&column, &value)| damped(value) * weights[column as usize]),
+                ),
+            }
+            weighted.end_unit_row();
+        }
+        weighted
+    }
+}
+
+/// ln(1 + value), with the sign of the value.
+fn damped(value: f32) -> f32 {
+    if value == 1.0 { std::f32::consts::LN_2 } else { libm::log1pf(value.abs()).copysign(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sparse::Csr;
+
+    fn rows(values: &[f32]) -> Csr {
+        let mut rows = Csr::new(3);
+        rows.push_row(&[0, 1], values).unwrap();
+        rows.push_row(&[0], &[1.0]).unwrap();
+        rows
+    }
+
+    #[test]
+    fn counts_are_weighted_and_other_values_left_alone() {
+        assert_eq!(Weighting::Auto.resolve(rows(&[1.0, 3.0]).view()), Weighting::Idf);
+        assert_eq!(Weighting::Auto.resolve(rows(&[1.0, 0.5]).view()), Weighting::None);
+        assert_eq!(Weighting::Auto.resolve(rows(&[1.0, -1.0]).view()), Weighting::None);
+        assert_eq!(Weighting::Auto.resolve(Csr::new(3).view()), Weighting::None);
+        assert_eq!(Weighting::Idf.resolve(rows(&[1.0, 0.5]).view()), Weighting::Idf);
+    }
+
+    #[test]
+    fn a_feature_that_every_row_has_says_nothing() {
+        let rows = rows(&[1.0, 3.0]);
+        let weights = FeatureWeights::learn(Weighting::Idf, rows.view());
+        assert_eq!(**weights.0.as_ref().unwrap(), [0.0, std::f32::consts::LN_2, 0.0]);
+        let weighted = weights.apply(rows.view(), 3);
+        assert_eq!(weighted.view().row(0), ([0, 1].as_slice(), [0.0, 1.0].as_slice()));
+        assert_eq!(weighted.view().row(1), ([0].as_slice(), [0.0].as_slice()));
+    }
+
+    #[test]
+    fn columns_beyond_the_known_ones_are_left_out() {
+        let weights = FeatureWeights::learn(Weighting::None, Csr::new(1).view());
+        let weighted = weights.apply(rows(&[3.0, 4.0]).view(), 1);
+        assert_eq!(weighted.view().row(0), ([0].as_slice(), [1.0].as_slice()));
+    }
+}

@@ -1,0 +1,78 @@
+//! What a model knows of its labels: how often each occurred in training, and its name.
+
+use super::store::{FormatError, Partial, StoreError, Stored, Unit, UnitFile};
+use crate::array::Array;
+use crate::data::{Dataset, LabelIndex};
+
+const STEM: &str = "labels";
+
+/// The labels of a model.
+#[derive(Clone, Debug)]
+pub struct Labels {
+    counts: Array<u32>,
+    names: Option<LabelIndex>,
+}
+
+impl Labels {
+    /// How many training rows have each label.
+    pub fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// The labels' names, if training knew them.
+    pub fn names(&self) -> Option<&LabelIndex> {
+        self.names.as_ref()
+    }
+
+    /// The name to show for a label, if there is one.
+    pub fn name(&self, id: u32) -> Option<&str> {
+        self.names.as_ref().map(|names| names.display(id))
+    }
+
+    /// The `count` labels with the most training rows, most frequent first; ties go to the lower id.
+    pub fn most_frequent(&self, count: usize) -> Vec<u32> {
+        let mut ids: Vec<u32> = (0..self.counts.len() as u32).collect();
+        let by_count = |id: &u32| (std::cmp::Reverse(self.counts[*id as usize]), *id);
+        if count < ids.len() {
+            ids.select_nth_unstable_by_key(count, by_count);
+            ids.truncate(count);
+        }
+        ids.sort_unstable_by_key(by_count);
+        ids
+    }
+}
+
+pub(super) fn write(dataset: &Dataset, partial: &Partial) -> Result<UnitFile, StoreError> {
+    let counts = dataset.labels.view().column_counts();
+    let mut arrays = vec![("counts", counts.as_slice().into())];
+    let names: String;
+    if let Some(index) = &dataset.label_names {
+        names = index.lines().take(counts.len()).flat_map(|line| [line, "\n"]).collect();
+        arrays.push(("names", names.as_bytes().into()));
+    }
+    partial.write_unit(STEM, &arrays)
+}
+
+pub(super) fn read(stored: &Stored) -> Result<Labels, FormatError> {
+    let unit = stored.unit(STEM)?;
+    let counts = unit.array::<u32>("counts")?;
+    if counts.len() as u64 != stored.manifest().labels {
+        return Err(unit.refused(format!("it counts {} labels", counts.len())));
+    }
+    let names = if unit.names().iter().any(|name| name == "names") {
+        Some(read_names(unit, counts.len())?)
+    } else {
+        None
+    };
+    Ok(Labels { counts, names })
+}
+
+fn read_names(unit: &Unit, labels: usize) -> Result<LabelIndex, FormatError> {
+    let bytes = unit.array::<u8>("names")?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| unit.refused("its names are not UTF-8"))?;
+    let names = LabelIndex::from_lines(text.lines());
+    if names.len() != labels {
+        return Err(unit.refused(format!("{} names for {labels} labels", names.len())));
+    }
+    Ok(names)
+}
