@@ -27,9 +27,9 @@ pub struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
 pub struct Common {
-    /// Seed of all randomness; the same seed gives the same bytes
-    #[arg(long, global = true, value_name = "N", default_value_t = 42)]
-    pub seed: u64,
+    /// Seed of all randomness; the same seed gives the same bytes [default: 42]
+    #[arg(long, global = true, value_name = "N")]
+    pub seed: Option<u64>,
 
     /// Threads to work on; 0 means as many as the machine and its CPU quota give
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]

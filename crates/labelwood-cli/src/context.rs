@@ -1,20 +1,27 @@
 //! What every subcommand is handed: the common flags made into things that work.
 
-use std::io::IsTerminal;
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use labelwood::run::Run;
+use labelwood::run::{Progress, Run};
 
 use crate::args::Common;
 use crate::machine::{self, Clock};
 use crate::{log, progress, signals};
 
+/// The seed, unless `--seed` says otherwise.
+const SEED: u64 = 42;
+
 /// The common flags of one call of the command, ready for use.
 pub struct Context {
     /// Seed of all randomness.
     pub seed: u64,
+    /// The seed, if it was typed: it goes before one that comes from elsewhere.
+    pub typed_seed: Option<u64>,
     threads: usize,
+    quiet: bool,
     bar: ProgressBar,
     clock: Clock,
 }
@@ -22,19 +29,43 @@ pub struct Context {
 impl Context {
     /// Sets up the log and the progress bar.
     pub fn new(common: &Common) -> Self {
-        let bar = progress::bar(!common.quiet && std::io::stderr().is_terminal());
+        let bar = progress::bar(!common.quiet && io::stderr().is_terminal());
         log::start(common, &bar);
-        Context { seed: common.seed, threads: common.threads, bar, clock: Clock::start() }
+        Context {
+            seed: common.seed.unwrap_or(SEED),
+            typed_seed: common.seed,
+            threads: common.threads,
+            quiet: common.quiet,
+            bar,
+            clock: Clock::start(),
+        }
     }
 
     /// The run that a subcommand's work goes through: it has `--threads` threads, moves the
     /// progress bar, and stops on a signal. A subcommand asks for it once.
     pub fn run(&self) -> Result<Run> {
-        let run = Run::new(self.threads)?.on_progress(progress::observer(self.bar.clone()));
+        self.watched_run(|_| ())
+    }
+
+    /// The same run, with `watch` told of every progress as well.
+    pub fn watched_run(&self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Result<Run> {
+        let draw = progress::observer(self.bar.clone());
+        let run = Run::new(self.threads)?.on_progress(move |progress| {
+            watch(progress);
+            draw(progress);
+        });
         signals::cancel_on_signal(run.canceller())?;
         let limit = machine::memory_limit().map_or("unknown".to_owned(), |limit| limit.to_string());
         tracing::info!("seed {}, {} threads, memory limit {limit}", self.seed, run.threads());
         Ok(run)
+    }
+
+    /// Tells the user something on stderr, unless `--quiet` was asked for.
+    pub fn note(&self, text: impl Display) {
+        if !self.quiet {
+            // Nobody to tell is no reason to stop.
+            let _ = self.bar.suspend(|| writeln!(io::stderr(), "{text}"));
+        }
     }
 }
 

@@ -42,6 +42,27 @@ pub struct Spent {
     pub cpu_seconds: Option<f64>,
 }
 
+impl Spent {
+    /// No time at all.
+    pub const NOTHING: Spent = Spent { seconds: 0.0, cpu_seconds: Some(0.0) };
+
+    /// This and another time.
+    pub fn plus(self, other: Spent) -> Spent {
+        Spent {
+            seconds: self.seconds + other.seconds,
+            cpu_seconds: self.cpu_seconds.zip(other.cpu_seconds).map(|(one, two)| one + two),
+        }
+    }
+
+    /// This time without a part of it.
+    pub fn less(self, part: Spent) -> Spent {
+        Spent {
+            seconds: self.seconds - part.seconds,
+            cpu_seconds: self.cpu_seconds.zip(part.cpu_seconds).map(|(all, part)| all - part),
+        }
+    }
+}
+
 impl Clock {
     /// Starts now.
     pub fn start() -> Self {

@@ -13,7 +13,9 @@ mod input;
 mod log;
 mod machine;
 mod progress;
+mod settings;
 mod signals;
+mod split;
 
 use std::process::ExitCode;
 

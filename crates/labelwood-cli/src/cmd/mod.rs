@@ -6,7 +6,9 @@
 mod completions;
 mod convert;
 mod generate;
+mod inspect;
 mod man;
+mod train;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -16,6 +18,10 @@ use crate::context::Context;
 /// What the command can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Train a model
+    Train(Box<train::Args>),
+    /// Show what is inside a model
+    Inspect(inspect::Args),
     /// Convert data between formats
     Convert(convert::Args),
     /// Draw synthetic data with the shape of a public set or of given sizes
@@ -29,6 +35,8 @@ pub enum Command {
 /// Does what was asked.
 pub fn run(command: Command, context: &Context) -> Result<()> {
     match command {
+        Command::Train(args) => train::run(*args, context),
+        Command::Inspect(args) => inspect::run(args, context),
         Command::Convert(args) => convert::run(args, context),
         Command::Generate(args) => generate::run(args, context),
         Command::Completions(args) => completions::run(args),

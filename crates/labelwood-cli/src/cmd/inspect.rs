@@ -1,0 +1,243 @@
+//! `labelwood inspect`: what is inside a model.
+
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use labelwood::craftml::TreeFigures;
+use labelwood::model::store::{Load, Options};
+use labelwood::model::{Learned, Model};
+use serde::Serialize;
+
+use crate::bytes::Bytes;
+use crate::context::Context;
+
+/// How many of the most frequent labels are shown.
+const FREQUENT: usize = 10;
+
+/// Arguments of `labelwood inspect`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The folder of the model
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+
+    /// Print it as one line of JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Do not verify the checksums, which reads every file once
+    #[arg(long)]
+    no_verify: bool,
+
+    /// Map the files, or copy them into memory: for files that may be overwritten meanwhile
+    #[arg(long, value_name = "HOW", default_value = "map")]
+    load: LoadName,
+}
+
+/// How files are loaded, by the name it has in flags.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LoadName {
+    Map,
+    Copy,
+}
+
+/// Opens a model and shows what is inside.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let run = context.run()?;
+    let load = match args.load {
+        LoadName::Map => Load::Map,
+        LoadName::Copy => Load::Copy,
+    };
+    let model = Model::open(&args.model, Options { load, verify: !args.no_verify }, &run)?;
+    let manifest_file = args.model.join("manifest.json");
+    let manifest_bytes =
+        fs::metadata(&manifest_file).with_context(|| manifest_file.display().to_string())?.len();
+    let inside = Inside::new(&model, manifest_bytes);
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string(&inside)?)?;
+    } else {
+        write!(out, "{inside}")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// What `inspect` shows; the line that `inspect --json` prints.
+#[derive(Serialize)]
+struct Inside {
+    model_id: String,
+    algorithm: String,
+    instances: u64,
+    features: u64,
+    labels: u64,
+    unseen_labels: usize,
+    frequent_labels: Vec<FrequentLabel>,
+    settings: serde_json::Value,
+    bytes: u64,
+    bytes_by_part: Parts,
+    trees: Vec<TreeLine>,
+}
+
+/// A label that many training rows have.
+#[derive(Serialize)]
+struct FrequentLabel {
+    label: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    instances: u32,
+}
+
+/// The bytes of a model's files.
+#[derive(Default, Serialize)]
+struct Parts {
+    trees: u64,
+    features: u64,
+    labels: u64,
+    manifest: u64,
+}
+
+/// A tree and its file.
+#[derive(Serialize)]
+struct TreeLine {
+    unit: String,
+    #[serde(flatten)]
+    figures: TreeFigures,
+    bytes: u64,
+}
+
+impl Inside {
+    fn new(model: &Model, manifest_bytes: u64) -> Self {
+        let manifest = model.manifest();
+        let mut parts = Parts { manifest: manifest_bytes, ..Parts::default() };
+        for unit in &manifest.units {
+            match unit.stem() {
+                "features" => parts.features += unit.bytes,
+                "labels" => parts.labels += unit.bytes,
+                _ => parts.trees += unit.bytes,
+            }
+        }
+        let trees = match model.learned() {
+            Learned::CraftMl(forest) => forest.trees(),
+            _ => &[],
+        };
+        // The trees come first among the units, in their order.
+        let trees = manifest.units.iter().zip(trees).map(|(unit, tree)| TreeLine {
+            unit: unit.stem().to_owned(),
+            figures: tree.figures(),
+            bytes: unit.bytes,
+        });
+        let counts = model.labels().counts();
+        let seen = |&label: &u32| counts[label as usize] > 0;
+        let frequent = model.labels().most_frequent(FREQUENT).into_iter().filter(seen);
+        Inside {
+            model_id: manifest.model_id().to_string(),
+            algorithm: manifest.training.algorithm.clone(),
+            instances: manifest.instances,
+            features: manifest.features,
+            labels: manifest.labels,
+            unseen_labels: counts.iter().filter(|&&count| count == 0).count(),
+            frequent_labels: frequent
+                .map(|label| FrequentLabel {
+                    label,
+                    name: model.labels().name(label).map(str::to_owned),
+                    instances: counts[label as usize],
+                })
+                .collect(),
+            settings: manifest.training.settings.clone(),
+            bytes: manifest.bytes() + manifest_bytes,
+            bytes_by_part: parts,
+            trees: trees.collect(),
+        }
+    }
+}
+
+impl Display for Inside {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(out, "model_id    {}", self.model_id)?;
+        writeln!(out, "algorithm   {}", self.algorithm)?;
+        writeln!(
+            out,
+            "trained on  {} instances, {} features, {} labels",
+            self.instances, self.features, self.labels
+        )?;
+        let Parts { trees, features, labels, manifest } = self.bytes_by_part;
+        writeln!(
+            out,
+            "size        {}: trees {}, feature weights {}, labels {}, manifest {}",
+            Bytes(self.bytes),
+            Bytes(trees),
+            Bytes(features),
+            Bytes(labels),
+            Bytes(manifest)
+        )?;
+        self.write_settings(out)?;
+        self.write_labels(out)?;
+        self.write_trees(out)
+    }
+}
+
+impl Inside {
+    fn write_settings(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(out, "\nsettings")?;
+        for (name, value) in self.settings.as_object().into_iter().flatten() {
+            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            writeln!(out, "  {:20}{shown}", name.replace('_', "-"))?;
+        }
+        Ok(())
+    }
+
+    fn write_labels(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, "\nlabels: {}", self.labels)?;
+        writeln!(out, ", of which {} have no training row", self.unseen_labels)?;
+        for FrequentLabel { label, name, instances } in &self.frequent_labels {
+            let name = name.as_deref().unwrap_or_default();
+            writeln!(out, "  {}", format!("{label:>8} {instances:>9} rows  {name}").trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn write_trees(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "\n{:10}{:>9}{:>9}{:>7}{:>19}{:>13}{:>14}{:>12}",
+            "",
+            "nodes",
+            "leaves",
+            "depth",
+            "centroid entries",
+            "leaf labels",
+            "largest leaf",
+            "size"
+        )?;
+        let mut total = TreeFigures::default();
+        for TreeLine { unit, figures, bytes } in &self.trees {
+            write_tree(out, unit, figures, *bytes)?;
+            total.nodes += figures.nodes;
+            total.leaves += figures.leaves;
+            total.depth = total.depth.max(figures.depth);
+            total.centroid_entries += figures.centroid_entries;
+            total.leaf_labels += figures.leaf_labels;
+            total.largest_leaf = total.largest_leaf.max(figures.largest_leaf);
+        }
+        write_tree(out, "all", &total, self.bytes_by_part.trees)
+    }
+}
+
+fn write_tree(
+    out: &mut Formatter<'_>,
+    name: &str,
+    figures: &TreeFigures,
+    bytes: u64,
+) -> fmt::Result {
+    let TreeFigures { nodes, leaves, depth, centroid_entries, leaf_labels, largest_leaf } = figures;
+    writeln!(
+        out,
+        "{name:10}{nodes:>9}{leaves:>9}{depth:>7}{centroid_entries:>19}{leaf_labels:>13}\
+         {largest_leaf:>14}{:>12}",
+        Bytes(bytes).to_string()
+    )
+}

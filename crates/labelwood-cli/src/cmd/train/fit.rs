@@ -1,0 +1,224 @@
+//! Training one model, and testing it.
+
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context as _, Result};
+use labelwood::craftml::{Trainer, Tree};
+use labelwood::data::Dataset;
+use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
+use labelwood::model::store::{Manifest, Options};
+use labelwood::model::{Algorithm, Model, TrainError, Trained, train};
+use labelwood::report::EvaluationReport;
+use labelwood::run::{Cancelled, Progress};
+use labelwood::sparse::Predictions;
+
+use super::{Training, beside};
+use crate::bytes::Bytes;
+use crate::machine::{Clock, Spent};
+
+/// When the last tree was done: what comes after it is saving.
+#[derive(Clone, Default)]
+pub struct LastTree(Arc<Mutex<Option<Clock>>>);
+
+impl LastTree {
+    /// Watches a run's progress.
+    pub fn watch(&self) -> impl Fn(Progress) + Send + Sync + 'static {
+        let last = self.clone();
+        move |progress| {
+            if progress.stage == "trees" && progress.done == progress.total {
+                last.set(Some(Clock::start()));
+            }
+        }
+    }
+
+    fn set(&self, clock: Option<Clock>) {
+        *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = clock;
+    }
+
+    /// What was spent since the last tree.
+    fn spent(&self) -> Spent {
+        let last = *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        last.map_or(Spent::NOTHING, |clock| clock.spent())
+    }
+}
+
+/// A trained model and what it took.
+pub struct Fitted {
+    /// The settings with every automatic choice made.
+    pub settings: serde_json::Value,
+    /// The bytes of the model's folder, or of its trees if it has none.
+    pub bytes: u64,
+    /// Growing the trees, writing them included.
+    pub fit: Spent,
+    /// What follows the last tree.
+    pub save: Spent,
+    /// How good the model is, if that was asked for.
+    pub test: Option<Test>,
+    /// Whether all of it was there before.
+    was_there: bool,
+    folder: Option<PathBuf>,
+    rows: u64,
+    labels: u64,
+}
+
+/// How good a model is on the test rows, with the time of each stage.
+pub struct Test {
+    /// The figures.
+    pub metrics: Metrics,
+    seconds: Vec<(&'static str, f64)>,
+    cpu_seconds: Vec<(&'static str, f64)>,
+}
+
+impl Fitted {
+    /// The test as a table or JSON.
+    pub fn report(&self) -> Option<EvaluationReport<'_>> {
+        self.test.as_ref().map(|test| EvaluationReport {
+            metrics: &test.metrics,
+            seconds: &test.seconds,
+            cpu_seconds: &test.cpu_seconds,
+        })
+    }
+}
+
+/// What a user wants to know after a training.
+impl Display for Fitted {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Fitted { rows, labels, .. } = self;
+        let (trees, size) = (&self.settings["trees"], Bytes(self.bytes));
+        let seconds = self.fit.seconds + self.save.seconds;
+        let Some(folder) = &self.folder else {
+            return write!(
+                out,
+                "{trees} trees of {rows} rows and {labels} labels in {seconds:.1} s"
+            );
+        };
+        let folder = folder.display();
+        if self.was_there {
+            return write!(out, "{folder}: this training is finished, there is nothing to resume");
+        }
+        write!(
+            out,
+            "{folder}: {trees} trees of {rows} rows and {labels} labels in {seconds:.1} s, {size}"
+        )?;
+        if self.test.is_none() {
+            write!(
+                out,
+                "\nnext: labelwood evaluate {folder} DATA, labelwood predict {folder} DATA"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Training<'_> {
+    /// Trains into the folder `target` and tests what was written.
+    pub fn fit(&self, rows: &Dataset, test: Option<&Dataset>, target: &Path) -> Result<Fitted> {
+        self.last_tree.set(None);
+        let clock = Clock::start();
+        let algorithm = Algorithm::CraftMl(self.params.clone());
+        let trained = train(rows, &algorithm, target, self.args.start(), &self.run)
+            .map_err(|error| stopped_or(error, target))?;
+        let save = self.last_tree.spent();
+        let fit = clock.spent().less(save);
+        let (manifest, was_there) = match trained {
+            Trained::Written(manifest) => (manifest, false),
+            Trained::AlreadyThere(manifest) => (manifest, true),
+        };
+        let test = test.map(|test| self.test_model(target, test)).transpose()?;
+        Ok(Fitted {
+            bytes: folder_bytes(target, &manifest)?,
+            settings: manifest.training.settings,
+            fit,
+            save,
+            test,
+            was_there,
+            folder: Some(target.to_owned()),
+            rows: manifest.instances,
+            labels: manifest.labels,
+        })
+    }
+
+    /// Trains and tests without writing anything.
+    pub fn fit_in_memory(&self, rows: &Dataset, test: Option<&Dataset>) -> Result<Fitted> {
+        let clock = Clock::start();
+        let trainer = Trainer::new(rows.features.view(), rows.labels.view(), self.params.clone())?;
+        let forest = trainer.forest(&self.run).context("nothing is kept without --model")?;
+        let fit = clock.spent();
+        let test = test.map(|test| {
+            let predict = |k| forest.predict(test.features.view(), k, None, &self.run);
+            let counts = rows.labels.view().column_counts();
+            score(predict, test, TrainingCounts { instances: rows.len(), labels: &counts }, None)
+        });
+        Ok(Fitted {
+            settings: serde_json::to_value(trainer.params())?,
+            bytes: forest.trees().iter().map(Tree::bytes).sum::<usize>() as u64,
+            fit,
+            save: Spent::NOTHING,
+            test: test.transpose()?,
+            was_there: false,
+            folder: None,
+            rows: rows.len() as u64,
+            labels: rows.labels.columns() as u64,
+        })
+    }
+
+    /// Tests the model as a fresh process would: from its folder.
+    fn test_model(&self, folder: &Path, test: &Dataset) -> Result<Test> {
+        let clock = Clock::start();
+        let model = Model::open(folder, Options::default(), &self.run)?;
+        let load = clock.spent();
+        let predict = |k| model.predict(test.features.view(), k, None, &self.run);
+        let instances = model.manifest().instances as usize;
+        let counts = TrainingCounts { instances, labels: model.labels().counts() };
+        score(predict, test, counts, Some(load))
+            .with_context(|| format!("the model is complete in {}", folder.display()))
+    }
+}
+
+/// Predicts and compares with the truth.
+fn score(
+    predict: impl Fn(usize) -> Result<Predictions, Cancelled>,
+    test: &Dataset,
+    counts: TrainingCounts,
+    load: Option<Spent>,
+) -> Result<Test> {
+    let options = MetricOptions::default();
+    let clock = Clock::start();
+    let predictions = predict(options.at.iter().copied().max().unwrap_or(1))?;
+    let stages = load.map(|load| ("load", load)).into_iter().chain([("predict", clock.spent())]);
+    let stages: Vec<(&str, Spent)> = stages.collect();
+    let metrics = Evaluation::new(test.labels.view(), &predictions, counts, &options)?.metrics();
+    Ok(Test {
+        metrics,
+        seconds: stages.iter().map(|&(stage, spent)| (stage, spent.seconds)).collect(),
+        cpu_seconds: stages
+            .iter()
+            .filter_map(|&(stage, spent)| Some((stage, spent.cpu_seconds?)))
+            .collect(),
+    })
+}
+
+/// The error of a training; a stopped one says what is kept and how to go on.
+fn stopped_or(error: TrainError, target: &Path) -> anyhow::Error {
+    match error {
+        TrainError::Cancelled { finished, total, source } => {
+            let folder = beside(target, ".partial");
+            anyhow::Error::from(source).context(format!(
+                "{finished} of {total} trees are kept in {}; go on with --resume",
+                folder.display()
+            ))
+        }
+        TrainError::Store(error) => error.into(),
+        other => other.into(),
+    }
+}
+
+/// The size of a model's folder: its units and the manifest.
+fn folder_bytes(folder: &Path, manifest: &Manifest) -> Result<u64> {
+    let path = folder.join("manifest.json");
+    let size = fs::metadata(&path).with_context(|| path.display().to_string())?;
+    Ok(manifest.bytes() + size.len())
+}

@@ -1,0 +1,81 @@
+//! Whether a training will fit into memory, and what to change if not.
+
+use anyhow::Result;
+use labelwood::craftml::{Estimate, Params, Projection};
+use labelwood::data::Dataset;
+
+use crate::bytes::Bytes;
+use crate::fault::MachineFault;
+use crate::machine;
+
+/// What the need for memory follows from.
+#[derive(Clone)]
+pub struct Need<'a> {
+    /// The rows to learn from.
+    pub dataset: &'a Dataset,
+    /// The settings.
+    pub params: &'a Params,
+    /// Trees that grow at the same time.
+    pub threads: usize,
+    /// Whether the model stays in memory rather than going to disk.
+    pub keeps_model: bool,
+}
+
+impl Need<'_> {
+    fn bytes(&self) -> u64 {
+        let (features, labels) = (self.dataset.features.view(), self.dataset.labels.view());
+        let estimate = Estimate::new(features, labels, self.params, self.threads);
+        estimate.memory + if self.keeps_model { estimate.model } else { 0 }
+    }
+
+    /// The first change of settings that makes it fit.
+    fn remedy(&self, limit: u64) -> String {
+        let fits =
+            |params: &Params, threads| Need { params, threads, ..self.clone() }.bytes() <= limit;
+        if let Some(fewer) = (1..self.threads).rev().find(|&fewer| fits(self.params, fewer)) {
+            return format!("try --threads {fewer}");
+        }
+        let mut params = self.params.clone();
+        let mut flags = vec!["--threads 1"];
+        if params.feature_projection == Projection::Gaussian {
+            params.feature_projection = Projection::Hashing;
+            flags.push("--feature-projection hashing");
+        }
+        if params.label_projection == Projection::Gaussian {
+            params.label_projection = Projection::Hashing;
+            flags.push("--label-projection hashing");
+        }
+        for (keep, flag) in [(0.25, "--keep 0.25"), (0.05, "--keep 0.05")] {
+            if fits(&params, 1) {
+                break;
+            }
+            flags.truncate(flags.len() - usize::from(flags.last() == Some(&"--keep 0.25")));
+            params.keep = keep;
+            flags.push(flag);
+        }
+        if fits(&params, 1) {
+            format!("try {}", flags.join(" "))
+        } else {
+            "give it fewer rows, or more memory".to_owned()
+        }
+    }
+}
+
+/// Says how much memory a training needs, or refuses it if that is more than `allowed`, else more
+/// than the machine gives.
+pub fn check(need: &Need, allowed: Option<Bytes>) -> Result<String> {
+    let needed = need.bytes();
+    let Some(limit) = allowed.or_else(machine::memory_limit) else {
+        return Ok(format!("memory: about {} at the peak", Bytes(needed)));
+    };
+    if needed <= limit.0 {
+        return Ok(format!("memory: about {} at the peak, {limit} allowed", Bytes(needed)));
+    }
+    let who = if allowed.is_some() { "--max-memory" } else { "this machine" };
+    let remedy = need.remedy(limit.0);
+    let needed = Bytes(needed);
+    Err(MachineFault(format!(
+        "the training needs about {needed} of memory, but {who} allows {limit}: {remedy}"
+    ))
+    .into())
+}

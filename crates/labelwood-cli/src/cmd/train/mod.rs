@@ -1,0 +1,265 @@
+//! `labelwood train`: from a data file to a model folder.
+//!
+//! Here is what is typed and the order of the work; [`memory`] says whether it will fit, [`fit`]
+//! trains and tests one model, and [`summary`] prints what came of it.
+
+mod fit;
+mod memory;
+mod summary;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use labelwood::craftml::{Params, Weighting};
+use labelwood::data::Dataset;
+use labelwood::model::TrainError;
+use labelwood::model::store::{Start, check_target};
+use labelwood::run::Run;
+use labelwood::sparse::CsrView;
+
+use crate::bytes::Bytes;
+use crate::context::Context;
+use crate::input::{Format, InputArgs};
+use crate::machine::{Clock, Spent};
+use crate::settings::SettingsArgs;
+use crate::split::{SplitArgs, SplitFiles};
+use fit::{Fitted, LastTree};
+use summary::Summary;
+
+/// Arguments of `labelwood train`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A stopped training is kept in DIR.partial: the same command with --resume \
+    goes on with it. The same data, settings and seed give the same model on any number of threads."
+)]
+pub struct Args {
+    /// The rows to learn from; - for standard input
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+
+    /// The folder to write the model to; with --split-column all, DIR-01 and so on
+    #[arg(long, value_name = "DIR", required_unless_present = "train_split")]
+    model: Option<PathBuf>,
+
+    /// Test the model with these rows and show how good it is
+    #[arg(long, value_name = "DATA")]
+    test: Option<PathBuf>,
+
+    /// Go on with a training that was stopped; the data and settings must be the same
+    #[arg(long, requires = "model")]
+    resume: bool,
+
+    /// Replace a model that is there, and drop an unfinished training
+    #[arg(long, requires = "model")]
+    overwrite: bool,
+
+    /// Refuse to train if more memory will be needed, such as 8G; by default what the machine has
+    #[arg(long, value_name = "SIZE")]
+    max_memory: Option<Bytes>,
+
+    /// Print what came of it as one line of JSON
+    #[arg(long)]
+    json: bool,
+
+    /// The format of DATA, if its ending does not tell
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+
+    #[command(flatten)]
+    reading: InputArgs,
+
+    #[command(flatten)]
+    split: SplitArgs,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+impl Args {
+    fn start(&self) -> Start {
+        Start { resume: self.resume, overwrite: self.overwrite }
+    }
+
+    /// Refuses a folder that must not be written to, before any work. What a finished training
+    /// left is not in the way of resuming it.
+    fn check_target(&self, target: &Path) -> Result<()> {
+        Ok(check_target(target, self.overwrite || self.resume)?)
+    }
+
+    fn note(&self, context: &Context, text: String) {
+        if !self.json {
+            context.note(text);
+        }
+    }
+}
+
+/// Reads, trains and, if asked for, tests.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let params = args.settings.resolve(context)?;
+    let single = match &args.model {
+        _ if args.split.is_all() => {
+            if args.split.test_split.is_none() {
+                bail!("--split-column all shows how good the models are: add --test-split");
+            }
+            None
+        }
+        Some(target) => {
+            args.check_target(target)?;
+            Some(target.as_path())
+        }
+        None => bail!("--model is missing: name a folder for the model"),
+    };
+    let last_tree = LastTree::default();
+    let run = context.watched_run(last_tree.watch())?;
+    let clock = Clock::start();
+    let dataset = args.reading.read(&args.data, args.from, &run)?;
+    let splits = args.split.read(dataset.len())?;
+    let read = clock.spent();
+    let training = Training { args: &args, context, run, params, last_tree };
+    let Some(target) = single else {
+        let splits = splits.context("--split-column all needs --train-split")?;
+        return training.all(&dataset, &splits, read);
+    };
+    let (train, test) = match splits {
+        Some(splits) => splits.select(&dataset, args.split.one())?,
+        None => (dataset, None),
+    };
+    let test = match test {
+        None => training.read_test()?,
+        some => some,
+    };
+    training.one(&train, test.as_ref(), target, read)
+}
+
+/// Everything that a training needs but the rows.
+struct Training<'a> {
+    args: &'a Args,
+    context: &'a Context,
+    run: Run,
+    params: Params,
+    last_tree: LastTree,
+}
+
+impl Training<'_> {
+    /// The rows of `--test`, read before the training so that a wrong name does not cost an hour.
+    fn read_test(&self) -> Result<Option<Dataset>> {
+        let read = |path: &PathBuf| self.args.reading.read(path, None, &self.run);
+        self.args.test.as_ref().map(read).transpose()
+    }
+
+    /// One model of these rows.
+    fn one(
+        &self,
+        train: &Dataset,
+        test: Option<&Dataset>,
+        target: &Path,
+        read: Spent,
+    ) -> Result<()> {
+        self.announce(train)?;
+        let fitted = self.fit(train, test, target)?;
+        let summary = Summary::new(read, std::slice::from_ref(&fitted));
+        if self.args.json {
+            return summary.print_json(fitted.report());
+        }
+        self.args.note(self.context, fitted.to_string());
+        match fitted.report() {
+            Some(report) => summary::print(&report),
+            None => Ok(()),
+        }
+    }
+
+    /// A model for each column of the split files; without `--model` none of them is kept.
+    fn all(&self, dataset: &Dataset, splits: &SplitFiles, read: Spent) -> Result<()> {
+        let targets = self.args.model.as_ref().map(|model| numbered(model, splits.columns()));
+        for target in targets.iter().flatten() {
+            self.args.check_target(target)?;
+        }
+        let mut fitted: Vec<Fitted> = Vec::new();
+        for column in 1..=splits.columns() {
+            let (train, test) = splits.select(dataset, column)?;
+            if column == 1 {
+                // Every column has as many rows.
+                self.announce(&train)?;
+            }
+            let model = match &targets {
+                Some(targets) => self.fit(&train, test.as_ref(), &targets[column - 1])?,
+                None => self.fit_in_memory(&train, test.as_ref())?,
+            };
+            self.args.note(self.context, format!("split {column}: {model}"));
+            fitted.push(model);
+        }
+        let spread = summary::Spread::of(&fitted);
+        let summary = Summary::new(read, &fitted);
+        if self.args.json { summary.print_json(Some(spread)) } else { summary::print(&spread) }
+    }
+
+    /// Says what will be done with the rows, and refuses what will not fit.
+    fn announce(&self, train: &Dataset) -> Result<()> {
+        if train.is_empty() {
+            return Err(TrainError::NoRows.into());
+        }
+        let need = memory::Need {
+            dataset: train,
+            params: &self.params,
+            threads: self.run.threads(),
+            keeps_model: self.args.model.is_none(),
+        };
+        let text = memory::check(&need, self.args.max_memory)?;
+        let weighting = weighting_text(self.params.weighting, train.features.view());
+        self.args.note(self.context, weighting.to_owned());
+        self.args.note(self.context, text);
+        Ok(())
+    }
+}
+
+fn weighting_text(weighting: Weighting, features: CsrView<'_>) -> &'static str {
+    match (weighting, weighting.resolve(features)) {
+        (Weighting::Auto, Weighting::Idf) => {
+            "features: whole numbers, weighted by ln(1 + value) x idf (--weighting none turns this off)"
+        }
+        (_, Weighting::Idf) => "features: weighted by ln(1 + value) x idf",
+        _ => {
+            "features: taken as they are, scaled to length 1 (--weighting idf weights them by rarity)"
+        }
+    }
+}
+
+/// `DIR-01`, `DIR-02` and so on.
+fn numbered(model: &Path, count: usize) -> Vec<PathBuf> {
+    let width = count.to_string().len().max(2);
+    (1..=count).map(|number| beside(model, &format!("-{number:0width$}"))).collect()
+}
+
+/// The path with more at the end of its name.
+fn beside(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(more);
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use labelwood::sparse::Csr;
+
+    #[test]
+    fn models_of_several_splits_are_numbered() {
+        let names = numbered(Path::new("out/model/"), 2);
+        assert_eq!(names, [Path::new("out/model-01"), Path::new("out/model-02")]);
+        assert_eq!(numbered(Path::new("m"), 100)[99], Path::new("m-100"));
+    }
+
+    #[test]
+    fn the_weighting_is_said_with_the_flag_that_changes_it() {
+        let rows = |value: f32| {
+            let mut rows = Csr::new(1);
+            rows.push_row(&[0], &[value]).expect("a row of one value");
+            rows
+        };
+        let text = |weighting, value| weighting_text(weighting, rows(value).view());
+        assert!(text(Weighting::Auto, 2.0).contains("--weighting none"));
+        assert!(text(Weighting::Auto, 0.5).contains("--weighting idf"));
+        assert!(text(Weighting::None, 2.0).contains("--weighting idf"));
+        assert!(!text(Weighting::Idf, 2.0).contains("--weighting"));
+    }
+}

@@ -1,0 +1,119 @@
+//! Split files as arguments: which rows of a data file to train on and which to test with.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use labelwood::data::{Dataset, Splits};
+
+/// The flags that divide one data file.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Split files")]
+pub struct SplitArgs {
+    /// Train on these rows of DATA only: a table of row numbers counted from 1, a column a split
+    #[arg(long, value_name = "FILE")]
+    pub train_split: Option<PathBuf>,
+
+    /// Test with these rows of DATA
+    #[arg(long, value_name = "FILE", requires = "train_split", conflicts_with = "test")]
+    pub test_split: Option<PathBuf>,
+
+    /// The column of the split files; with `all`, a model for each, and the mean and standard
+    /// deviation of the figures [default: 1]
+    #[arg(long, value_name = "N|all", requires = "train_split")]
+    pub split_column: Option<Column>,
+}
+
+/// Which columns of a split file to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// One, counted from 1.
+    One(usize),
+    /// Each in turn.
+    All,
+}
+
+impl FromStr for Column {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("all", _) => Ok(Column::All),
+            (_, Ok(number)) if number > 0 => Ok(Column::One(number)),
+            _ => Err(format!("`{text}` is not a column: write a number from 1 on, or all")),
+        }
+    }
+}
+
+/// The split files of a data file, read.
+pub struct SplitFiles {
+    train: Splits,
+    test: Option<Splits>,
+}
+
+impl SplitArgs {
+    /// Whether a model for each column is asked for.
+    pub fn is_all(&self) -> bool {
+        self.split_column == Some(Column::All)
+    }
+
+    /// Reads the split files, if there are any, for a data file of `rows` rows.
+    pub fn read(&self, rows: usize) -> Result<Option<SplitFiles>> {
+        let Some(train_path) = &self.train_split else {
+            return Ok(None);
+        };
+        let train = Splits::read(train_path, rows)?;
+        let test = self.test_split.as_ref().map(|path| Splits::read(path, rows)).transpose()?;
+        if let (Some(test), Some(test_path)) = (&test, &self.test_split)
+            && test.len() != train.len()
+        {
+            bail!(
+                "{} has {} columns but {} has {}: give two files of the same splits",
+                train_path.display(),
+                train.len(),
+                test_path.display(),
+                test.len()
+            );
+        }
+        Ok(Some(SplitFiles { train, test }))
+    }
+
+    /// The one column to use, the first unless another was asked for.
+    pub fn one(&self) -> usize {
+        match self.split_column {
+            Some(Column::One(number)) => number,
+            Some(Column::All) | None => 1,
+        }
+    }
+}
+
+impl SplitFiles {
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.train.len()
+    }
+
+    /// The rows of a column, counted from 1, to train on and to test with.
+    pub fn select(&self, dataset: &Dataset, column: usize) -> Result<(Dataset, Option<Dataset>)> {
+        let train = dataset.select(self.train.column(column)?);
+        let test = match &self.test {
+            Some(splits) => Some(dataset.select(splits.column(column)?)),
+            None => None,
+        };
+        Ok((train, test))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_a_number_from_1_or_all() {
+        assert_eq!("3".parse(), Ok(Column::One(3)));
+        assert_eq!("all".parse(), Ok(Column::All));
+        for wrong in ["0", "-1", "ALL", "", "1.5"] {
+            assert!(wrong.parse::<Column>().unwrap_err().contains("or all"), "{wrong}");
+        }
+    }
+}
