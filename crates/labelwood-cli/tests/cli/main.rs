@@ -8,7 +8,9 @@ mod harness;
 mod convert;
 mod generate;
 mod guide;
+mod inspect;
 mod pages;
 #[cfg(unix)]
 mod signals;
+mod train;
 mod usage;

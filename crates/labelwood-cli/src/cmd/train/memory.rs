@@ -8,6 +8,9 @@ use crate::bytes::Bytes;
 use crate::fault::MachineFault;
 use crate::machine;
 
+/// What a process takes whatever it learns from: code, stacks, buffers.
+const PROCESS: u64 = 8 << 20;
+
 /// What the need for memory follows from.
 #[derive(Clone)]
 pub struct Need<'a> {
@@ -25,7 +28,7 @@ impl Need<'_> {
     fn bytes(&self) -> u64 {
         let (features, labels) = (self.dataset.features.view(), self.dataset.labels.view());
         let estimate = Estimate::new(features, labels, self.params, self.threads);
-        estimate.memory + if self.keeps_model { estimate.model } else { 0 }
+        PROCESS + estimate.memory + if self.keeps_model { estimate.model } else { 0 }
     }
 
     /// The first change of settings that makes it fit.
@@ -36,7 +39,7 @@ impl Need<'_> {
             return format!("try --threads {fewer}");
         }
         let mut params = self.params.clone();
-        let mut flags = vec!["--threads 1"];
+        let mut flags = if self.threads > 1 { vec!["--threads 1"] } else { vec![] };
         if params.feature_projection == Projection::Gaussian {
             params.feature_projection = Projection::Hashing;
             flags.push("--feature-projection hashing");
@@ -45,13 +48,9 @@ impl Need<'_> {
             params.label_projection = Projection::Hashing;
             flags.push("--label-projection hashing");
         }
-        for (keep, flag) in [(0.25, "--keep 0.25"), (0.05, "--keep 0.05")] {
-            if fits(&params, 1) {
-                break;
-            }
-            flags.truncate(flags.len() - usize::from(flags.last() == Some(&"--keep 0.25")));
-            params.keep = keep;
-            flags.push(flag);
+        if !fits(&params, 1) {
+            params.keep = params.keep.min(0.1);
+            flags.push("--keep 0.1");
         }
         if fits(&params, 1) {
             format!("try {}", flags.join(" "))

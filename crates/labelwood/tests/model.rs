@@ -1,0 +1,277 @@
+//! A stored model: it predicts what the forest in memory predicts, and damage does no harm.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use labelwood::craftml::{Metric, Params, Precision, Projection, Trainer, Weighting};
+use labelwood::data::Dataset;
+use labelwood::data::generate::{Generator, Profile};
+use labelwood::model::store::{Load, Options, Start, StoreError};
+use labelwood::model::{Algorithm, Model, Trained, train};
+use labelwood::run::Run;
+use labelwood::sparse::{CsrView, Predictions};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+/// Rows with something to learn.
+fn rows(instances: u64, seed: u64) -> Dataset {
+    let profile = Profile {
+        instances,
+        test_instances: 0,
+        features: 60,
+        labels: 25,
+        entries_per_row: 8.0,
+        labels_per_row: 2.0,
+        skew: 0.75,
+    };
+    let run = Run::new(1).unwrap();
+    let generator = Generator::new(profile, seed).unwrap();
+    let (features, labels) = generator.rows(0..instances, &run).unwrap();
+    Dataset { features, labels, label_names: None }
+}
+
+/// Predictions by their bits, so that not even the sign of a zero may differ.
+fn bits(predictions: &Predictions) -> Vec<Vec<(u32, u32)>> {
+    predictions
+        .rows()
+        .map(|row| row.iter().map(|scored| (scored.id, scored.score.to_bits())).collect())
+        .collect()
+}
+
+fn store(dataset: &Dataset, params: &Params, run: &Run) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("model");
+    let algorithm = Algorithm::CraftMl(params.clone());
+    train(dataset, &algorithm, &target, Start::default(), run).unwrap();
+    (folder, target)
+}
+
+fn params() -> impl Strategy<Value = Params> {
+    let projection = || {
+        prop_oneof![Just(Projection::None), Just(Projection::Hashing), Just(Projection::Gaussian)]
+    };
+    (
+        (1..4usize, 2..17usize, 2..12usize, any::<u64>(), 1..10usize),
+        (projection(), 1..70usize, projection(), 1..30usize),
+        prop_oneof![Just(Metric::Cosine), Just(Metric::Euclidean)],
+        prop_oneof![Just(Weighting::Auto), Just(Weighting::None), Just(Weighting::Idf)],
+        prop_oneof![Just(Precision::Half), Just(Precision::Byte)],
+        prop_oneof![Just(1.0f32), 0.1f32..1.0],
+    )
+        .prop_map(|(tree, projected, metric, weighting, precision, keep)| {
+            let (trees, branches, leaf, seed, beam) = tree;
+            let (feature_projection, feature_dimensions, label_projection, label_dimensions) =
+                projected;
+            Params {
+                trees,
+                branches,
+                leaf,
+                seed,
+                beam,
+                feature_projection,
+                feature_dimensions,
+                label_projection,
+                label_dimensions,
+                metric,
+                weighting,
+                precision,
+                keep,
+                ..Params::default()
+            }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_stored_model_predicts_what_the_forest_in_memory_does(
+        params in params(),
+        instances in 1u64..120,
+        seed in any::<u64>(),
+        copy in any::<bool>(),
+    ) {
+        let dataset = rows(instances, seed);
+        let run = Run::new(2).unwrap();
+        let (features, labels) = (dataset.features.view(), dataset.labels.view());
+        let forest = Trainer::new(features, labels, params.clone()).unwrap().forest(&run).unwrap();
+        let (_folder, target) = store(&dataset, &params, &run);
+        let load = if copy { Load::Copy } else { Load::Map };
+        let model = Model::open(&target, Options { load, verify: true }, &run).unwrap();
+        for beam in [None, Some(1), Some(30)] {
+            let expected = forest.predict(features, 5, beam, &run).unwrap();
+            let found = model.predict(features, 5, beam, &run).unwrap();
+            prop_assert_eq!(bits(&found), bits(&expected));
+        }
+    }
+}
+
+#[test]
+fn a_model_knows_its_labels_and_fills_up_with_the_frequent_ones() {
+    let dataset = rows(80, 3);
+    let run = Run::new(1).unwrap();
+    let (_folder, target) = store(&dataset, &Params { trees: 2, ..Params::default() }, &run);
+    let model = Model::open(&target, Options::default(), &run).unwrap();
+    let counts = dataset.labels.view().column_counts();
+    assert_eq!(model.labels().counts(), counts);
+    let frequent = model.labels().most_frequent(25);
+    assert!(frequent.is_sorted_by_key(|&id| (std::cmp::Reverse(counts[id as usize]), id)));
+
+    let mut nothing = Predictions::default();
+    nothing.push_row(&[]);
+    let filled = model.fill(&nothing, 3);
+    let mut ids: Vec<u32> = filled.row(0).iter().map(|scored| scored.id).collect();
+    ids.sort_unstable();
+    let mut expected = frequent[..3].to_vec();
+    expected.sort_unstable();
+    assert_eq!(ids, expected);
+}
+
+#[test]
+fn the_same_training_finds_itself_finished() {
+    let dataset = rows(40, 5);
+    let run = Run::new(1).unwrap();
+    let params = Params { trees: 2, ..Params::default() };
+    let (_folder, target) = store(&dataset, &params, &run);
+    let start = Start { resume: true, overwrite: false };
+    let again = train(&dataset, &Algorithm::CraftMl(params.clone()), &target, start, &run).unwrap();
+    assert!(matches!(again, Trained::AlreadyThere(_)), "{again:?}");
+    let other = Algorithm::CraftMl(Params { leaf: 3, ..params });
+    let error = train(&dataset, &other, &target, start, &run).unwrap_err();
+    assert!(error.to_string().contains("a model is already here"), "{error}");
+}
+
+/// A tiny model of each precision and metric, as the bytes of its files, and rows to predict.
+struct Tiny {
+    dataset: Dataset,
+    models: Vec<Vec<(String, Vec<u8>)>>,
+}
+
+fn tiny() -> &'static Tiny {
+    static TINY: OnceLock<Tiny> = OnceLock::new();
+    TINY.get_or_init(|| {
+        let dataset = rows(30, 11);
+        let run = Run::new(1).unwrap();
+        let some = [
+            (Precision::Byte, Metric::Cosine, Projection::None, Weighting::None),
+            (Precision::Half, Metric::Euclidean, Projection::Hashing, Weighting::Idf),
+        ];
+        let model = |&(precision, metric, feature_projection, weighting)| {
+            let params = Params {
+                trees: 1,
+                branches: 3,
+                leaf: 4,
+                precision,
+                metric,
+                feature_projection,
+                weighting,
+                ..Params::default()
+            };
+            let (_folder, target) = store(&dataset, &params, &run);
+            let entries = fs::read_dir(target).unwrap().map(Result::unwrap);
+            let mut files: Vec<(String, Vec<u8>)> = entries
+                .map(|entry| {
+                    let name = entry.file_name().into_string().unwrap();
+                    (name, fs::read(entry.path()).unwrap())
+                })
+                .collect();
+            files.sort();
+            files
+        };
+        Tiny { models: some.iter().map(model).collect(), dataset }
+    })
+}
+
+fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
+    for (name, bytes) in files {
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+}
+
+/// Whether all that differs is which blanks stand between the values of the manifest.
+fn differ_in_blanks(one: &[(String, Vec<u8>)], two: &[(String, Vec<u8>)]) -> bool {
+    let value = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).ok();
+    one.iter().zip(two).all(|((name, left), (_, right))| {
+        left == right || (name == "manifest.json" && value(left) == value(right))
+    })
+}
+
+fn open_and_predict(
+    folder: &Path,
+    options: Options,
+    features: CsrView<'_>,
+    run: &Run,
+) -> Result<(), StoreError> {
+    let model = Model::open(folder, options, run)?;
+    for beam in [None, Some(1)] {
+        let predictions = model.predict(features, 5, beam, run).unwrap();
+        assert_eq!(predictions.len(), features.len());
+        for scored in predictions.rows().flatten() {
+            assert!((scored.id as usize) < model.labels().counts().len(), "{scored:?}");
+        }
+    }
+    let frequent = model.labels().most_frequent(3);
+    assert!(frequent.len() <= 3);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn flipped_bytes_are_refused_and_without_checksums_never_crash(
+        model in any::<prop::sample::Index>(),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 1u8..), 1..4),
+        copy in any::<bool>(),
+    ) {
+        let tiny = tiny();
+        let mut files = model.get(&tiny.models).clone();
+        let whole = files.clone();
+        for (file, at, mask) in &flips {
+            let (_, bytes) = &mut files[file.index(whole.len())];
+            let at = at.index(bytes.len());
+            bytes[at] ^= mask;
+        }
+        prop_assume!(files != whole && !differ_in_blanks(&files, &whole));
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &files);
+        let run = Run::new(1).unwrap();
+        let features = tiny.dataset.features.view();
+        let load = if copy { Load::Copy } else { Load::Map };
+        let verified = Options { load, verify: true };
+        prop_assert!(Model::open(folder.path(), verified, &run).is_err(), "{flips:?}");
+        // Right or wrong, an answer or an error; a panic or an endless walk fails the test.
+        let _ = open_and_predict(folder.path(), Options { load, verify: false }, features, &run);
+    }
+}
+
+#[test]
+fn files_cut_short_or_gone_are_refused_even_without_checksums() {
+    let tiny = tiny();
+    let run = Run::new(1).unwrap();
+    let features = tiny.dataset.features.view();
+    for files in &tiny.models {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), files);
+        let options = Options { load: Load::Map, verify: false };
+        open_and_predict(folder.path(), options, features, &run).unwrap();
+        for (name, bytes) in files {
+            let path = folder.path().join(name);
+            let lengths = (0..bytes.len()).step_by(bytes.len() / 40 + 1).chain([bytes.len() - 1]);
+            // The manifest ends in a line end that may be missing.
+            let lengths = lengths.filter(|&len| name != "manifest.json" || len + 1 < bytes.len());
+            for len in lengths {
+                fs::write(&path, &bytes[..len]).unwrap();
+                for verify in [true, false] {
+                    let options = Options { load: Load::Map, verify };
+                    let opened = open_and_predict(folder.path(), options, features, &run);
+                    assert!(opened.is_err(), "{name} cut to {len} bytes");
+                }
+            }
+            fs::remove_file(&path).unwrap();
+            assert!(Model::open(folder.path(), options, &run).is_err(), "{name} is gone");
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+}
