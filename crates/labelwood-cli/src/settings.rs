@@ -25,6 +25,8 @@ pub enum AlgorithmName {
 pub enum Preset {
     /// The best accuracy for its cost
     Default,
+    /// The smallest models, for a small loss of accuracy
+    Compact,
     /// What the paper published: 50 trees, hashed dimensions, a single path, no weights
     Paper,
 }
@@ -98,6 +100,10 @@ struct CraftMlArgs {
     #[arg(long, value_name = "N")]
     iterations: Option<usize>,
 
+    /// Passes that may follow while many instances share no label with any cluster
+    #[arg(long, value_name = "N")]
+    more_iterations: Option<usize>,
+
     /// What nearness means when an instance chooses a child
     #[arg(long, value_name = "NAME", value_parser = named::<Metric>(&["cosine", "euclidean"]))]
     metric: Option<Metric>,
@@ -107,7 +113,8 @@ struct CraftMlArgs {
     #[arg(long, value_name = "NAME", value_parser = named::<Weighting>(&["auto", "none", "idf"]))]
     weighting: Option<Weighting>,
 
-    /// Share of a centroid's entries that is kept, the largest first; 1 keeps all
+    /// Share of a centroid's entries that is kept, the largest first; 1 keeps all [default: 1, and
+    /// 0.3 for forests of many gigabytes]
     #[arg(long, value_name = "X")]
     keep: Option<f32>,
 
@@ -124,7 +131,7 @@ struct CraftMlArgs {
     beam: Option<usize>,
 }
 
-const PROJECTIONS: [&str; 3] = ["none", "hashing", "gaussian"];
+const PROJECTIONS: [&str; 4] = ["auto", "none", "hashing", "gaussian"];
 
 /// A parser of the names that a setting of the library has in model files.
 fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
@@ -144,6 +151,7 @@ impl SettingsArgs {
         let base = match (&self.settings, self.preset) {
             (Some(model), _) => settings_of(model)?,
             (None, Some(Preset::Paper)) => Params { seed: context.seed, ..Params::paper() },
+            (None, Some(Preset::Compact)) => Params { seed: context.seed, ..Params::compact() },
             (None, Some(Preset::Default) | None) => {
                 Params { seed: context.seed, ..Params::default() }
             }
@@ -182,9 +190,10 @@ impl CraftMlArgs {
             diversity: self.diversity.unwrap_or(base.diversity),
             starts: self.starts.unwrap_or(base.starts),
             iterations: self.iterations.unwrap_or(base.iterations),
+            more_iterations: self.more_iterations.unwrap_or(base.more_iterations),
             metric: self.metric.unwrap_or(base.metric),
             weighting: self.weighting.unwrap_or(base.weighting),
-            keep: self.keep.unwrap_or(base.keep),
+            keep: self.keep.or(base.keep),
             keep_at_least: self.keep_at_least.unwrap_or(base.keep_at_least),
             precision: self.precision.unwrap_or(base.precision),
             beam: self.beam.unwrap_or(base.beam),

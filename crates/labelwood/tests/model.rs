@@ -76,7 +76,7 @@ fn params() -> impl Strategy<Value = Params> {
                 metric,
                 weighting,
                 precision,
-                keep,
+                keep: Some(keep),
                 ..Params::default()
             }
         })

@@ -22,6 +22,8 @@ pub struct Params {
     pub starts: Starts,
     /// How often rows are assigned to centres, at least once.
     pub passes: usize,
+    /// How many more passes may follow while rows are orthogonal to every centre.
+    pub more_passes: usize,
 }
 
 /// How the first centres are chosen.
@@ -36,8 +38,11 @@ pub enum Starts {
     PlusPlus,
 }
 
-/// The cluster number of a row that has no entries: it belongs nowhere.
+/// The cluster number of a row that has no entries, or nothing in common with any centre.
 pub const NOWHERE: u8 = u8::MAX;
+
+/// One row in this many may be lost without another pass being worth it.
+const FEW_LOST: usize = 50;
 
 /// Scratch memory for clustering rows with up to a fixed number of columns.
 pub struct Workspace {
@@ -67,6 +72,10 @@ impl Workspace {
     /// Puts each of `rows` into a group and its number into `assigned`.
     ///
     /// Rows are unit vectors or empty; empty ones get [`NOWHERE`]. Groups may stay empty.
+    ///
+    /// With very many columns most rows have nothing in common with any of the first centres. They
+    /// stay out of the means, so that centres grow by what their members have in common, pass by
+    /// pass, until nearly all rows are reached; those that never are come into the first group.
     pub fn cluster(
         &mut self,
         entries: Entries<'_>,
@@ -83,9 +92,21 @@ impl Workspace {
         }
         self.set_centres_to_starts(entries);
         self.assign(entries, rows, assigned);
-        for _ in 1..params.passes {
+        let lost = |assigned: &[u8]| assigned.iter().filter(|&&to| to == NOWHERE).count();
+        let mut before = usize::MAX;
+        for pass in 1..params.passes + params.more_passes {
+            let now = lost(assigned);
+            if pass >= params.passes && (now >= before || now * FEW_LOST <= rows.len()) {
+                break;
+            }
+            before = now;
             self.set_centres_to_means(entries, rows, assigned);
             self.assign(entries, rows, assigned);
+        }
+        for (to, &row) in assigned.iter_mut().zip(rows) {
+            if *to == NOWHERE && !entries.row(row).0.is_empty() {
+                *to = 0;
+            }
         }
         for &column in &self.touched {
             self.slot_of[column as usize] = 0;
@@ -202,9 +223,9 @@ impl Workspace {
         assigned.clear();
         let clusters = self.starts.len();
         let table = Table { slot_of: &self.slot_of, lanes: &self.lanes };
-        similarities(&table, entries, rows, |at, cosines| {
-            let empty = entries.row(rows[at]).0.is_empty();
-            assigned.push(if empty { NOWHERE } else { best_lane(cosines, clusters) as u8 });
+        similarities(&table, entries, rows, |_, cosines| {
+            let best = best_lane(cosines, clusters);
+            assigned.push(if cosines.0[best] > 0.0 { best as u8 } else { NOWHERE });
         });
     }
 }

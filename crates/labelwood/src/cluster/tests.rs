@@ -34,7 +34,8 @@ fn rows_of_two_directions_fall_into_two_groups() {
     let rows = [left.clone(), right.clone(), left.clone(), vec![], right, left];
     for starts in [Starts::Random, Starts::PlusPlus] {
         for seed in 0..20 {
-            let found = cluster(&rows, Params { clusters: 2, starts, passes: 2 }, seed);
+            let found =
+                cluster(&rows, Params { clusters: 2, starts, passes: 2, more_passes: 0 }, seed);
             assert_eq!(found[0], found[2]);
             assert_eq!(found[0], found[5]);
             assert_eq!(found[1], found[4]);
@@ -48,7 +49,7 @@ fn rows_of_two_directions_fall_into_two_groups() {
 #[test]
 fn equal_rows_make_one_group_and_empty_rows_none() {
     for starts in [Starts::Random, Starts::PlusPlus] {
-        let params = Params { clusters: 4, starts, passes: 3 };
+        let params = Params { clusters: 4, starts, passes: 3, more_passes: 5 };
         assert_eq!(cluster(&vec![vec![(1, 2.0)]; 5], params, 3), [0; 5]);
         assert_eq!(cluster(&vec![vec![]; 3], params, 3), [NOWHERE; 3]);
     }
@@ -63,7 +64,8 @@ fn reference(rows: &[Vec<f32>], starts: &[u32], passes: usize) -> Vec<u8> {
         if pass > 0 {
             for (cluster, centre) in centres.iter_mut().enumerate() {
                 centre.fill(0.0);
-                for (row, _) in rows.iter().zip(&assigned).filter(|&(_, &to)| to == cluster as u8) {
+                let members = rows.iter().zip(&assigned).filter(|&(_, &to)| to == cluster as u8);
+                for (row, _) in members {
                     centre.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
                 }
                 let norm = dot(centre, centre).sqrt();
@@ -73,9 +75,6 @@ fn reference(rows: &[Vec<f32>], starts: &[u32], passes: usize) -> Vec<u8> {
         assigned = rows
             .iter()
             .map(|row| {
-                if row.iter().all(|&value| value == 0.0) {
-                    return NOWHERE;
-                }
                 let mut best = 0;
                 for cluster in 1..centres.len() {
                     // Rounding may turn a tie either way: only a clear lead counts.
@@ -83,11 +82,15 @@ fn reference(rows: &[Vec<f32>], starts: &[u32], passes: usize) -> Vec<u8> {
                         best = cluster;
                     }
                 }
-                best as u8
+                let near = centres.get(best).is_some_and(|centre| dot(row, centre) > 0.0);
+                if near { best as u8 } else { NOWHERE }
             })
             .collect();
     }
-    assigned
+    let settle = |(row, to): (&Vec<f32>, u8)| {
+        if to == NOWHERE && row.iter().any(|&value| value != 0.0) { 0 } else { to }
+    };
+    rows.iter().zip(assigned).map(settle).collect()
 }
 
 proptest! {
@@ -108,7 +111,7 @@ proptest! {
         let all: Vec<u32> = (0..rows.len() as u32).collect();
         let mut found = Vec::new();
         let mut workspace = Workspace::new(32);
-        let params = Params { clusters, starts: Starts::Random, passes };
+        let params = Params { clusters, starts: Starts::Random, passes, more_passes: 0 };
         workspace.cluster(entries, &all, params, &mut Stream::new(seed), &mut found);
         let expected = reference(&dense, &workspace.starts, passes);
         let differing = found.iter().zip(&expected).filter(|(left, right)| left != right).count();
@@ -135,4 +138,22 @@ proptest! {
         similarities(&Table { slot_of: &slot_of, lanes: &lanes }, entries, &[0], |_, sums| found = Some(sums.0));
         prop_assert_eq!(found, Some(expected));
     }
+}
+
+#[test]
+fn a_chain_of_common_columns_is_followed_pass_by_pass() {
+    // Each row shares a column with the next only: two centres reach all of them in time.
+    let rows: Vec<Vec<(u32, f32)>> = (0..20).map(|at| vec![(at, 1.0), (at + 1, 1.0)]).collect();
+    let (offsets, columns, values) = flat(&rows);
+    let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
+    let all: Vec<u32> = (0..20).collect();
+    let first = |more_passes| {
+        let mut assigned = Vec::new();
+        let params = Params { clusters: 2, starts: Starts::Random, passes: 2, more_passes };
+        Workspace::new(32).cluster(entries, &all, params, &mut Stream::new(4), &mut assigned);
+        assigned.iter().filter(|&&to| to == 0).count()
+    };
+    let (few, many) = (first(0), first(20));
+    assert!(few > 14, "the rows that were not reached are in the first group: {few}");
+    assert!(many < few, "all were reached: {many}");
 }

@@ -22,18 +22,20 @@ impl Estimate {
         params: &Params,
         threads: usize,
     ) -> Self {
+        let params = &params.resolve(features, labels);
         let (rows, entries) = (features.len() as u64, features.entries() as u64);
         let label_entries = labels.entries() as u64;
         let csr = |rows: u64, entries: u64, width: u64| rows * 8 + entries * width;
         let given = csr(rows, entries, 8) + csr(rows, label_entries, 4);
         let prepared = csr(rows, entries, 8) + csr(rows, label_entries, 8) + rows * 16;
-        let projected = |projection, columns: usize, most: usize, entries: u64, shared: bool| {
-            match projection {
-                Projection::None if shared => 0,
-                Projection::None | Projection::Hashing => csr(rows, entries, 8),
-                Projection::Gaussian => csr(rows, rows * columns.min(most) as u64, 8),
-            }
-        };
+        let projected =
+            |projection: Projection, columns: usize, most: usize, entries: u64, shared: bool| {
+                match projection.resolve(columns) {
+                    Projection::None if shared => 0,
+                    Projection::Gaussian => csr(rows, rows * columns.min(most) as u64, 8),
+                    _ => csr(rows, entries, 8),
+                }
+            };
         let own = projected(
             params.feature_projection,
             features.columns(),
@@ -56,7 +58,8 @@ impl Estimate {
             Precision::Byte => 4,
             Precision::Half => 5,
         };
-        let distinct = (entries as f64 * levels * 0.6 * f64::from(params.keep)) as u64;
+        let distinct =
+            (entries as f64 * levels * 0.6 * f64::from(params.keep.unwrap_or(1.0))) as u64;
         let tree = distinct * width + label_entries * 5 + rows * 16;
         Estimate {
             memory: given

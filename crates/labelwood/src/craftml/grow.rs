@@ -88,7 +88,7 @@ struct Scratch {
     chosen: Vec<u8>,
     reordered: Vec<u32>,
     labels: Vec<u32>,
-    magnitudes: Vec<f32>,
+    magnitudes: [Vec<f32>; LANES],
 }
 
 impl Scratch {
@@ -105,7 +105,7 @@ impl Scratch {
             chosen: Vec::new(),
             reordered: Vec::new(),
             labels: Vec::new(),
-            magnitudes: Vec::new(),
+            magnitudes: Default::default(),
         }
     }
 }
@@ -321,6 +321,7 @@ impl<'a> Grower<'a> {
             clusters: self.params.branches,
             starts: self.params.starts,
             passes: self.params.iterations,
+            more_passes: self.params.more_iterations,
         };
         clustering.cluster(vectors, label_rows, params, random, clusters);
     }
@@ -373,27 +374,36 @@ impl<'a> Grower<'a> {
                 }
             }
         }
-        if self.params.keep < 1.0 {
-            prune(table, lanes, self.params, &mut scratch.magnitudes);
+        if let Some(keep) = self.params.keep.filter(|&keep| keep < 1.0) {
+            prune(table, keep, self.params.keep_at_least, &mut scratch.magnitudes);
         }
         (lanes, store(table, &members, self.params))
     }
 }
 
-/// Sets all but the largest entries of each centroid to zero.
-fn prune(table: &mut [Lanes], lanes: usize, params: &Params, magnitudes: &mut Vec<f32>) {
-    for lane in 0..lanes {
-        magnitudes.clear();
-        magnitudes.extend(table.iter().map(|row| row.0[lane].abs()).filter(|&value| value > 0.0));
-        let share = (f64::from(params.keep) * magnitudes.len() as f64).ceil() as usize;
-        let kept = share.max(params.keep_at_least);
-        if kept < magnitudes.len() {
-            let (_, least, _) =
-                magnitudes.select_nth_unstable_by(kept, |left, right| right.total_cmp(left));
-            let least = *least;
-            for row in table.iter_mut().filter(|row| row.0[lane].abs() <= least) {
-                row.0[lane] = 0.0;
+/// Sets all but the largest entries of each centroid to zero; `magnitudes` is scratch memory.
+fn prune(table: &mut [Lanes], keep: f32, at_least: usize, magnitudes: &mut [Vec<f32>; LANES]) {
+    magnitudes.iter_mut().for_each(Vec::clear);
+    for row in table.iter() {
+        for (lane, &value) in row.0.iter().enumerate() {
+            if value != 0.0 {
+                magnitudes[lane].push(value.abs());
             }
+        }
+    }
+    let mut least = Lanes::ZERO;
+    for (least, magnitudes) in least.0.iter_mut().zip(magnitudes) {
+        let share = (f64::from(keep) * magnitudes.len() as f64).ceil() as usize;
+        let kept = share.max(at_least);
+        if kept < magnitudes.len() {
+            *least =
+                *magnitudes.select_nth_unstable_by(kept, |left, right| right.total_cmp(left)).1;
+        }
+    }
+    for row in table.iter_mut() {
+        for lane in 0..LANES {
+            let value = row.0[lane];
+            row.0[lane] = if value.abs() > least.0[lane] { value } else { 0.0 };
         }
     }
 }

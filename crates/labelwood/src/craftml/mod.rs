@@ -75,7 +75,7 @@ impl<'a> Trainer<'a> {
     ) -> Result<Self, ParamError> {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         params.check()?;
-        let params = Params { weighting: params.weighting.resolve(features), ..params };
+        let params = params.resolve(features, labels);
         let weights = FeatureWeights::learn(params.weighting, features);
         let mut label_vectors = OwnedEntries::with_capacity(labels.len(), labels.entries());
         for row in labels.rows() {

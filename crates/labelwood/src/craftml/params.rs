@@ -2,6 +2,7 @@
 
 use crate::cluster::Starts;
 use crate::cluster::lanes::LANES;
+use crate::sparse::{CsrView, LabelRowsView};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -38,12 +39,15 @@ pub struct Params {
     pub starts: Starts,
     /// Assignment passes of the clustering (the paper's i).
     pub iterations: usize,
+    /// Passes that may follow while many instances share no label with any cluster.
+    pub more_iterations: usize,
     /// What nearness means when an instance chooses a child.
     pub metric: Metric,
     /// How feature values are weighted before anything else.
     pub weighting: Weighting,
-    /// The share of a centroid's entries that is kept, the largest first; 1 keeps all.
-    pub keep: f32,
+    /// The share of a centroid's entries that is kept, the largest first; 1 keeps all. Without a
+    /// number, all are kept while the forest stays below some gigabytes, else 0.3 of them.
+    pub keep: Option<f32>,
     /// A centroid keeps at least this many entries, whatever `keep` says.
     pub keep_at_least: usize,
     /// How centroids are stored.
@@ -58,12 +62,26 @@ pub struct Params {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Projection {
+    /// [`Projection::None`] below 2,000 columns, else [`Projection::Hashing`]: with many labels,
+    /// those that share a dimension connect instances that have no label in common.
+    Auto,
     /// The columns as they are.
     None,
     /// The hashing trick: every column is added to, or taken from, one dimension.
     Hashing,
     /// Independent normal weights; dense, so at most 1000 dimensions.
     Gaussian,
+}
+
+impl Projection {
+    /// What [`Projection::Auto`] means for this many columns.
+    pub fn resolve(self, columns: usize) -> Projection {
+        match self {
+            Projection::Auto if columns < 2000 => Projection::None,
+            Projection::Auto => Projection::Hashing,
+            chosen => chosen,
+        }
+    }
 }
 
 /// Which projections are drawn anew at each node.
@@ -137,23 +155,24 @@ impl Precision {
 impl Default for Params {
     fn default() -> Self {
         Params {
-            trees: 25,
+            trees: 30,
             branches: 10,
             leaf: 10,
             sample: 20_000,
             feature_projection: Projection::None,
             feature_dimensions: 10_000,
-            label_projection: Projection::None,
+            label_projection: Projection::Auto,
             label_dimensions: 10_000,
             diversity: Diversity::SxSy,
             starts: Starts::Random,
             iterations: 2,
+            more_iterations: 18,
             metric: Metric::Cosine,
             weighting: Weighting::Auto,
-            keep: 1.0,
-            keep_at_least: 0,
+            keep: None,
+            keep_at_least: 40,
             precision: Precision::Byte,
-            beam: 8,
+            beam: 4,
             seed: 42,
         }
     }
@@ -188,13 +207,32 @@ impl Params {
             diversity: Diversity::SxSy,
             starts: Starts::PlusPlus,
             iterations: 2,
+            more_iterations: 0,
             metric: Metric::Cosine,
             weighting: Weighting::None,
-            keep: 1.0,
+            keep: Some(1.0),
             keep_at_least: 0,
             precision: Precision::Half,
             beam: 1,
             seed: 42,
+        }
+    }
+
+    /// The smallest models: fewer, pruned centroids, for a small loss of accuracy.
+    pub fn compact() -> Self {
+        Params { trees: 25, keep: Some(0.2), keep_at_least: 30, ..Params::default() }
+    }
+
+    /// The settings with every automatic choice made for these rows.
+    pub fn resolve(&self, features: CsrView<'_>, labels: LabelRowsView<'_>) -> Params {
+        // Each entry comes back in about four levels of each tree, in about three bytes.
+        let is_large = features.entries() as u64 * self.trees as u64 > 500_000_000;
+        Params {
+            weighting: self.weighting.resolve(features),
+            feature_projection: self.feature_projection.resolve(features.columns()),
+            label_projection: self.label_projection.resolve(labels.columns()),
+            keep: Some(self.keep.unwrap_or(if is_large { 0.3 } else { 1.0 })),
+            ..self.clone()
         }
     }
 
@@ -208,6 +246,7 @@ impl Params {
             ("leaf", self.leaf, 2, usize::MAX, "at least 2"),
             ("sample", self.sample, 2, usize::MAX, "at least 2"),
             ("iterations", self.iterations, 1, 1000, "from 1 to 1000"),
+            ("more_iterations", self.more_iterations, 0, 1000, "at most 1000"),
             ("beam", self.beam, 1, 1 << 20, "from 1 to 1,048,576"),
         ];
         for (setting, found, least, most, expected) in counts {
@@ -231,8 +270,8 @@ impl Params {
                 );
             }
         }
-        if !(self.keep > 0.0 && self.keep <= 1.0) {
-            return refuse("keep", self.keep.to_string(), "above 0 and at most 1");
+        if let Some(keep) = self.keep.filter(|&keep| !(keep > 0.0 && keep <= 1.0)) {
+            return refuse("keep", keep.to_string(), "above 0 and at most 1");
         }
         Ok(())
     }

@@ -61,10 +61,8 @@ pub(super) struct Projector {
 impl Projector {
     /// A projection of `columns` columns to at most `most` dimensions.
     pub fn new(kind: Projection, columns: usize, most: usize) -> Self {
-        let dimensions = match kind {
-            Projection::None => columns,
-            Projection::Hashing | Projection::Gaussian => columns.min(most),
-        };
+        let kind = kind.resolve(columns);
+        let dimensions = if kind == Projection::None { columns } else { columns.min(most) };
         Projector { kind, dimensions }
     }
 
@@ -86,12 +84,12 @@ impl Projector {
         for row in rows {
             let (columns, values) = entries.row(row);
             match self.kind {
-                Projection::None => {
+                Projection::Hashing => self.hash(columns, values, seed, &mut dense, &mut projected),
+                Projection::Gaussian => rotate(columns, values, seed, &mut dense, &mut projected),
+                Projection::None | Projection::Auto => {
                     projected.columns.extend_from_slice(columns);
                     projected.values.extend_from_slice(values);
                 }
-                Projection::Hashing => self.hash(columns, values, seed, &mut dense, &mut projected),
-                Projection::Gaussian => rotate(columns, values, seed, &mut dense, &mut projected),
             }
             projected.end_unit_row();
         }

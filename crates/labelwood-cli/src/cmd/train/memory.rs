@@ -49,7 +49,7 @@ impl Need<'_> {
             flags.push("--label-projection hashing");
         }
         if !fits(&params, 1) {
-            params.keep = params.keep.min(0.1);
+            params.keep = Some(params.keep.unwrap_or(1.0).min(0.1));
             flags.push("--keep 0.1");
         }
         if fits(&params, 1) {
