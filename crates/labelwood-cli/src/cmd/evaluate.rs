@@ -92,11 +92,11 @@ struct ForeignArgs {
     predictions: Option<PathBuf>,
 
     /// The format of the predictions, if the ending does not tell
-    #[arg(long, value_name = "FORMAT", requires = "predictions")]
+    #[arg(long, value_name = "FORMAT", conflicts_with = "model")]
     predictions_format: Option<FileFormat>,
 
     /// The rows that the predictions were learned from, for propensities and slices
-    #[arg(long, value_name = "DATA", requires = "predictions")]
+    #[arg(long, value_name = "DATA", conflicts_with = "model")]
     train: Option<PathBuf>,
 
     /// Learned were only the rows that a column of FILE lists, counted from 1

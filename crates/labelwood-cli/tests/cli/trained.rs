@@ -11,9 +11,9 @@ use crate::harness::Folder;
 /// labels have no names.
 pub fn trained() -> Folder {
     let folder = Folder::new();
-    let sizes = "--instances 400 --test-instances 120 --features 60 --labels 40 --labels-per-row 3";
+    let rows = "--instances 400 --test-instances 120 --entries-per-row 8 --labels-per-row 3";
     let outputs = "--output train.txt --test-output test.txt";
-    folder.run(&format!("generate {sizes} {outputs}")).succeeds();
+    folder.run(&format!("generate {rows} --features 60 --labels 40 {outputs}")).succeeds();
     train_model(&folder, "train.txt", 5);
     folder
 }
