@@ -6,13 +6,14 @@ DEMO = target/demo
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test bench lint docs release
+.PHONY: help demo test bench compare lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on generated data'
 	@echo 'make test    run all tests'
 	@echo 'make lint    check formatting, lints and documentation'
 	@echo 'make bench   measure speed'
+	@echo 'make compare measure labelwood against its peers; needs Python and the sets in LABELWOOD_DATA'
 	@echo 'make docs    build the API documentation and the guide'
 
 # Data with the shape of EURLex-4K: the first part is learned, the second measured, and three of
@@ -45,6 +46,15 @@ lint:
 
 bench:
 	$(CARGO) bench --locked
+
+# COMPARE holds further flags; bench/README.md says how it is measured.
+compare: release target/bench-venv/ready
+	target/bench-venv/bin/python bench/compare.py $(COMPARE)
+
+target/bench-venv/ready: bench/requirements.txt
+	python3 -m venv target/bench-venv
+	target/bench-venv/bin/pip install --quiet --requirement bench/requirements.txt
+	touch $@
 
 docs: $(MDBOOK)
 	$(CARGO) doc --locked --no-deps

@@ -12,6 +12,9 @@ use labelwood::data::ReadError;
 use labelwood::model::store::StoreError;
 use labelwood::run::{Cancelled, ThreadError};
 
+/// Exit code for flags that do not go together, as clap has it.
+const WRONG_USAGE: u8 = 2;
+
 /// Exit code of a run that a signal stopped: what shells use for Ctrl-C.
 pub const STOPPED: u8 = 130;
 
@@ -53,6 +56,10 @@ impl Fault {
 
 /// Prints `error` on stderr, with every cause on its own line if `verbose`; returns the exit code.
 pub fn report(error: &anyhow::Error, verbose: bool) -> ExitCode {
+    if let Some(usage) = error.downcast_ref::<clap::Error>() {
+        eprintln!("{}", usage.to_string().trim_end());
+        return ExitCode::from(WRONG_USAGE);
+    }
     let fault = classify(error);
     match fault {
         Fault::OutputClosed => {}

@@ -46,10 +46,15 @@ impl InputArgs {
             label_names: self.label_names.clone(),
             ..ReadOptions::default()
         };
-        let read = data::read(path, &options, run)?;
-        for warning in &read.warnings {
-            tracing::warn!("{warning}");
-        }
-        Ok(read.dataset)
+        Ok(read(path, &options, run)?.dataset)
     }
+}
+
+/// Reads a data file and shows what deserves a look.
+pub fn read(path: &Path, options: &ReadOptions, run: &Run) -> Result<data::Read> {
+    let read = data::read(path, options, run)?;
+    for warning in &read.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(read)
 }

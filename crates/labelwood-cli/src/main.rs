@@ -12,6 +12,7 @@ mod fault;
 mod input;
 mod log;
 mod machine;
+mod prediction;
 mod progress;
 mod settings;
 mod signals;

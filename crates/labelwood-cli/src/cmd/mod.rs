@@ -5,10 +5,12 @@
 
 mod completions;
 mod convert;
+mod evaluate;
 mod generate;
 mod inspect;
 mod man;
 mod train;
+mod predict;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -22,6 +24,10 @@ pub enum Command {
     Train(Box<train::Args>),
     /// Show what is inside a model
     Inspect(inspect::Args),
+    /// Predict the labels of rows
+    Predict(predict::Args),
+    /// Measure how good a model or a file of predictions is
+    Evaluate(evaluate::Args),
     /// Convert data between formats
     Convert(convert::Args),
     /// Draw synthetic data with the shape of a public set or of given sizes
@@ -37,6 +43,8 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
     match command {
         Command::Train(args) => train::run(*args, context),
         Command::Inspect(args) => inspect::run(args, context),
+        Command::Predict(args) => predict::run(args, context),
+        Command::Evaluate(args) => evaluate::run(args, context),
         Command::Convert(args) => convert::run(args, context),
         Command::Generate(args) => generate::run(args, context),
         Command::Completions(args) => completions::run(args),

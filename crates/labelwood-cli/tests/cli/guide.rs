@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 
 use crate::harness::Folder;
 
-/// Subcommands that the pages describe and the command does not have yet.
-const TO_COME: [&str; 2] = ["predict", "evaluate"];
-
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the crate is here")
 }
@@ -73,11 +70,9 @@ fn the_command_lines_of_every_page_run_in_order() {
     let binary = Path::new(env!("CARGO_BIN_EXE_labelwood")).parent().expect("it is in a folder");
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", binary.display());
-    let is_to_come =
-        |line: &str| TO_COME.iter().any(|name| line.contains(&format!("labelwood {name}")));
     for page in pages() {
         let folder = Folder::new();
-        for line in command_lines(&text(&page)).into_iter().filter(|line| !is_to_come(line)) {
+        for line in command_lines(&text(&page)) {
             let output = std::process::Command::new("sh")
                 .args(["-c", line])
                 .current_dir(folder.path(""))
@@ -87,15 +82,6 @@ fn the_command_lines_of_every_page_run_in_order() {
             let error = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{}: {line}\n{error}", page.display());
         }
-    }
-}
-
-#[test]
-fn what_is_to_come_is_not_there_yet() {
-    let help = Folder::new().run("--help").succeeds();
-    for name in TO_COME {
-        let is_there = help.lines().any(|line| line.split_whitespace().next() == Some(name));
-        assert!(!is_there, "`{name}` has come: take it off the list, so that its lines are run");
     }
 }
 

@@ -4,12 +4,15 @@
 //! file per subcommand or topic.
 
 mod harness;
+mod trained;
 
 mod convert;
+mod evaluate;
 mod generate;
 mod guide;
 mod inspect;
 mod pages;
+mod predict;
 #[cfg(unix)]
 mod signals;
 mod train;

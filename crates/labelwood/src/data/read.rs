@@ -58,6 +58,8 @@ pub struct ReadOptions {
     /// The file of label names; by default `labels.txt`, `labels.txt.gz` or `labels.txt.zst` beside
     /// the data, if there is one.
     pub label_names: Option<PathBuf>,
+    /// Leaves the names beside the data alone, where nobody will ask for them.
+    pub ignore_label_names: bool,
     /// The least number of features, such as those a model was trained with.
     pub features: usize,
     /// The least number of labels.
@@ -97,7 +99,7 @@ pub struct Read {
 pub fn read(path: &Path, options: &ReadOptions, run: &Run) -> Result<Read, ReadError> {
     let names = match &options.label_names {
         Some(given) => Some(given.clone()),
-        None if path.as_os_str() == "-" => None,
+        None if options.ignore_label_names || path.as_os_str() == "-" => None,
         None => names_beside(path),
     };
     read_source(path, || Source::open(path), names, options, run)

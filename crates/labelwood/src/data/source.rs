@@ -40,6 +40,11 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The name and the decompressed bytes.
+    pub fn into_reader(self) -> (String, impl Read + Send + 'a) {
+        (self.name, self.input)
+    }
+
     /// All of it at once, without a byte order mark.
     pub fn read_all(self) -> Result<(String, Vec<u8>), ReadError> {
         let mut blocks = Blocks::new(self, usize::MAX);

@@ -51,7 +51,7 @@ pub struct Evaluation<'a> {
     at: Vec<usize>,
     propensity: Propensity,
     psndcg: Psndcg,
-    filter: &'a [(u32, u32)],
+    filter: &'a [(usize, u32)],
 }
 
 /// What training saw: the base of propensities and of the head, torso and tail slices.
@@ -302,7 +302,7 @@ impl<'a> Evaluation<'a> {
     /// assert_eq!(evaluation.without(&[(0, 2)])?.metrics().at[0].precision, 0.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn without(self, pairs: &'a [(u32, u32)]) -> Result<Self, MetricError> {
+    pub fn without(self, pairs: &'a [(usize, u32)]) -> Result<Self, MetricError> {
         match pairs.windows(2).position(|pair| pair[0] > pair[1]) {
             Some(before) => Err(MetricError::Filter { at: before + 1 }),
             None => Ok(Evaluation { filter: pairs, ..self }),

@@ -34,7 +34,7 @@ pub(super) struct RowScorer<'a> {
     evaluation: &'a Evaluation<'a>,
     discounts: Vec<f64>,
     weights: Vec<f64>,
-    rest_of_filter: &'a [(u32, u32)],
+    rest_of_filter: &'a [(usize, u32)],
     truth: Vec<u32>,
     ranked: Vec<Ranked>,
     best_weights: Vec<f64>,
@@ -103,10 +103,10 @@ impl<'a> RowScorer<'a> {
     }
 
     /// The filter's pairs of `row`.
-    fn filter_of(&mut self, row: usize) -> &'a [(u32, u32)] {
+    fn filter_of(&mut self, row: usize) -> &'a [(usize, u32)] {
         let rest = self.rest_of_filter;
-        let start = rest.partition_point(|pair| (pair.0 as usize) < row);
-        let len = rest[start..].partition_point(|pair| pair.0 as usize == row);
+        let start = rest.partition_point(|pair| pair.0 < row);
+        let len = rest[start..].partition_point(|pair| pair.0 == row);
         self.rest_of_filter = &rest[start + len..];
         &rest[start..start + len]
     }

@@ -7,7 +7,7 @@
 //! | `xc` | a header `rows labels`, then `label:score label:score` | Parabel; without the header napkinXC and LibMultiLabel |
 //! | `npz` | `scipy.sparse.save_npz` of a CSR matrix | scipy, PECOS, pyxclib |
 //!
-//! [`write()`] and [`read`] take whichever is asked for, [`write_table`] is for people. Scores are
+//! [`write()`], [`read`] and [`read_file`] take whichever is asked for, [`write_table`] is for people. Scores are
 //! written with just the digits that give the same `f32` back. The text formats carry label ids;
 //! `jsonl` adds the names.
 //!
@@ -22,8 +22,11 @@ mod zip;
 
 pub use table::write_table;
 
+use super::error::ReadError;
+use super::source::Source;
 use crate::sparse::{Predictions, Scored, best_first};
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
 use thiserror::Error;
 
 /// How a file holds predictions.
@@ -71,6 +74,9 @@ pub enum PredictionError {
         /// What the system said.
         source: io::Error,
     },
+    /// The file could not be opened.
+    #[error(transparent)]
+    Open(#[from] ReadError),
 }
 
 impl PredictionFormat {
@@ -92,6 +98,29 @@ impl PredictionFormat {
             _ => None,
         }
     }
+}
+
+/// Reads a file of predictions, or standard input for `-`, decompressing as its first bytes tell.
+///
+/// Labels are as in [`read`].
+///
+/// ```
+/// use labelwood::data::predictions::{PredictionFormat, read_file};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("best.tsv");
+/// std::fs::write(&path, "1 0.75\t0 0.5\n")?;
+/// let predictions = read_file(&path, PredictionFormat::Tsv, 2, |_| None)?;
+/// assert_eq!(predictions.row(0)[0].id, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_file(
+    path: &Path,
+    format: PredictionFormat,
+    labels: usize,
+    id: impl Fn(&str) -> Option<u32>,
+) -> Result<Predictions, PredictionError> {
+    let (name, input) = Source::open(path)?.into_reader();
+    read(BufReader::with_capacity(1 << 16, input), &name, format, labels, id)
 }
 
 /// Reads predictions; `path` names the input in errors.

@@ -1,0 +1,313 @@
+//! `labelwood evaluate`: how good a model, or anybody's predictions, are.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use clap::error::ErrorKind;
+use labelwood::data::predictions::{PredictionFormat, read_file};
+use labelwood::data::{Dataset, LabelIndex, ReadOptions, Splits, read_filter, write_atomically};
+use labelwood::metrics::{Evaluation, MetricOptions, Metrics, Propensity, TrainingCounts};
+use labelwood::report::EvaluationReport;
+use labelwood::run::Run;
+use labelwood::sparse::{LabelRows, Predictions, Scored, top_k};
+
+use crate::context::Context;
+use crate::input;
+use crate::machine::{Clock, Spent};
+use crate::prediction::{ModelArgs, read_rows};
+
+/// Arguments of `labelwood evaluate`.
+#[derive(Debug, clap::Args)]
+#[command(
+    allow_missing_positional = true,
+    override_usage = "labelwood evaluate [OPTIONS] <MODEL> <DATA>\n       \
+        labelwood evaluate [OPTIONS] --predictions <FILE> --train <DATA> <DATA>",
+    after_help = "The figures are percentages, fractions of 1 with --json. P@k divides by k and \
+        every mean runs over all rows, those without labels included."
+)]
+pub struct Args {
+    /// The model's folder
+    #[arg(value_name = "MODEL")]
+    model: Option<PathBuf>,
+
+    /// Rows with their true labels; - for standard input
+    #[arg(value_name = "DATA", required = true)]
+    data: PathBuf,
+
+    /// The cuts k
+    #[arg(long, value_name = "K,..", value_delimiter = ',', default_value = "1,3,5")]
+    at: Vec<NonZeroUsize>,
+
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+
+    /// A of the propensity model: 0.5 for the Wikipedia sets, 0.6 for Amazon
+    #[arg(long, value_name = "A", default_value_t = Propensity::default().a)]
+    propensity_a: f64,
+
+    /// B of the propensity model: 0.4 for the Wikipedia sets, 2.6 for Amazon
+    #[arg(long, value_name = "B", default_value_t = Propensity::default().b)]
+    propensity_b: f64,
+
+    /// Leave out the pairs `row label` in FILE, counted from 0, as the XC repository's title sets ask
+    #[arg(long, value_name = "FILE")]
+    filter: Option<PathBuf>,
+
+    /// Write the figures of each row to FILE, tab-separated
+    #[arg(long, value_name = "FILE")]
+    per_instance: Option<PathBuf>,
+
+    /// Write the figures of each label at the largest cut to FILE, tab-separated
+    #[arg(long, value_name = "FILE")]
+    per_label: Option<PathBuf>,
+
+    /// Evaluate only the rows of DATA that a column of FILE lists, counted from 1
+    #[arg(long, value_name = "FILE")]
+    test_split: Option<PathBuf>,
+
+    /// Which column of the split files, counted from 1
+    #[arg(long, value_name = "N", default_value = "1")]
+    split_column: usize,
+
+    /// Warn where a header disagrees with the rows, and go by the rows
+    #[arg(long)]
+    lenient: bool,
+
+    #[command(flatten)]
+    opening: ModelArgs,
+
+    #[command(flatten)]
+    foreign: ForeignArgs,
+}
+
+/// Predictions of another system, and what it learned from.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Instead of a model")]
+struct ForeignArgs {
+    /// Predictions to evaluate: one row for each row of DATA; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "beam", "load", "no_verify"])]
+    predictions: Option<PathBuf>,
+
+    /// The format of the predictions, if the ending does not tell
+    #[arg(long, value_name = "FORMAT", conflicts_with = "model")]
+    predictions_format: Option<FileFormat>,
+
+    /// The rows that the predictions were learned from, for propensities and slices
+    #[arg(long, value_name = "DATA", conflicts_with = "model")]
+    train: Option<PathBuf>,
+
+    /// Learned were only the rows that a column of FILE lists, counted from 1
+    #[arg(long, value_name = "FILE", requires = "train")]
+    train_split: Option<PathBuf>,
+}
+
+/// The formats of files of predictions.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FileFormat {
+    /// `label score` separated by tabs (.tsv)
+    Tsv,
+    /// One JSON object per row (.jsonl)
+    Jsonl,
+    /// Lines of `label:score`, with or without a header (.xc, .txt)
+    Xc,
+    /// A sparse matrix of scipy (.npz)
+    Npz,
+}
+
+impl From<FileFormat> for PredictionFormat {
+    fn from(format: FileFormat) -> Self {
+        match format {
+            FileFormat::Tsv => PredictionFormat::Tsv,
+            FileFormat::Jsonl => PredictionFormat::Jsonl,
+            FileFormat::Xc => PredictionFormat::Xc,
+            FileFormat::Npz => PredictionFormat::Npz,
+        }
+    }
+}
+
+/// What is evaluated: true labels, predictions, and what training saw.
+struct Subject {
+    truth: LabelRows,
+    predictions: Predictions,
+    filter: Vec<(usize, u32)>,
+    training_rows: usize,
+    counts: Vec<u32>,
+    names: Option<LabelIndex>,
+    stages: Stages,
+}
+
+/// The time that each stage took.
+#[derive(Default)]
+struct Stages(Vec<(&'static str, Spent)>);
+
+impl Stages {
+    fn time<T>(&mut self, stage: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let clock = Clock::start();
+        let done = work()?;
+        self.0.push((stage, clock.spent()));
+        Ok(done)
+    }
+}
+
+/// Predicts or reads the predictions, scores them and prints the figures.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let subject = match (&args.model, &args.foreign.predictions) {
+        (Some(model), _) => of_model(&args, model, &context.run()?)?,
+        (None, Some(file)) => of_predictions(&args, file, &context.run()?)?,
+        (None, None) => {
+            let problem = "give a model and data, or data with --predictions FILE --train DATA\n";
+            return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, problem).into());
+        }
+    };
+    let options = args.metric_options();
+    let evaluation = subject.evaluation(&subject.predictions, &options)?;
+    let metrics = evaluation.metrics();
+    if metrics.unseen_labels > 0 {
+        tracing::warn!(
+            "{}: {} of its labels do not occur in training; they count as missed",
+            args.data.display(),
+            metrics.unseen_labels
+        );
+    }
+    if let Some(path) = &args.per_instance {
+        write_atomically(path, |output| evaluation.write_instances(output))?;
+    }
+    if let Some(path) = &args.per_label {
+        let named = |label| subject.names.as_ref().filter(|names| (label as usize) < names.len());
+        let name = |label| named(label).map(|names| names.display(label));
+        write_atomically(path, |output| evaluation.write_labels(output, name))?;
+    }
+    let text = args.report(&subject, &metrics)?;
+    write_atomically(Path::new("-"), |output| output.write_all(text.as_bytes()))?;
+    Ok(())
+}
+
+/// Predicts with a model.
+fn of_model(args: &Args, folder: &Path, run: &Run) -> Result<Subject> {
+    let mut stages = Stages::default();
+    let model = stages.time("load", || args.opening.open(folder, run))?;
+    let rows = stages.time("read", || {
+        let rows = read_rows(&args.data, args.lenient, true, &model, run)?;
+        args.part(rows, args.test_split.as_deref())
+    })?;
+    let counts = model.labels().counts().to_vec();
+    let filter = args.read_filter(&rows, counts.len())?;
+    let beam = args.opening.beam.map(NonZeroUsize::get);
+    let predictions = stages.time("predict", || {
+        Ok(model.predict(rows.features.view(), args.deepest(&filter), beam, run)?)
+    })?;
+    let names = args.per_label.as_ref().and_then(|_| model.labels().names().cloned());
+    let training_rows = model.manifest().instances as usize;
+    Ok(Subject { truth: rows.labels, predictions, filter, training_rows, counts, names, stages })
+}
+
+/// Reads the predictions of another system.
+fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
+    let Some(train) = &args.foreign.train else {
+        let problem = "--predictions needs --train DATA, the rows that were learned from: \
+            propensities and the head, torso and tail labels follow from them\n";
+        return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, problem).into());
+    };
+    let format = args.foreign.predictions_format.map(Into::into);
+    let Some(format) = format.or_else(|| PredictionFormat::of_path(&file.to_string_lossy())) else {
+        bail!(
+            "{}: the ending does not tell the format: add --predictions-format tsv, jsonl, xc or npz",
+            file.display()
+        );
+    };
+    let mut stages = Stages::default();
+    let (train, test, predictions) = stages.time("read", || {
+        let options = ReadOptions { lenient: args.lenient, ..ReadOptions::default() };
+        let train = input::read(train, &options, run)?.dataset;
+        let train = args.part(train, args.foreign.train_split.as_deref())?;
+        let options = ReadOptions { ignore_label_names: true, ..options };
+        let test = input::read(&args.data, &options, run)?.dataset;
+        let test = args.part(test, args.test_split.as_deref())?;
+        let labels = train.labels.columns().max(test.labels.columns());
+        let id = |name: &str| train.label_names.as_ref().and_then(|names| names.find(name));
+        let predictions = read_file(file, format, labels, id)?;
+        Ok((train, test, predictions))
+    })?;
+    let counts = train.labels.view().column_counts();
+    let filter = args.read_filter(&test, counts.len())?;
+    let (training_rows, names) = (train.len(), train.label_names);
+    Ok(Subject { truth: test.labels, predictions, filter, training_rows, counts, names, stages })
+}
+
+impl Args {
+    fn metric_options(&self) -> MetricOptions {
+        MetricOptions {
+            at: self.at.iter().map(|k| k.get()).collect(),
+            propensity: Propensity { a: self.propensity_a, b: self.propensity_b },
+            ..MetricOptions::default()
+        }
+    }
+
+    /// The rows that a split file names, or all.
+    fn part(&self, rows: Dataset, split: Option<&Path>) -> Result<Dataset> {
+        match split {
+            None => Ok(rows),
+            Some(path) => {
+                Ok(rows.select(Splits::read(path, rows.len())?.column(self.split_column)?))
+            }
+        }
+    }
+
+    fn read_filter(&self, rows: &Dataset, labels: usize) -> Result<Vec<(usize, u32)>> {
+        match &self.filter {
+            None => Ok(Vec::new()),
+            Some(path) => Ok(read_filter(path, rows.len(), labels.max(rows.labels.columns()))?),
+        }
+    }
+
+    /// How many labels of a row are looked at: up to the largest cut, and those that the filter
+    /// takes away before it.
+    fn deepest(&self, filter: &[(usize, u32)]) -> usize {
+        let cut = self.at.iter().max().map_or(0, |k| k.get());
+        let filtered = filter.chunk_by(|left, right| left.0 == right.0).map(<[_]>::len).max();
+        cut.saturating_add(filtered.unwrap_or(0))
+    }
+
+    /// What is printed.
+    fn report(&self, subject: &Subject, metrics: &Metrics) -> Result<String> {
+        let stages = &subject.stages.0;
+        let seconds: Vec<_> = stages.iter().map(|(name, spent)| (*name, spent.seconds)).collect();
+        let cpu_seconds: Vec<_> =
+            stages.iter().filter_map(|(name, spent)| Some((*name, spent.cpu_seconds?))).collect();
+        let report = EvaluationReport { metrics, seconds: &seconds, cpu_seconds: &cpu_seconds };
+        if self.json {
+            return Ok(report.to_json() + "\n");
+        }
+        let popular = subject.popular(self.deepest(&subject.filter));
+        let popular = subject.evaluation(&popular, &self.metric_options())?.metrics();
+        let figures: Vec<String> =
+            popular.at.iter().map(|at| format!("{:.2} @{}", 100.0 * at.precision, at.k)).collect();
+        let figures = figures.join(", ");
+        Ok(format!("{report}\nFor comparison, P of the most frequent labels: {figures}\n"))
+    }
+}
+
+impl Subject {
+    fn evaluation<'a>(
+        &'a self,
+        predictions: &'a Predictions,
+        options: &MetricOptions,
+    ) -> Result<Evaluation<'a>> {
+        let training = TrainingCounts { instances: self.training_rows, labels: &self.counts };
+        let evaluation = Evaluation::new(self.truth.view(), predictions, training, options)?;
+        Ok(evaluation.without(&self.filter)?)
+    }
+
+    /// The `k` most frequent training labels as the prediction of every row.
+    fn popular(&self, k: usize) -> Predictions {
+        let scored = |(id, &count): (usize, &u32)| Scored { id: id as u32, score: count as f32 };
+        let mut best: Vec<Scored> = self.counts.iter().enumerate().map(scored).collect();
+        top_k(&mut best, k);
+        let mut predictions = Predictions::default();
+        (0..self.truth.len()).for_each(|_| predictions.push_row(&best));
+        predictions
+    }
+}

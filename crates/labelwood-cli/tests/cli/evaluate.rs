@@ -1,0 +1,246 @@
+//! `labelwood evaluate`.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::harness::Folder;
+use crate::trained::{named, train_model, trained};
+
+/// What `evaluate --json` prints.
+#[track_caller]
+fn json(folder: &Folder, args: &str) -> Value {
+    let printed = folder.run(&format!("evaluate --json {args}")).succeeds();
+    assert_eq!(printed.lines().count(), 1, "{printed}");
+    serde_json::from_str(&printed).expect("it is JSON")
+}
+
+/// A number of the output.
+#[track_caller]
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The columns of a tab-separated file by their names.
+fn column<'t>(table: &'t str, name: &str) -> Vec<&'t str> {
+    let at = table.lines().next().and_then(|line| line.split('\t').position(|title| title == name));
+    let at = at.unwrap_or_else(|| panic!("there is no column {name}"));
+    table.lines().skip(1).map(|line| line.split('\t').nth(at).expect("lines are whole")).collect()
+}
+
+fn sum(values: &[&str]) -> f64 {
+    values.iter().map(|value| value.parse::<f64>().expect("it is a number")).sum()
+}
+
+#[test]
+fn a_model_that_knows_all_gets_all_right() {
+    let folder = named();
+    let found = json(&folder, "model three.txt --at 1");
+    assert_eq!((&found["instances"], &found["labels"]), (&3.into(), &3.into()));
+    for name in ["p@1", "recall@1", "ndcg@1", "psp@1", "psndcg@1", "coverage@1"] {
+        assert_eq!(found["metrics"][name], 1.0, "{name}");
+    }
+    let table = folder.run("evaluate model three.txt --at 1").succeeds();
+    assert!(table.contains("\nP             100.00\n"), "{table}");
+    assert!(table.contains("P of the most frequent labels: 33.33 @1\n"), "{table}");
+}
+
+#[test]
+fn the_json_has_all_its_parts() {
+    let folder = trained();
+    let found = json(&folder, "model test.txt --at 2,7 --propensity-a 0.5 --propensity-b 0.4");
+    let keys: Vec<&String> = found.as_object().expect("an object").keys().collect();
+    let mut expected = [
+        "instances",
+        "labels",
+        "unlabelled",
+        "unseen_labels",
+        "metrics",
+        "slices",
+        "propensity",
+        "psndcg",
+        "seconds",
+        "cpu_seconds",
+    ];
+    expected.sort_unstable();
+    assert_eq!(keys, expected);
+    assert_eq!(found["propensity"], serde_json::json!({"a": 0.5, "b": 0.4}));
+    assert_eq!(found["psndcg"], "matlab");
+    assert_eq!(found["metrics"].as_object().expect("an object").len(), 14);
+    for clock in ["seconds", "cpu_seconds"] {
+        for stage in ["load", "read", "predict"] {
+            assert!(number(&found[clock][stage]) >= 0.0);
+        }
+    }
+}
+
+#[test]
+fn slices_add_up_to_precision() {
+    let folder = trained();
+    let found = json(&folder, "model test.txt");
+    for k in ["p@1", "p@3", "p@5"] {
+        let slices = ["head", "torso", "tail"].map(|slice| number(&found["slices"][slice][k]));
+        let whole = number(&found["metrics"][k]);
+        assert!(whole > 0.1 && (slices.iter().sum::<f64>() - whole).abs() < 1e-12, "{slices:?}");
+    }
+}
+
+#[test]
+fn every_format_of_predictions_gives_the_figures_of_the_model() {
+    let folder = trained();
+    let expected = json(&folder, "model test.txt");
+    for name in ["p.tsv", "p.tsv.gz", "p.jsonl", "p.jsonl.zst", "p.xc", "p.txt.gz", "p.npz"] {
+        folder.run(&format!("predict model test.txt --output {name}")).succeeds();
+        let found = json(&folder, &format!("--predictions {name} test.txt --train train.txt"));
+        for part in ["instances", "labels", "metrics", "slices"] {
+            assert_eq!(found[part], expected[part], "{name}: {part}");
+        }
+    }
+    std::fs::copy(folder.path("p.npz"), folder.path("p")).expect("the folder is writable");
+    let args = "--predictions p test.txt --train train.txt";
+    let found = json(&folder, &format!("{args} --predictions-format npz"));
+    assert_eq!(found["metrics"], expected["metrics"]);
+    let error = folder.run(&format!("evaluate {args}")).fails(1);
+    assert!(error.contains("--predictions-format tsv"), "{error}");
+    let tsv = folder.run("predict model test.txt").succeeds();
+    let args =
+        "evaluate --json --predictions - --predictions-format tsv test.txt --train train.txt";
+    let printed = folder.run_with_input(args, tsv.as_bytes()).succeeds();
+    let found: Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!(found["metrics"], expected["metrics"]);
+}
+
+#[test]
+fn predictions_may_name_labels() {
+    let folder = named();
+    folder.write("p.tsv", "red 0.9\ndark green 0.5\tred 0.1\nr 0.5\n");
+    let found = json(&folder, "--predictions p.tsv three.txt --train train.txt --at 1");
+    assert!((number(&found["metrics"]["p@1"]) - 2.0 / 3.0).abs() < 1e-12);
+}
+
+#[test]
+fn rows_and_predictions_must_be_as_many() {
+    let folder = named();
+    folder.write("p.tsv", "0 0.9\n1 0.5\n");
+    let error = folder.run("evaluate --predictions p.tsv three.txt --train train.txt").fails(1);
+    assert!(error.contains("2 rows of predictions for 3 rows of data"), "{error}");
+    folder.write("p.tsv", "0 0.9\n1 0.5\n0 0.5\t7 0.4\n");
+    let error = folder.run("evaluate --predictions p.tsv three.txt --train train.txt").fails(1);
+    assert!(error.starts_with("error: p.tsv:3:7: label 7 is out of range"), "{error}");
+}
+
+#[test]
+fn what_does_not_go_together_is_wrong_usage() {
+    let folder = named();
+    folder.write("p.tsv", "0 0.9\n1 0.5\n2 0.5\n");
+    let error = folder.run("evaluate --predictions p.tsv three.txt").fails(2);
+    assert!(error.contains("--predictions needs --train DATA"), "{error}");
+    let error = folder.run("evaluate three.txt").fails(2);
+    assert!(error.contains("--predictions FILE --train DATA"), "{error}");
+    for args in [
+        "",
+        "model three.txt --predictions p.tsv --train train.txt",
+        "model three.txt --train train.txt",
+        "--predictions p.tsv three.txt --train train.txt --beam 2",
+        "model three.txt --at 0",
+        "model three.txt --at 1,x",
+    ] {
+        assert_eq!(folder.run(&format!("evaluate {args}")).code(), 2, "{args}");
+    }
+    let error = folder.run("evaluate model three.txt --propensity-b 0").fails(1);
+    assert!(error.contains("propensity"), "{error}");
+}
+
+#[test]
+fn the_files_of_rows_and_labels_sum_up_to_the_figures() {
+    let folder = trained();
+    let found = json(&folder, "model test.txt --at 1,3 --per-instance rows --per-label labels");
+    let (metrics, rows, labels) = (&found["metrics"], folder.read("rows"), folder.read("labels"));
+    assert_eq!(column(&rows, "row").len(), 120);
+    for name in ["p@1", "recall@1", "ndcg@1", "p@3", "recall@3", "ndcg@3"] {
+        let mean = sum(&column(&rows, name)) / 120.0;
+        assert!((mean - number(&metrics[name])).abs() < 1e-9, "{name}");
+    }
+    let [support, hits, misses] =
+        ["support", "hits@3", "misses@3"].map(|name| sum(&column(&labels, name)));
+    assert_eq!(support, sum(&column(&rows, "true_labels")));
+    assert_eq!(hits, sum(&column(&rows, "hits@3")));
+    assert_eq!(hits + misses, support);
+    assert!((hits / 360.0 - number(&metrics["p@3"])).abs() < 1e-9);
+}
+
+#[test]
+fn the_file_of_labels_has_their_names() {
+    let folder = named();
+    folder.run("evaluate model three.txt --per-label labels.tsv").succeeds();
+    assert_eq!(column(&folder.read("labels.tsv"), "name"), ["red", "dark green", "blue"]);
+    assert_eq!(column(&folder.read("labels.tsv"), "training_rows"), ["30", "20", "12"]);
+}
+
+#[test]
+fn filtered_pairs_count_neither_as_truth_nor_as_predictions() {
+    let folder = named();
+    folder.write("filter.txt", "0 0\n2 1\n");
+    let found = json(&folder, "model three.txt --at 1 --filter filter.txt");
+    // The first row has no label left; another label than its own takes the place.
+    assert!((number(&found["metrics"]["p@1"]) - 2.0 / 3.0).abs() < 1e-12);
+    assert_eq!(found["unlabelled"], 1);
+    folder.write("filter.txt", "3 0\n");
+    let error = folder.run("evaluate model three.txt --filter filter.txt").fails(1);
+    assert!(error.starts_with("error: filter.txt:1:1: row 3 is out of range"), "{error}");
+}
+
+#[test]
+fn a_split_file_chooses_the_rows() {
+    let folder = named();
+    folder.write("split.txt", "1 3\n2 3\n");
+    let found = json(&folder, "model three.txt --at 1 --test-split split.txt");
+    assert_eq!(found["instances"], 2);
+    let args = "model three.txt --at 1 --test-split split.txt --split-column 2 --per-label labels";
+    assert_eq!(json(&folder, args)["instances"], 2);
+    assert_eq!(column(&folder.read("labels"), "support"), ["2"]);
+    let error =
+        folder.run("evaluate model three.txt --test-split split.txt --split-column 3").fails(1);
+    assert!(error.contains("no column 3"), "{error}");
+    folder.write("p.tsv", "0 1\n1 1\n");
+    folder.write("train_split.txt", "1\n31\n");
+    let args = "--predictions p.tsv three.txt --train train.txt --train-split train_split.txt";
+    let found = json(&folder, &format!("{args} --test-split split.txt --per-label labels"));
+    assert_eq!(found["metrics"]["p@1"], 1.0);
+    assert_eq!(column(&folder.read("labels"), "training_rows"), ["1", "1"]);
+}
+
+#[test]
+fn unseen_labels_and_other_widths_are_told_once_each() {
+    let folder = named();
+    folder.write("wide.txt", "3 4 6\n0 0:1 3:1\n1,4 1:1\n5,2 2:1\n");
+    let done = folder.run("evaluate model wide.txt --json --at 1");
+    let found: Value = serde_json::from_str(&done.stdout()).expect("JSON");
+    assert_eq!((&found["unseen_labels"], &found["labels"]), (&2.into(), &6.into()));
+    assert!((number(&found["metrics"]["recall@1"]) - 2.0 / 3.0).abs() < 1e-12);
+    let warnings = "\
+warning: wide.txt: 4 features where the model has 3, 6 labels where the model has 3; \
+1 feature that the model does not know is ignored
+warning: wide.txt: 2 of its labels do not occur in training; they count as missed
+";
+    assert_eq!(done.stderr(), warnings);
+    // A LIBSVM file declares nothing, so having fewer is no news.
+    folder.write("narrow.svm", "0 1:1\n");
+    folder.run("evaluate model narrow.svm").succeeds();
+}
+
+#[test]
+fn a_real_set_is_learned() {
+    let Some(data) = std::env::var_os("LABELWOOD_DATA") else {
+        return eprintln!("skipped: LABELWOOD_DATA is not set");
+    };
+    let folder = Folder::new();
+    for part in ["train.txt.zst", "test.txt.zst"] {
+        let from = Path::new(&data).join("bibtex").join(part);
+        std::fs::copy(from, folder.path(part)).expect("the set is there");
+    }
+    train_model(&folder, "train.txt.zst", 10);
+    let found = json(&folder, "model test.txt.zst");
+    assert_eq!(found["instances"], 2515);
+    assert!(number(&found["metrics"]["p@1"]) > 0.62, "{found}");
+}
