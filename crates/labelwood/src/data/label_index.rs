@@ -3,8 +3,10 @@
 use super::error::{Problem, ReadError, Warning, WriteError};
 use super::source::Source;
 use super::write::write_atomically;
+use crate::array::Array;
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// The names of the labels, by id and back.
 ///
@@ -20,35 +22,72 @@ use std::path::Path;
 /// assert_eq!((labels.display(1), labels.display(2)), ("p11", "cats"));
 /// assert_eq!((labels.find("p10"), labels.find("birds"), labels.find("dogs")), (Some(0), Some(0), None));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct LabelIndex {
-    lines: Vec<Box<str>>,
+    /// All lines, one after the other; owned, or mapped from a model's file.
+    text: Array<u8>,
+    /// Where each line starts, and last where the text ends.
+    starts: Array<u64>,
+    /// Made when a label is first looked up by name: opening a model must not wait for it.
+    orders: OnceLock<Orders>,
+}
+
+#[derive(Clone, Debug)]
+struct Orders {
     /// Ids in the order of their codes, then of the ids.
     by_code: Vec<u32>,
     /// Ids of labels with a name besides the code, in the order of their names, then of the ids.
     by_name: Vec<u32>,
 }
 
+impl PartialEq for LabelIndex {
+    fn eq(&self, other: &Self) -> bool {
+        self.starts == other.starts && self.text == other.text
+    }
+}
+
 impl LabelIndex {
     /// Makes an index of lines, each `name` or `code<TAB>name`. Line breaks within become spaces.
     pub fn from_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
-        let lines: Vec<Box<str>> = lines
-            .into_iter()
-            .enumerate()
-            .map(|(id, line)| match line {
-                "" => id.to_string().into(),
-                _ if line.contains(['\n', '\r']) => line.replace(['\n', '\r'], " ").into(),
-                _ => line.into(),
-            })
-            .collect();
-        let mut index = LabelIndex { lines, by_code: Vec::new(), by_name: Vec::new() };
-        let mut by_code: Vec<u32> = (0..index.len() as u32).collect();
-        let mut by_name: Vec<u32> =
-            by_code.iter().copied().filter(|&id| index.name(id).is_some()).collect();
-        by_code.sort_by_key(|&id| index.code(id));
-        by_name.sort_by_key(|&id| index.name(id));
-        (index.by_code, index.by_name) = (by_code, by_name);
-        index
+        let mut text = String::new();
+        let mut starts = vec![0];
+        for (id, line) in lines.into_iter().enumerate() {
+            match line {
+                "" => text.push_str(&id.to_string()),
+                _ => text
+                    .extend(line.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c })),
+            }
+            starts.push(text.len() as u64);
+        }
+        Self::from_arrays(text.into_bytes().into(), starts.into())
+    }
+
+    /// Takes over the arrays of [`arrays`](Self::arrays). Lines that lie outside of the text or are
+    /// not UTF-8, as in a damaged file, read as empty.
+    pub(crate) fn from_arrays(text: Array<u8>, starts: Array<u64>) -> Self {
+        LabelIndex { text, starts, orders: OnceLock::new() }
+    }
+
+    /// All lines in one text, and where each starts.
+    pub(crate) fn arrays(&self) -> (&[u8], &[u64]) {
+        (&self.text, &self.starts)
+    }
+
+    fn line(&self, id: usize) -> &str {
+        let (start, end) = (self.starts[id] as usize, self.starts[id + 1] as usize);
+        let line = self.text.get(start..end).unwrap_or_default();
+        std::str::from_utf8(line).unwrap_or_default()
+    }
+
+    fn orders(&self) -> &Orders {
+        self.orders.get_or_init(|| {
+            let mut by_code: Vec<u32> = (0..self.len() as u32).collect();
+            let named = |id: &u32| self.name(*id).is_some();
+            let mut by_name: Vec<u32> = by_code.iter().copied().filter(named).collect();
+            by_code.sort_by_key(|&id| self.code(id));
+            by_name.sort_by_key(|&id| self.name(id));
+            Orders { by_code, by_name }
+        })
     }
 
     /// Reads a file of label names, plain, gzip or zstd, or standard input for `-`.
@@ -113,17 +152,17 @@ impl LabelIndex {
 
     /// The number of labels.
     pub fn len(&self) -> usize {
-        self.lines.len()
+        self.starts.len().saturating_sub(1)
     }
 
     /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
+        self.len() == 0
     }
 
     /// The lines that make this index, in order of the ids.
     pub fn lines(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
-        self.lines.iter().map(|line| &**line)
+        (0..self.len()).map(|id| self.line(id))
     }
 
     /// The code of a label: what stands before the TAB, or the whole line.
@@ -132,13 +171,13 @@ impl LabelIndex {
     ///
     /// If there is no such label, as do [`name`](Self::name) and [`display`](Self::display).
     pub fn code(&self, id: u32) -> &str {
-        let line = &self.lines[id as usize];
+        let line = self.line(id as usize);
         line.split_once('\t').map_or(line, |(code, _)| code)
     }
 
     /// The name of a label, if it has one besides its code.
     pub fn name(&self, id: u32) -> Option<&str> {
-        let (_, name) = self.lines[id as usize].split_once('\t')?;
+        let (_, name) = self.line(id as usize).split_once('\t')?;
         Some(name).filter(|name| !name.is_empty())
     }
 
@@ -149,8 +188,9 @@ impl LabelIndex {
 
     /// The label with this code, else the one with this name.
     pub fn find(&self, code_or_name: &str) -> Option<u32> {
-        lowest(&self.by_code, code_or_name, |id| Some(self.code(id)))
-            .or_else(|| lowest(&self.by_name, code_or_name, |id| self.name(id)))
+        let orders = self.orders();
+        lowest(&orders.by_code, code_or_name, |id| Some(self.code(id)))
+            .or_else(|| lowest(&orders.by_name, code_or_name, |id| self.name(id)))
     }
 }
 

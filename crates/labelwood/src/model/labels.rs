@@ -45,10 +45,12 @@ impl Labels {
 pub(super) fn write(dataset: &Dataset, partial: &Partial) -> Result<UnitFile, StoreError> {
     let counts = dataset.labels.view().column_counts();
     let mut arrays = vec![("counts", counts.as_slice().into())];
-    let names: String;
+    let names;
     if let Some(index) = &dataset.label_names {
-        names = index.lines().take(counts.len()).flat_map(|line| [line, "\n"]).collect();
-        arrays.push(("names", names.as_bytes().into()));
+        // A file of names may have more lines than there are labels.
+        names = LabelIndex::from_lines(index.lines().take(counts.len()));
+        let (text, starts) = names.arrays();
+        arrays.extend([("names", text.into()), ("names_start", starts.into())]);
     }
     partial.write_unit(STEM, &arrays)
 }
@@ -68,9 +70,7 @@ pub(super) fn read(stored: &Stored) -> Result<Labels, FormatError> {
 }
 
 fn read_names(unit: &Unit, labels: usize) -> Result<LabelIndex, FormatError> {
-    let bytes = unit.array::<u8>("names")?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| unit.refused("its names are not UTF-8"))?;
-    let names = LabelIndex::from_lines(text.lines());
+    let names = LabelIndex::from_arrays(unit.array("names")?, unit.array("names_start")?);
     if names.len() != labels {
         return Err(unit.refused(format!("{} names for {labels} labels", names.len())));
     }
