@@ -25,6 +25,16 @@ impl Lanes {
         }
     }
 
+    /// One bit for each lane that is not zero.
+    #[inline(always)]
+    pub fn nonzero(&self) -> u16 {
+        let mut bits = 0;
+        for lane in 0..LANES {
+            bits |= u16::from(self.0[lane] != 0.0) << lane;
+        }
+        bits
+    }
+
     /// Adds the square of each of `other`'s lanes.
     #[inline(always)]
     pub fn add_squares(&mut self, other: &Lanes) {

@@ -3,7 +3,7 @@
 use super::block::{Decoder, Encoder};
 use super::params::Precision;
 use crate::array::{Array, Numbers};
-use crate::cluster::lanes::Lanes;
+use crate::cluster::lanes::{LANES, Lanes};
 use crate::sparse::LabelRowsView;
 
 /// Where a node's child is.
@@ -277,17 +277,22 @@ impl Builder {
     /// Appends a node whose children are set later.
     pub fn push_node(&mut self, node: &NewNode<'_>) -> u32 {
         let mut encoder = Encoder::new(&mut self.words, self.branches);
+        let (mut kept, mut child_bit) = (0u16, [0u16; LANES]);
+        for (child, &lane) in node.lanes.iter().enumerate() {
+            kept |= 1 << lane;
+            child_bit[lane] = 1 << child;
+        }
         for (&feature, row) in node.features.iter().zip(&node.table[1..]) {
-            let mut touches = 0u16;
-            for (child, &lane) in node.lanes.iter().enumerate() {
-                let value = row.0[lane];
-                if value != 0.0 {
-                    touches |= 1 << child;
-                    match self.precision {
-                        Precision::Byte => self.values.push(value as i32 as u8),
-                        Precision::Half => {
-                            self.values.extend(half::f16::from_f32(value).to_le_bytes());
-                        }
+            let mut touched = u32::from(row.nonzero() & kept);
+            let mut touches = 0;
+            while touched != 0 {
+                let lane = touched.trailing_zeros() as usize % LANES;
+                touched &= touched - 1;
+                touches |= child_bit[lane];
+                match self.precision {
+                    Precision::Byte => self.values.push(row.0[lane] as i32 as u8),
+                    Precision::Half => {
+                        self.values.extend(half::f16::from_f32(row.0[lane]).to_le_bytes());
                     }
                 }
             }
