@@ -116,7 +116,7 @@ struct CraftMlArgs {
     /// Share of a centroid's entries that is kept, the largest first; 1 keeps all [default: 1, and
     /// 0.3 for forests of many gigabytes]
     #[arg(long, value_name = "X")]
-    keep: Option<f32>,
+    keep: Option<f64>,
 
     /// Entries that a centroid keeps at least, whatever --keep says
     #[arg(long, value_name = "N")]

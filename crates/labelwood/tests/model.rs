@@ -57,7 +57,7 @@ fn params() -> impl Strategy<Value = Params> {
         prop_oneof![Just(Metric::Cosine), Just(Metric::Euclidean)],
         prop_oneof![Just(Weighting::Auto), Just(Weighting::None), Just(Weighting::Idf)],
         prop_oneof![Just(Precision::Half), Just(Precision::Byte)],
-        prop_oneof![Just(1.0f32), 0.1f32..1.0],
+        prop_oneof![Just(1.0f64), 0.1f64..1.0],
     )
         .prop_map(|(tree, projected, metric, weighting, precision, keep)| {
             let (trees, branches, leaf, seed, beam) = tree;

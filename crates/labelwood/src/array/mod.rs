@@ -225,6 +225,10 @@ impl FileBytes {
         // may change the file underneath; labelwood itself only ever renames whole new files into
         // place, and callers who cannot rule it out are told above to copy.
         let map = unsafe { Mmap::map(file)? };
+        // Walking a tree jumps about: without this, the system maps the neighbours of every page
+        // that is touched, and a single prediction makes a quarter of a large model resident.
+        #[cfg(unix)]
+        map.advise(memmap2::Advice::Random)?;
         Ok(FileBytes(Arc::new(Backing::Mapped(map))))
     }
 

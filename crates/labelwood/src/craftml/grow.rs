@@ -382,7 +382,7 @@ impl<'a> Grower<'a> {
 }
 
 /// Sets all but the largest entries of each centroid to zero; `magnitudes` is scratch memory.
-fn prune(table: &mut [Lanes], keep: f32, at_least: usize, magnitudes: &mut [Vec<f32>; LANES]) {
+fn prune(table: &mut [Lanes], keep: f64, at_least: usize, magnitudes: &mut [Vec<f32>; LANES]) {
     magnitudes.iter_mut().for_each(Vec::clear);
     for row in table.iter() {
         for (lane, &value) in row.0.iter().enumerate() {
@@ -393,7 +393,7 @@ fn prune(table: &mut [Lanes], keep: f32, at_least: usize, magnitudes: &mut [Vec<
     }
     let mut least = Lanes::ZERO;
     for (least, magnitudes) in least.0.iter_mut().zip(magnitudes) {
-        let share = (f64::from(keep) * magnitudes.len() as f64).ceil() as usize;
+        let share = (keep * magnitudes.len() as f64).ceil() as usize;
         let kept = share.max(at_least);
         if kept < magnitudes.len() {
             *least =

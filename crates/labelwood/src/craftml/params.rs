@@ -47,7 +47,7 @@ pub struct Params {
     pub weighting: Weighting,
     /// The share of a centroid's entries that is kept, the largest first; 1 keeps all. Without a
     /// number, all are kept while the forest stays below some gigabytes, else 0.3 of them.
-    pub keep: Option<f32>,
+    pub keep: Option<f64>,
     /// A centroid keeps at least this many entries, whatever `keep` says.
     pub keep_at_least: usize,
     /// How centroids are stored.
