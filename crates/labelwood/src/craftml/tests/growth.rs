@@ -145,10 +145,12 @@ fn leaves_are_small_or_cannot_be_divided() {
             let equal_labels = members
                 .iter()
                 .all(|&row| rows.labels.row(row).indices == rows.labels.row(members[0]).indices);
-            let equal_features = members.iter().all(|&row| {
-                let (one, other) = (rows.features.row(row), rows.features.row(members[0]));
-                one.indices == other.indices && one.values == other.values
-            });
+            // Rows that differ in length alone are equal to a node.
+            let direction = |row| {
+                let row = prepared(&forest, rows.features.row(row));
+                (row.columns, row.values.iter().map(|v| (v * 1e5).round()).collect::<Vec<f32>>())
+            };
+            let equal_features = members.iter().all(|&row| direction(row) == direction(members[0]));
             if members.len() >= 6 && !equal_labels && !equal_features {
                 undivided += members.len();
             }
@@ -156,7 +158,8 @@ fn leaves_are_small_or_cannot_be_divided() {
     }
     assert!(
         undivided < 3 * labelled.len() / 20,
-        "{undivided} rows in leaves that could be divided"
+        "{undivided} of {} rows are in leaves that could be divided",
+        3 * labelled.len()
     );
 }
 
