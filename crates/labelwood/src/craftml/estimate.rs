@@ -58,8 +58,7 @@ impl Estimate {
             Precision::Byte => 4,
             Precision::Half => 5,
         };
-        let distinct =
-            (entries as f64 * levels * 0.6 * params.keep.unwrap_or(1.0)) as u64;
+        let distinct = (entries as f64 * levels * 0.6 * params.keep.unwrap_or(1.0)) as u64;
         let tree = distinct * width + label_entries * 5 + rows * 16;
         Estimate {
             memory: given

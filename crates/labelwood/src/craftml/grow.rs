@@ -381,7 +381,8 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// Sets all but the largest entries of each centroid to zero; `magnitudes` is scratch memory.
+/// Sets all but the largest entries of each centroid to zero, sparing those that are as large as
+/// the last one kept; `magnitudes` is scratch memory.
 fn prune(table: &mut [Lanes], keep: f64, at_least: usize, magnitudes: &mut [Vec<f32>; LANES]) {
     magnitudes.iter_mut().for_each(Vec::clear);
     for row in table.iter() {
@@ -403,7 +404,7 @@ fn prune(table: &mut [Lanes], keep: f64, at_least: usize, magnitudes: &mut [Vec<
     for row in table.iter_mut() {
         for lane in 0..LANES {
             let value = row.0[lane];
-            row.0[lane] = if value.abs() > least.0[lane] { value } else { 0.0 };
+            row.0[lane] = if value.abs() >= least.0[lane] { value } else { 0.0 };
         }
     }
 }

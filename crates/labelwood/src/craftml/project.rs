@@ -38,8 +38,9 @@ impl OwnedEntries {
         let values = &mut self.values[start..];
         let norm = l2_norm(values);
         if norm > 0.0 {
-            let scale = (1.0 / norm) as f32;
-            values.iter_mut().for_each(|value| *value *= scale);
+            // In f64, since one over the length of a tiny row is beyond f32.
+            let scale = 1.0 / norm;
+            values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
         }
         self.end_row();
     }

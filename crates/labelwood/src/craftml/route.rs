@@ -373,7 +373,7 @@ fn shares(near: &Lanes, count: usize) -> impl Iterator<Item = (usize, f32)> {
         let slope = SHARPNESS / variance.sqrt();
         for (weight, value) in weights.iter_mut().zip(near) {
             let exponent = slope * (value - near[best]);
-            // Further away than this it cannot reach the least share.
+            // Further away than this it cannot reach the least share, and does not count.
             if exponent > -2.5 {
                 *weight = libm::expf(exponent);
             }

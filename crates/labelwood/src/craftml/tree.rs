@@ -183,13 +183,21 @@ impl Tree {
         {
             return Err("`scales` or `biases` do not match `children`".into());
         }
+        // Every node but the root and every leaf has one parent, and nodes come after theirs.
+        let (mut node_seen, mut leaf_seen) = (vec![false; nodes], vec![false; leaves]);
         for node in 0..nodes {
             let children = self.child_range(node);
-            let known = |at| match self.child(at) {
-                Child::Node(child) => child as usize > node && (child as usize) < nodes,
-                Child::Leaf(leaf) => (leaf as usize) < leaves,
+            let mut is_new = |at| {
+                let seen = match self.child(at) {
+                    Child::Node(child) if child as usize <= node => None,
+                    Child::Node(child) => node_seen.get_mut(child as usize),
+                    Child::Leaf(leaf) => leaf_seen.get_mut(leaf as usize),
+                };
+                seen.is_some_and(|seen| !std::mem::replace(seen, true))
             };
-            if children.len() < 2 || children.len() > self.branches || !children.clone().all(known)
+            if children.len() < 2
+                || children.len() > self.branches
+                || !children.clone().all(&mut is_new)
             {
                 return Err(format!("node {node} has impossible children"));
             }

@@ -96,7 +96,10 @@ pub(super) fn read(stored: &Stored) -> Result<Forest, FormatError> {
     let params: Params = serde_json::from_value(manifest.training.settings.clone())
         .map_err(|error| stored.refused(format!("its settings cannot be read: {error}")))?;
     params.check().map_err(|error| stored.refused(format!("its settings are refused: {error}")))?;
-    let features = manifest.features as usize;
+    // Columns are 32-bit numbers everywhere; more would ask for memory that no model needs.
+    let features = u32::try_from(manifest.features)
+        .map_err(|_| stored.refused(format!("{} features are too many", manifest.features)))?
+        as usize;
     let has_weights = manifest.units.iter().any(|unit| unit.stem() == FEATURES);
     let weights = if has_weights {
         let unit = stored.unit(FEATURES)?;

@@ -64,7 +64,7 @@ fn shapes() -> impl Strategy<Value = (Shape, Params)> {
     let stored = (
         prop::sample::select(&[Metric::Cosine, Metric::Euclidean]),
         prop::sample::select(&[Precision::Half, Precision::Byte]),
-        prop::option::of(0.1f32..=1.0),
+        prop::option::of(0.1f64..=1.0),
         prop::sample::select(&[Starts::Random, Starts::PlusPlus]),
     );
     let rows = (0usize..250, 1usize..60, 1usize..15, any::<u64>());
@@ -334,4 +334,45 @@ fn every_node_and_leaf_but_the_root_has_one_parent() {
         assert_eq!(parents[0], 0);
         assert!(parents[1..].iter().all(|&count| count == 1));
     }
+}
+
+#[test]
+fn pruning_spares_entries_as_large_as_the_last_one_kept() {
+    let mut rows = Rows::new(200, 10);
+    for at in 0..100u32 {
+        let features: Vec<(u32, f32)> = (0..10).map(|next| (at % 10 * 20 + next, 1.0)).collect();
+        rows.push(&features, &[at % 10]);
+    }
+    let entries = |keep| {
+        let params = Params {
+            trees: 1,
+            weighting: Weighting::None,
+            keep: Some(keep),
+            keep_at_least: 4,
+            ..Params::default()
+        };
+        rows.forest(params).trees[0].figures()
+    };
+    assert_eq!(entries(0.3), entries(1.0), "all values are equal, so none is smaller");
+}
+
+#[test]
+fn tiny_values_are_scaled_like_others() {
+    let mut rows = Rows::new(6, 6);
+    for at in 0..60u32 {
+        rows.push(&[(at % 6, if at % 2 == 0 { 1e-40 } else { 0.5 })], &[at % 6]);
+    }
+    let trainer = rows.trainer(Params { trees: 1, ..Params::default() });
+    assert!(trainer.instances.features.values.iter().all(|value| (value - 1.0).abs() < 1e-5));
+}
+
+#[test]
+fn a_tree_whose_nodes_share_children_is_refused() {
+    let rows = Rows::random(200, 30, 6, 3);
+    let tree = rows.forest(Params { trees: 1, ..Params::default() }).trees.remove(0);
+    assert_eq!(tree.check(), Ok(()));
+    let mut children = tree.children.to_vec();
+    children[1] = children[0];
+    let damaged = Tree { children: children.into(), ..tree };
+    assert!(damaged.check().unwrap_err().contains("impossible children"));
 }

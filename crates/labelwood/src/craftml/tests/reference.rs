@@ -255,7 +255,7 @@ proptest! {
         (features, labels, dimensions) in (1usize..80, 1usize..20, 1usize..30),
         (projection, diversity) in (prop::sample::select(&PROJECTIONS), prop::sample::select(&DIVERSITIES)),
         (metric, precision) in (prop::sample::select(&METRICS), prop::sample::select(&PRECISIONS)),
-        (keep, beam) in (prop::option::of(0.1f32..=1.0), prop::sample::select(&[1usize, 2, 3, 4, 100])),
+        (keep, beam) in (prop::option::of(0.1f64..=1.0), prop::sample::select(&[1usize, 2, 3, 4, 100])),
     ) {
         let rows = Rows::random(count, features, labels, seed);
         let forest = rows.forest(Params {

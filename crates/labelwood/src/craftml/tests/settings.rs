@@ -46,7 +46,7 @@ fn impossible_settings_are_refused_by_name() {
     assert_eq!(refused(large), "feature_dimensions");
     let large = Params { label_projection: gaussian, label_dimensions: 1001, ..good() };
     assert_eq!(refused(large), "label_dimensions");
-    for keep in [0.0, -0.5, 1.01, f32::NAN, f32::INFINITY] {
+    for keep in [0.0, -0.5, 1.01, f64::NAN, f64::INFINITY] {
         assert_eq!(refused(Params { keep: Some(keep), ..good() }), "keep");
     }
 }
