@@ -5,7 +5,7 @@ import os
 import charts
 import experiments
 from experiments import (
-    BRANCHES, BUDGETS, GRID, GRID_SEEDS, LARGE, LARGE_SAMPLES, LARGE_TREES, LEAVES, SAMPLES, SETS, SIZES, SMALL,
+    BRANCHES, BUDGETS, GRID, LARGE, LARGE_SAMPLES, LARGE_TREES, LEAVES, SAMPLES, SETS, SIZES, SMALL,
     TIMED_TREES, TREE_SEEDS, TREES, VARIANTS,
 )
 
@@ -25,9 +25,9 @@ def table(head, rows):
 def figure_1(figures):
     panels, tables = [], []
     for name in SETS:
-        widths, depths = GRID[name]
+        widths, depths, seeds = GRID[name]
         found = {
-            (width, depth): figures.precision(name, experiments.grid_flags(width, depth), GRID_SEEDS)
+            (width, depth): figures.precision(name, experiments.grid_flags(width, depth), seeds)
             for width in widths for depth in depths
         }
         plain = figures.precision(name, experiments.no_projection_flags())
