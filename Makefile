@@ -6,7 +6,7 @@ DEMO = target/demo
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test scale bench compare lint docs release
+.PHONY: help demo test scale bench compare reproduce lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on generated data'
@@ -14,6 +14,7 @@ help:
 	@echo 'make lint    check formatting, lints and documentation'
 	@echo 'make bench   measure speed'
 	@echo 'make compare measure labelwood against its peers; needs Python and the sets in LABELWOOD_DATA'
+	@echo 'make reproduce repeat the experiments of the paper; needs Python and the sets in LABELWOOD_DATA'
 	@echo 'make docs    build the API documentation and the guide'
 
 # Data with the shape of EURLex-4K: the first part is learned, the second measured, and three of
@@ -59,6 +60,10 @@ target/bench-venv/ready: bench/requirements.txt
 # Writes docs/src/scale.md; takes some minutes and a few gigabytes under target/.
 scale: release
 	python3 bench/scale.py
+
+# Writes docs/src/reproduction.md and its pictures; a stopped run goes on where it was.
+reproduce: release
+	python3 bench/reproduce.py
 
 docs: $(MDBOOK)
 	$(CARGO) doc --locked --no-deps
