@@ -60,10 +60,10 @@ impl Estimate {
         };
         let distinct = (entries as f64 * levels * 0.6 * params.keep.unwrap_or(1.0)) as u64;
         let tree = distinct * width + label_entries * 5 + rows * 16;
+        let growing = threads.min(params.trees) as u64 * (own + scratch + 2 * tree);
         Estimate {
-            memory: given
-                + prepared
-                + threads.min(params.trees) as u64 * (own + scratch + 2 * tree),
+            // Arrays that grow hold up to a quarter more than is in them.
+            memory: (given + prepared + growing) / 4 * 5,
             model: tree * params.trees as u64,
         }
     }

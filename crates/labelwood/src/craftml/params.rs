@@ -166,7 +166,7 @@ impl Default for Params {
             diversity: Diversity::SxSy,
             starts: Starts::Random,
             iterations: 2,
-            more_iterations: 18,
+            more_iterations: 8,
             metric: Metric::Cosine,
             weighting: Weighting::Auto,
             keep: None,
