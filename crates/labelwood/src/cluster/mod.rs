@@ -50,8 +50,10 @@ pub struct Workspace {
     slot_of: Vec<u32>,
     /// The columns that occur, in the order of their slots.
     touched: Vec<u32>,
-    /// The centres by slot.
+    /// The centres by slot, of any length.
     lanes: Vec<Lanes>,
+    /// One over each centre's length.
+    scales: Lanes,
     starts: Vec<u32>,
     /// For k-means++, each row's largest cosine with a start.
     nearest: Vec<f32>,
@@ -64,6 +66,7 @@ impl Workspace {
             slot_of: vec![0; columns],
             touched: Vec::new(),
             lanes: Vec::new(),
+            scales: Lanes::ZERO,
             starts: Vec::new(),
             nearest: Vec::new(),
         }
@@ -199,6 +202,7 @@ impl Workspace {
         for lane in 0..self.starts.len() {
             self.add_row(entries, self.starts[lane], lane);
         }
+        self.scales = Lanes([1.0; LANES]);
     }
 
     fn set_centres_to_means(&mut self, entries: Entries<'_>, rows: &[u32], assigned: &[u8]) {
@@ -212,19 +216,18 @@ impl Workspace {
         for row in &self.lanes {
             squares.add_squares(row);
         }
-        let scale =
-            Lanes(squares.0.map(|square| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }));
-        for row in &mut self.lanes {
-            row.scale(&scale);
-        }
+        let over_length = |square: f32| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
+        self.scales = Lanes(squares.0.map(over_length));
     }
 
     fn assign(&self, entries: Entries<'_>, rows: &[u32], assigned: &mut Vec<u8>) {
         assigned.clear();
         let clusters = self.starts.len();
         let table = Table { slot_of: &self.slot_of, lanes: &self.lanes };
-        similarities(&table, entries, rows, |_, cosines| {
-            let best = best_lane(cosines, clusters);
+        similarities(&table, entries, rows, |_, products| {
+            let mut cosines = *products;
+            cosines.scale(&self.scales);
+            let best = best_lane(&cosines, clusters);
             assigned.push(if cosines.0[best] > 0.0 { best as u8 } else { NOWHERE });
         });
     }

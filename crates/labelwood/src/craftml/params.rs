@@ -166,7 +166,7 @@ impl Default for Params {
             diversity: Diversity::SxSy,
             starts: Starts::Random,
             iterations: 2,
-            more_iterations: 8,
+            more_iterations: 3,
             metric: Metric::Cosine,
             weighting: Weighting::Auto,
             keep: None,
