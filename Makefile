@@ -6,7 +6,7 @@ DEMO = target/demo
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test scale bench compare reproduce lint docs release
+.PHONY: help demo test choices scale bench compare reproduce lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on generated data'
@@ -56,6 +56,10 @@ target/bench-venv/ready: bench/requirements.txt
 	python3 -m venv target/bench-venv
 	target/bench-venv/bin/pip install --quiet --requirement bench/requirements.txt
 	touch $@
+
+# Writes docs/src/choices.md; takes some minutes.
+choices: release
+	python3 bench/choices.py
 
 # Writes docs/src/scale.md; takes some minutes and a few gigabytes under target/.
 scale: release
