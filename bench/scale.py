@@ -20,7 +20,7 @@ PARTS = [16, 8, 4, 2, 1]
 HEAD = """# Growing with the data
 
 `make scale` draws synthetic rows with the shape of Amazon-670K (135,909 features, 670,091 labels, 76 entries and 5.45
-labels a row on average), trains {trees} trees on a part of them and on all, with `--keep 0.3`, and writes this page.
+labels a row on average), trains {trees} trees on a part of them and on all, with `--keep 0.25`, and writes this page.
 CPU seconds are user and system time of growing the trees, on two threads, the least of {runs} runs. The last column
 divides by n log n, and by its value for the smallest part: below 1, training grows more slowly than n log n.
 
@@ -34,7 +34,7 @@ def measure(rows: int, runs: int) -> dict:
     if not data.exists():
         flags = ["--profile", "amazon-670k", "--instances", str(rows), "--output", str(data)]
         subprocess.run([COMMAND, "generate", *flags, "--quiet"], check=True)
-    flags = ["--trees", str(TREES), "--keep", "0.3", "--threads", "2", "--overwrite", "--json"]
+    flags = ["--trees", str(TREES), "--keep", "0.25", "--threads", "2", "--overwrite", "--json"]
     train = [COMMAND, "train", data, "--model", model, *flags]
     results = [json.loads(subprocess.run(train, check=True, capture_output=True).stdout) for _ in range(runs)]
     return min(results, key=lambda result: result["cpu_seconds"]["fit"])

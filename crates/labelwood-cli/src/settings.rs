@@ -114,7 +114,7 @@ struct CraftMlArgs {
     weighting: Option<Weighting>,
 
     /// Share of a centroid's entries that is kept, the largest first; 1 keeps all [default: 1, and
-    /// 0.3 for forests of many gigabytes]
+    /// 0.25 for forests of many gigabytes]
     #[arg(long, value_name = "X")]
     keep: Option<f64>,
 

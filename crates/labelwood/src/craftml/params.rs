@@ -46,7 +46,7 @@ pub struct Params {
     /// How feature values are weighted before anything else.
     pub weighting: Weighting,
     /// The share of a centroid's entries that is kept, the largest first; 1 keeps all. Without a
-    /// number, all are kept while the forest stays below some gigabytes, else 0.3 of them.
+    /// number, all are kept while the forest stays below some gigabytes, else a quarter of them.
     pub keep: Option<f64>,
     /// A centroid keeps at least this many entries, whatever `keep` says.
     pub keep_at_least: usize,
@@ -231,7 +231,7 @@ impl Params {
             weighting: self.weighting.resolve(features),
             feature_projection: self.feature_projection.resolve(features.columns()),
             label_projection: self.label_projection.resolve(labels.columns()),
-            keep: Some(self.keep.unwrap_or(if is_large { 0.3 } else { 1.0 })),
+            keep: Some(self.keep.unwrap_or(if is_large { 0.25 } else { 1.0 })),
             ..self.clone()
         }
     }

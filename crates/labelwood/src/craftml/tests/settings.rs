@@ -85,7 +85,7 @@ fn large_forests_keep_a_part_of_each_centroid() {
         let params = Params { trees, ..Params::default() };
         params.resolve(rows.features.view(), rows.labels.view()).keep
     };
-    assert_eq!(resolve(trees), Some(0.3));
+    assert_eq!(resolve(trees), Some(0.25));
     assert_eq!(resolve(trees - 1), Some(1.0));
 }
 
