@@ -21,7 +21,7 @@ HEAD = """# Growing with the data
 
 `make scale` draws synthetic rows with the shape of Amazon-670K (135,909 features, 670,091 labels, 76 entries and 5.45
 labels a row on average), trains {trees} trees on a part of them and on all, with `--keep 0.25`, and writes this page.
-CPU seconds are user and system time of growing the trees, on two threads, the least of {runs} runs. The last column
+CPU seconds are user and system time of growing the trees, on two threads, {runs}. The last column
 divides by n log n, and by its value for the smallest part: below 1, training grows more slowly than n log n.
 
 | rows | CPU s a tree | model MB a tree | peak memory MB | CPU / (n log n) |
@@ -55,7 +55,7 @@ def main() -> None:
             f"| {result['peak_rss_bytes'] / 1e6:.0f} | {relative / first:.2f} |\n"
         )
         print(table.splitlines()[-1], flush=True)
-    PAGE.write_text(HEAD.format(trees=TREES, runs=runs) + table)
+    PAGE.write_text(HEAD.format(trees=TREES, runs="of one run" if runs == 1 else f"the least of {runs} runs") + table)
 
 
 if __name__ == "__main__":
