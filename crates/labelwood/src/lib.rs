@@ -39,5 +39,6 @@ pub mod data;
 pub mod metrics;
 pub mod cluster;
 pub mod craftml;
+pub mod solver;
 pub mod model;
 pub mod report;
