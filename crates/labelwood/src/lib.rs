@@ -40,5 +40,7 @@ pub mod metrics;
 pub mod cluster;
 pub mod craftml;
 pub mod solver;
+pub mod linear;
+pub mod label_tree;
 pub mod model;
 pub mod report;

@@ -8,6 +8,7 @@
 //! The entry point is [`Workspace::cluster`]; [`Params`] says how many groups, starts and passes.
 
 pub mod lanes;
+pub mod wide;
 
 use crate::random::Stream;
 use lanes::{Entries, LANES, Lanes, Table, best_lane, similarities};

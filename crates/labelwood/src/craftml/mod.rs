@@ -43,7 +43,7 @@ use crate::random::{derive, mix};
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, LabelRowsView, Predictions};
 use grow::{Grower, Instances};
-use project::OwnedEntries;
+pub(crate) use project::OwnedEntries;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 

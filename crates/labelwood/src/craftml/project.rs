@@ -9,7 +9,7 @@ use crate::sparse::l2_norm;
 
 /// [`Entries`] that own their arrays.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OwnedEntries {
+pub(crate) struct OwnedEntries {
     pub offsets: Vec<u64>,
     pub columns: Vec<u32>,
     pub values: Vec<f32>,
@@ -25,6 +25,11 @@ impl OwnedEntries {
             columns: Vec::with_capacity(entries),
             values: Vec::with_capacity(entries),
         }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
     }
 
     /// Borrows the rows.

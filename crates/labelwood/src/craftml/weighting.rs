@@ -41,7 +41,7 @@ impl FeatureWeights {
 
     /// The rows with their values weighted and scaled to length 1; columns that training did not
     /// know are left out.
-    pub(super) fn apply(&self, features: CsrView<'_>, known: usize) -> OwnedEntries {
+    pub(crate) fn apply(&self, features: CsrView<'_>, known: usize) -> OwnedEntries {
         let mut weighted = OwnedEntries::with_capacity(features.len(), features.entries());
         for row in features.rows() {
             let len = row.indices.partition_point(|&column| (column as usize) < known);

@@ -45,7 +45,9 @@ struct Pass<'a> {
     least_old: Lanes,
     most_old: Lanes,
     /// Gradients smaller than this are not worth a change.
-    idle: f32, calm: f32, maxlevel: u8,
+    idle: f32,
+    calm: f32,
+    maxlevel: u8,
 }
 
 /// The range of the projected gradients of a pass.
@@ -70,7 +72,9 @@ impl Workspace {
         assert!(positives.len() <= LANES, "at most {LANES} labels");
         self.start(rows, positives, params);
         self.descend(rows, positives.len(), params, random);
-        self.recompute_weights(rows, params.bias); STATS[2].fetch_add(1, std::sync::atomic::Ordering::Relaxed); STATS[3].fetch_add(rows.len() as u64, std::sync::atomic::Ordering::Relaxed);
+        self.recompute_weights(rows, params.bias);
+        STATS[2].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        STATS[3].fetch_add(rows.len() as u64, std::sync::atomic::Ordering::Relaxed);
         let (bias, columns) = self.weights.split_last().expect("the bias is always there");
         Weights { columns, bias: *bias }
     }
@@ -137,22 +141,43 @@ impl Workspace {
             live: Lanes::ZERO,
             least_old: NARROW,
             most_old: WIDE,
-            idle: params.tolerance * env("IDLE", 0.05), calm: params.tolerance * env("CALM", 0.5), maxlevel: env("MAXLEVEL", 2.0) as u8,
+            idle: params.tolerance * env("IDLE", 0.05),
+            calm: params.tolerance * env("CALM", 0.5),
+            maxlevel: env("MAXLEVEL", 2.0) as u8,
         };
-        pass.live.0[..labels].fill(1.0); let mut rest = vec![0u8; rows.len()]; let mut level = rest.clone();
+        pass.live.0[..labels].fill(1.0);
+        let mut rest = vec![0u8; rows.len()];
+        let mut level = rest.clone();
         self.active.clear();
         self.active.extend(0..rows.len() as u32);
         for _ in 0..params.iterations {
             let b: usize = std::env::var("SHUF").map_or(32, |v| v.parse().unwrap());
-            if b == 1 { let len = self.active.len(); random.sample_to_front(&mut self.active, len); } else {
-                let mut starts: Vec<usize> = (0..self.active.len()).step_by(b).collect(); let l = starts.len();
+            if b == 1 {
+                let len = self.active.len();
+                random.sample_to_front(&mut self.active, len);
+            } else {
+                let mut starts: Vec<usize> = (0..self.active.len()).step_by(b).collect();
+                let l = starts.len();
                 random.sample_to_front(&mut starts, l);
                 let mut new = Vec::with_capacity(self.active.len());
-                for s in starts { let e = (s + b).min(self.active.len()); let f = new.len(); new.extend_from_slice(&self.active[s..e]); random.sample_to_front(&mut new[f..], b); }
+                for s in starts {
+                    let e = (s + b).min(self.active.len());
+                    let f = new.len();
+                    new.extend_from_slice(&self.active[s..e]);
+                    random.sample_to_front(&mut new[f..], b);
+                }
                 self.active = new;
             }
-            STATS[0].fetch_add(1, std::sync::atomic::Ordering::Relaxed); STATS[1].fetch_add(self.active.len() as u64, std::sync::atomic::Ordering::Relaxed);
-            let range = pass.run(&mut self.weights, &mut self.alphas, &self.signs, &mut self.active, &mut rest, &mut level);
+            STATS[0].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            STATS[1].fetch_add(self.active.len() as u64, std::sync::atomic::Ordering::Relaxed);
+            let range = pass.run(
+                &mut self.weights,
+                &mut self.alphas,
+                &self.signs,
+                &mut self.active,
+                &mut rest,
+                &mut level,
+            );
             let mut going = false;
             let mut narrowed = false;
             for lane in 0..labels {
@@ -197,9 +222,7 @@ impl Workspace {
 /// diagonal of the dual.
 fn ridge(params: &Params) -> [f32; 2] {
     match params.loss {
-        Loss::SquaredHinge => {
-            [0.5 / params.cost, 0.5 / (params.cost * params.positive_weight)]
-        }
+        Loss::SquaredHinge => [0.5 / params.cost, 0.5 / (params.cost * params.positive_weight)],
         Loss::Hinge | Loss::Logistic => [0.0; 2],
     }
 }
@@ -252,7 +275,9 @@ impl Pass<'_> {
         weights: &mut [Lanes],
         alphas: &mut [Lanes],
         signs: &[u16],
-        active: &mut Vec<u32>, rest: &mut [u8], level: &mut [u8],
+        active: &mut Vec<u32>,
+        rest: &mut [u8],
+        level: &mut [u8],
     ) -> Range {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -269,7 +294,9 @@ impl Pass<'_> {
         weights: &mut [Lanes],
         alphas: &mut [Lanes],
         signs: &[u16],
-        active: &mut Vec<u32>, rest: &mut [u8], level: &mut [u8],
+        active: &mut Vec<u32>,
+        rest: &mut [u8],
+        level: &mut [u8],
     ) -> Range {
         self.run_portable(weights, alphas, signs, active, rest, level)
     }
@@ -280,7 +307,9 @@ impl Pass<'_> {
         weights: &mut [Lanes],
         alphas: &mut [Lanes],
         signs: &[u16],
-        active: &mut Vec<u32>, rest: &mut [u8], level: &mut [u8],
+        active: &mut Vec<u32>,
+        rest: &mut [u8],
+        level: &mut [u8],
     ) -> Range {
         let last = weights.len() - 1;
         let mut range =
@@ -294,12 +323,20 @@ impl Pass<'_> {
             }
             if let Some(&ahead) = active.get(at + 3) {
                 let o = self.rows.offsets[ahead as usize] as usize;
-                prefetch(&self.rows.entries, o); prefetch(&self.rows.entries, o + 8);
+                prefetch(&self.rows.entries, o);
+                prefetch(&self.rows.entries, o + 8);
             }
             if let Some(&ahead) = active.get(at + 1) {
-                for entry in self.rows.row(ahead) { prefetch(weights, entry.column as usize); }
+                for entry in self.rows.row(ahead) {
+                    prefetch(weights, entry.column as usize);
+                }
             }
-            if rest[row as usize] > 0 { rest[row as usize] -= 1; active[kept] = row; kept += 1; continue; }
+            if rest[row as usize] > 0 {
+                rest[row as usize] -= 1;
+                active[kept] = row;
+                kept += 1;
+                continue;
+            }
             let entries = self.rows.row(row);
             let mut products = Lanes::ZERO;
             for entry in entries {
@@ -307,11 +344,21 @@ impl Pass<'_> {
             }
             add(&mut products, &weights[last], self.bias);
             let square = self.rows.squares[row as usize] + self.bias * self.bias;
-            let (change, stays, size) =
-                self.step(&products, square, signs[row as usize], &mut alphas[row as usize], &mut range);
+            let (change, stays, size) = self.step(
+                &products,
+                square,
+                signs[row as usize],
+                &mut alphas[row as usize],
+                &mut range,
+            );
             active[kept] = row;
             kept += usize::from(stays);
-            if size <= self.calm { level[row as usize] = (level[row as usize] + 1).min(self.maxlevel); rest[row as usize] = (1 << level[row as usize]) - 1; } else { level[row as usize] = 0; }
+            if size <= self.calm {
+                level[row as usize] = (level[row as usize] + 1).min(self.maxlevel);
+                rest[row as usize] = (1 << level[row as usize]) - 1;
+            } else {
+                level[row as usize] = 0;
+            }
             STATS[5].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             if let Some(change) = change {
                 for entry in entries {
@@ -369,7 +416,8 @@ impl Pass<'_> {
         for lane in 0..LANES {
             sizes.0[lane] = projected.0[lane].abs();
         }
-        let size = greatest(&sizes); if size <= self.idle {
+        let size = greatest(&sizes);
+        if size <= self.idle {
             return (None, stays, size);
         }
         let over = [1.0 / (square + self.ridge[0]), 1.0 / (square + self.ridge[1])];
@@ -438,8 +486,21 @@ fn add(to: &mut Lanes, lanes: &Lanes, factor: f32) {
     }
 }
 
-#[allow(missing_docs)] pub static STATS: [std::sync::atomic::AtomicU64; 8] = [const { std::sync::atomic::AtomicU64::new(0) }; 8];
+#[allow(missing_docs)]
+pub static STATS: [std::sync::atomic::AtomicU64; 8] =
+    [const { std::sync::atomic::AtomicU64::new(0) }; 8];
 
-fn env(k: &str, d: f32) -> f32 { std::env::var(k).map_or(d, |v| v.parse().unwrap()) }
+fn env(k: &str, d: f32) -> f32 {
+    std::env::var(k).map_or(d, |v| v.parse().unwrap())
+}
 #[inline(always)]
-fn prefetch<T>(slice: &[T], at: usize) { #[cfg(target_arch = "x86_64")] if at < slice.len() { unsafe { std::arch::x86_64::_mm_prefetch::<{std::arch::x86_64::_MM_HINT_T0}>(slice.as_ptr().add(at).cast()) } } }
+fn prefetch<T>(slice: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if at < slice.len() {
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                slice.as_ptr().add(at).cast(),
+            )
+        }
+    }
+}

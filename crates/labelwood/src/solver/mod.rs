@@ -16,9 +16,8 @@ mod dual;
 mod params;
 mod rows;
 
-pub use dual::{STATS, Positives, Weights, Workspace};
+pub use dual::{Positives, STATS, Weights, Workspace};
 pub use params::{Loss, Params};
 pub use rows::Rows;
 
 pub use crate::cluster::lanes::{LANES, Lanes};
-

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 /// How a linear classifier is learned.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Params {
     /// What a wrong or narrow margin costs.
     pub loss: Loss,

@@ -5,15 +5,18 @@
 //! (a `Vec`, a memory map, NumPy) and is what every algorithm takes. Features have `f32` values;
 //! label rows have none, which is `Csr<()>`, a matrix whose value array takes no memory.
 //!
-//! [`top_k`] selects the best scores in one fixed order, and [`Predictions`] holds what it selects.
+//! [`top_k`] selects the best scores in one fixed order, and [`Predictions`] holds what it selects;
+//! [`Votes`] adds scores up in any order.
 
 mod csr;
 mod ops;
 mod top_k;
+mod votes;
 
 pub use csr::{Csr, CsrView, Entry, Row, SparseError};
 pub use ops::{dot, l2_norm};
 pub use top_k::{Predictions, Scored, best_first, top_k};
+pub use votes::Votes;
 
 /// The labels of each row: a matrix of indices without values.
 pub type LabelRows = Csr<()>;

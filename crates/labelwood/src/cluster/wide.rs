@@ -1,0 +1,346 @@
+//! Spherical k-means with any number of groups, balanced or not.
+//!
+//! Label trees group labels with it: few calls, many long rows, up to hundreds of groups. The
+//! centres live in tables of [`LANES`] each, and every pass over the rows runs on all threads;
+//! each centre is added up in the order of its members, so that threads cannot change a bit.
+
+use super::lanes::{Entries, LANES, Lanes, Table, best_lane, similarities};
+use crate::random::Stream;
+use rayon::prelude::*;
+
+/// How rows are grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// How many groups there are at most, at least 1.
+    pub clusters: usize,
+    /// How often rows are assigned to centres at most, at least once.
+    pub passes: usize,
+    /// Whether all groups get the same number of rows, give or take one.
+    pub balanced: bool,
+    /// Groups with fewer rows than this are dissolved, and each of their rows goes to the nearest
+    /// of the others, if there is one.
+    pub smallest: usize,
+}
+
+/// Passes end when the mean cosine gains less than this.
+const LEAST_GAIN: f64 = 1e-4;
+/// Rows that a thread compares with all centres at a time.
+const CHUNK: usize = 128;
+
+/// The group of each of `rows`, which are unit vectors or empty; groups may stay empty.
+///
+/// ```
+/// use labelwood::cluster::{lanes::Entries, wide::{Params, group}};
+/// use labelwood::random::Stream;
+/// let entries = Entries { offsets: &[0, 1, 2, 3], columns: &[0, 1, 0], values: &[1.0; 3] };
+/// let params = Params { clusters: 2, passes: 5, balanced: false, smallest: 1 };
+/// let groups = group(entries, &[0, 1, 2], 2, params, &mut Stream::new(3));
+/// assert!(groups[0] == groups[2]);
+/// ```
+pub fn group(
+    entries: Entries<'_>,
+    rows: &[u32],
+    columns: usize,
+    params: Params,
+    random: &mut Stream,
+) -> Vec<u32> {
+    let clusters = params.clusters.min(rows.len()).max(1);
+    if clusters == 1 {
+        return vec![0; rows.len()];
+    }
+    let mut centres = Centres::at_starts(entries, rows, columns, clusters, random);
+    let mut assigned = Vec::new();
+    let mut before = f64::NEG_INFINITY;
+    for pass in 1..=params.passes {
+        let cosines = centres.cosines(entries, rows, params.balanced);
+        assigned = if params.balanced { evenly(&cosines, clusters) } else { nearest(&cosines) };
+        let chosen = |(row, &group): (usize, &u32)| f64::from(cosines.of(row, group));
+        let mean = assigned.iter().enumerate().map(chosen).sum::<f64>() / rows.len() as f64;
+        if pass == params.passes || mean - before < LEAST_GAIN {
+            break;
+        }
+        before = mean;
+        centres.set_to_means(entries, rows, &assigned);
+    }
+    centres.dissolve_small(entries, rows, params.smallest, &mut assigned);
+    assigned
+}
+
+/// What is known of the rows' cosines with the centres.
+enum Cosines {
+    /// Of each row, its nearest centre and the cosine with it.
+    Best(Vec<(u32, f32)>),
+    /// Of each row, the cosines with all centres.
+    All { clusters: usize, values: Vec<f32> },
+}
+
+impl Cosines {
+    fn of(&self, row: usize, group: u32) -> f32 {
+        match self {
+            Cosines::Best(best) => best[row].1,
+            Cosines::All { clusters, values } => values[row * clusters + group as usize],
+        }
+    }
+}
+
+/// The centres, in tables of [`LANES`].
+struct Centres {
+    clusters: usize,
+    /// The slot of each column that occurs, else 0.
+    slot_of: Vec<u32>,
+    tables: Vec<Vec<Lanes>>,
+    /// One over each centre's length.
+    scales: Vec<Lanes>,
+}
+
+impl Centres {
+    fn at_starts(
+        entries: Entries<'_>,
+        rows: &[u32],
+        columns: usize,
+        clusters: usize,
+        random: &mut Stream,
+    ) -> Self {
+        let mut slot_of = vec![0; columns];
+        let mut slots = 1;
+        for &column in rows.iter().flat_map(|&row| entries.row(row).0) {
+            let slot = &mut slot_of[column as usize];
+            if *slot == 0 {
+                *slot = slots;
+                slots += 1;
+            }
+        }
+        let mut starts = rows.to_vec();
+        random.sample_to_front(&mut starts, clusters);
+        let groups = clusters.div_ceil(LANES);
+        let mut centres = Centres {
+            clusters,
+            slot_of,
+            tables: vec![vec![Lanes::ZERO; slots as usize]; groups],
+            scales: vec![Lanes::ZERO; groups],
+        };
+        let each_its_own: Vec<u32> = (0..clusters as u32).collect();
+        centres.set_to_means(entries, &starts[..clusters], &each_its_own);
+        centres
+    }
+
+    fn set_to_means(&mut self, entries: Entries<'_>, rows: &[u32], assigned: &[u32]) {
+        let slot_of = &self.slot_of;
+        self.tables.par_iter_mut().zip(&mut self.scales).enumerate().for_each(
+            |(group, (table, scales))| {
+                table.fill(Lanes::ZERO);
+                for (&row, &cluster) in rows.iter().zip(assigned) {
+                    if cluster as usize / LANES == group {
+                        let (columns, values) = entries.row(row);
+                        for (&column, &value) in columns.iter().zip(values) {
+                            let slot = slot_of[column as usize] as usize;
+                            table[slot].0[cluster as usize % LANES] += value;
+                        }
+                    }
+                }
+                let mut squares = Lanes::ZERO;
+                table.iter().for_each(|centre| squares.add_squares(centre));
+                let over_length =
+                    |square: f32| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
+                *scales = Lanes(squares.0.map(over_length));
+            },
+        );
+    }
+
+    fn cosines(&self, entries: Entries<'_>, rows: &[u32], all: bool) -> Cosines {
+        if all {
+            let mut values = vec![0.0; rows.len() * self.clusters];
+            let chunks = values.par_chunks_mut(CHUNK * self.clusters).zip(rows.par_chunks(CHUNK));
+            chunks.for_each(|(values, rows)| {
+                self.compare(entries, rows, |row, first, cosines, count| {
+                    let at = row * self.clusters + first;
+                    values[at..at + count].copy_from_slice(&cosines.0[..count]);
+                });
+            });
+            return Cosines::All { clusters: self.clusters, values };
+        }
+        let mut best = vec![(0, f32::NEG_INFINITY); rows.len()];
+        let chunks = best.par_chunks_mut(CHUNK).zip(rows.par_chunks(CHUNK));
+        chunks.for_each(|(best, rows)| {
+            self.compare(entries, rows, |row, first, cosines, count| {
+                let lane = best_lane(cosines, count);
+                if cosines.0[lane] > best[row].1 {
+                    best[row] = ((first + lane) as u32, cosines.0[lane]);
+                }
+            });
+        });
+        Cosines::Best(best)
+    }
+
+    /// Moves the rows of groups with fewer than `smallest` rows to the nearest other centre.
+    fn dissolve_small(
+        &self,
+        entries: Entries<'_>,
+        rows: &[u32],
+        smallest: usize,
+        assigned: &mut [u32],
+    ) {
+        let mut sizes = vec![0usize; self.clusters];
+        assigned.iter().for_each(|&group| sizes[group as usize] += 1);
+        let stays = |group: usize| sizes[group] >= smallest;
+        let Some(first) = (0..self.clusters).find(|&group| stays(group)) else { return };
+        for (&row, group) in rows.iter().zip(assigned) {
+            if stays(*group as usize) {
+                continue;
+            }
+            let mut best = (first, f32::NEG_INFINITY);
+            self.compare(entries, &[row], |_, first, cosines, count| {
+                for (lane, &cosine) in cosines.0[..count].iter().enumerate() {
+                    if stays(first + lane) && cosine > best.1 {
+                        best = (first + lane, cosine);
+                    }
+                }
+            });
+            *group = best.0 as u32;
+        }
+    }
+
+    /// Calls `each(row's position, first cluster, cosines, how many)` for every row and table.
+    fn compare(
+        &self,
+        entries: Entries<'_>,
+        rows: &[u32],
+        mut each: impl FnMut(usize, usize, &Lanes, usize),
+    ) {
+        for (group, (lanes, scales)) in self.tables.iter().zip(&self.scales).enumerate() {
+            let first = group * LANES;
+            let count = (self.clusters - first).min(LANES);
+            let table = Table { slot_of: &self.slot_of, lanes };
+            similarities(&table, entries, rows, |row, products| {
+                let mut cosines = *products;
+                cosines.scale(scales);
+                each(row, first, &cosines, count);
+            });
+        }
+    }
+}
+
+fn nearest(cosines: &Cosines) -> Vec<u32> {
+    match cosines {
+        Cosines::Best(best) => best.iter().map(|best| best.0).collect(),
+        Cosines::All { .. } => unreachable!("asked for the nearest only"),
+    }
+}
+
+/// Deals rows to groups of equal size, those first that a group holds most dear.
+///
+/// Of two groups, each row's preference is the difference of its cosines, and the half that most
+/// prefers the first gets it: the best there is. Of more, the pair of row and group with the
+/// largest cosine goes first, as long as the group has room.
+fn evenly(cosines: &Cosines, clusters: usize) -> Vec<u32> {
+    let Cosines::All { values, .. } = cosines else { unreachable!("asked for all cosines") };
+    let rows = values.len() / clusters;
+    let mut assigned = vec![u32::MAX; rows];
+    let mut room = vec![rows / clusters; clusters];
+    room[..rows % clusters].iter_mut().for_each(|room| *room += 1);
+    let mut order: Vec<(f32, u64)> = if clusters == 2 {
+        let preference = |row: usize| values[2 * row] - values[2 * row + 1];
+        (0..rows).map(|row| (preference(row), 2 * row as u64)).collect()
+    } else {
+        values.iter().copied().zip(0..).collect()
+    };
+    order.sort_unstable_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(&right.1)));
+    for (_, pair) in order {
+        let (row, mut group) = (pair as usize / clusters, pair as usize % clusters);
+        if clusters == 2 && room[0] == 0 {
+            group = 1;
+        }
+        if assigned[row] == u32::MAX && room[group] > 0 {
+            assigned[row] = group as u32;
+            room[group] -= 1;
+        }
+    }
+    assigned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn unit(rows: &[Vec<f32>]) -> (Vec<u64>, Vec<u32>, Vec<f32>) {
+        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in rows {
+            let length = row.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-9);
+            for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+                columns.push(column as u32);
+                values.push(value / length);
+            }
+            offsets.push(columns.len() as u64);
+        }
+        (offsets, columns, values)
+    }
+
+    fn grouped(rows: &[Vec<f32>], params: Params, seed: u64) -> Vec<u32> {
+        let (offsets, columns, values) = unit(rows);
+        let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
+        let ids: Vec<u32> = (0..rows.len() as u32).collect();
+        group(entries, &ids, 4, params, &mut Stream::new(seed))
+    }
+
+    #[test]
+    fn rows_on_two_axes_fall_into_two_groups() {
+        let rows: Vec<_> =
+            (0..40).map(|row| vec![(row % 2) as f32, 1.0 - (row % 2) as f32]).collect();
+        let params = Params { clusters: 2, passes: 10, balanced: true, smallest: 1 };
+        let groups = grouped(&rows, params, 5);
+        assert_eq!(groups.iter().filter(|&&group| group == 0).count(), 20);
+        assert!((0..40).all(|row| groups[row] == groups[row % 2]), "{groups:?}");
+    }
+
+    #[test]
+    fn more_groups_than_rows_and_empty_rows_are_legal() {
+        let rows = vec![vec![1.0, 0.0], vec![0.0, 0.0], vec![0.0, 2.0]];
+        for balanced in [false, true] {
+            let groups =
+                grouped(&rows, Params { clusters: 9, passes: 3, balanced, smallest: 2 }, 1);
+            assert!(groups.iter().all(|&group| group < 3));
+        }
+        assert_eq!(
+            grouped(&[], Params { clusters: 9, passes: 3, balanced: false, smallest: 1 }, 1),
+            []
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn balanced_groups_differ_by_one_at_most(
+            rows in prop::collection::vec(prop::collection::vec(0.0f32..1.0, 4), 1..60),
+            clusters in 1usize..20,
+            seed in 0u64..9,
+        ) {
+            let groups = grouped(&rows, Params { clusters, passes: 3, balanced: true, smallest: 1 }, seed);
+            let mut sizes = vec![0; clusters.min(rows.len())];
+            groups.iter().for_each(|&group| sizes[group as usize] += 1);
+            prop_assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
+        }
+
+        #[test]
+        fn each_row_is_with_the_centre_nearest_to_it(
+            rows in prop::collection::vec(prop::collection::vec(0.01f32..1.0, 4), 2..60),
+            clusters in 2usize..40,
+        ) {
+            // After one pass the centres are still the rows that were drawn.
+            let groups = grouped(&rows, Params { clusters, passes: 1, balanced: false, smallest: 1 }, 3);
+            let (offsets, columns, values) = unit(&rows);
+            let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
+            let clusters = clusters.min(rows.len());
+            let mut starts: Vec<u32> = (0..rows.len() as u32).collect();
+            Stream::new(3).sample_to_front(&mut starts, clusters);
+            let cosine = |left: u32, right: u32| -> f64 {
+                let (left, right) = (entries.row(left), entries.row(right));
+                left.1.iter().zip(right.1).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+            };
+            for (row, &group) in groups.iter().enumerate() {
+                let best = starts[..clusters].iter().map(|&start| cosine(row as u32, start));
+                let best = best.fold(f64::NEG_INFINITY, f64::max);
+                prop_assert!(cosine(row as u32, starts[group as usize]) >= best - 1e-5);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Label trees: linear classifiers that narrow the labels down.
+//!
+//! Labels whose rows look alike are grouped, groups are divided into groups, and at each node a
+//! linear classifier for every child tells the rows of its labels from those of its siblings. A
+//! prediction walks down the few most probable nodes of each level; a label's score is the product
+//! of the probabilities on the way to it. Parabel, Bonsai, PLT and HOMER are such trees with
+//! different settings: [`Params::preset`] knows them.
+//!
+//! [`Trainer`] grows a tree in parts, the root first and then the subtrees below it, each on any
+//! machine; [`LabelTrees`] predicts.
+//!
+//! ```
+//! use labelwood::data::generate::{Generator, Profile};
+//! use labelwood::label_tree::{Params, Trainer};
+//! use labelwood::run::Run;
+//! let run = Run::new(2)?;
+//! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
+//! let trainer = Trainer::new(features.view(), labels.view(), Params::default())?;
+//! let trees = trainer.trees(&run)?;
+//! let predictions = trees.predict(features.view(), 5, None, &run)?;
+//! assert_eq!(predictions.len(), 300);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod beam;
+mod grow;
+mod params;
+
+pub use grow::Root;
+pub(crate) use grow::{Ground, Grower};
+pub use params::Params;
+
+use crate::craftml::{FeatureWeights, ParamError};
+use crate::linear::{Nodes, NodesFigures};
+use crate::random::derive;
+use crate::run::{Cancelled, Run};
+use crate::sparse::{CsrView, LabelRowsView, Predictions};
+use rayon::prelude::*;
+
+/// Grows the parts of trees, each a pure function of the rows, the settings and its numbers.
+pub struct Trainer {
+    params: Params,
+    ground: Ground,
+    labels: Vec<u32>,
+    label_count: usize,
+}
+
+/// A grown tree: its root and the subtrees that the root's children lead to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    pub(crate) root: Nodes,
+    pub(crate) subtrees: Vec<Nodes>,
+}
+
+/// Trees whose scores are averaged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelTrees {
+    pub(crate) params: Params,
+    pub(crate) weights: FeatureWeights,
+    pub(crate) features: usize,
+    pub(crate) labels: usize,
+    pub(crate) trees: Vec<Tree>,
+}
+
+impl Trainer {
+    /// Checks the settings and prepares the rows; there must be as many rows of labels as of
+    /// features.
+    pub fn new(
+        features: CsrView<'_>,
+        labels: LabelRowsView<'_>,
+        params: Params,
+    ) -> Result<Self, ParamError> {
+        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
+        params.check()?;
+        let params = Params { weighting: params.weighting.resolve(features), ..params };
+        let ground = Ground::new(features, labels, &params);
+        let known = ground.known_labels();
+        Ok(Trainer { params, ground, labels: known, label_count: labels.columns() })
+    }
+
+    /// The settings with every automatic choice made.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The learned weight of each feature, if there are weights.
+    pub fn feature_weights(&self) -> Option<&[f32]> {
+        self.ground.weights.0.as_deref()
+    }
+
+    fn grower<'a>(&'a self, run: &'a Run) -> Grower<'a> {
+        Grower { ground: &self.ground, params: &self.params, run }
+    }
+
+    /// Grows the root of a tree; its number is below [`Params::trees`].
+    pub fn root(&self, tree: usize, run: &Run) -> Result<Root, Cancelled> {
+        let seed = derive(self.params.seed, tree as u64);
+        run.install(|| self.grower(run).root(&self.labels, true, seed))
+    }
+
+    /// Grows one subtree below a root: `labels` are those of the root's group of that number.
+    pub fn subtree(
+        &self,
+        tree: usize,
+        number: usize,
+        labels: &[u32],
+        run: &Run,
+    ) -> Result<Nodes, Cancelled> {
+        let seed = derive(self.params.seed, tree as u64);
+        run.install(|| self.grower(run).subtree(labels, number, seed))
+    }
+
+    /// Grows all trees in memory.
+    pub fn trees(&self, run: &Run) -> Result<LabelTrees, Cancelled> {
+        let trees = (0..self.params.trees).map(|tree| {
+            let root = self.root(tree, run)?;
+            let subtree =
+                |(number, labels): (usize, &Vec<u32>)| self.subtree(tree, number, labels, run);
+            let subtrees = run.install(|| {
+                root.groups
+                    .par_iter()
+                    .enumerate()
+                    .with_max_len(1)
+                    .map(subtree)
+                    .collect::<Result<_, _>>()
+            })?;
+            Ok(Tree { root: root.nodes, subtrees })
+        });
+        Ok(LabelTrees {
+            params: self.params.clone(),
+            weights: self.ground.weights.clone(),
+            features: self.ground.features,
+            labels: self.label_count,
+            trees: trees.collect::<Result<_, Cancelled>>()?,
+        })
+    }
+}
+
+impl Tree {
+    /// How much there is.
+    pub fn figures(&self) -> NodesFigures {
+        let parts = self.subtrees.iter().chain([&self.root]).map(Nodes::figures);
+        parts.fold(NodesFigures::default(), |sum, part| NodesFigures {
+            nodes: sum.nodes + part.nodes,
+            labels: sum.labels + part.labels,
+            weights: sum.weights + part.weights,
+        })
+    }
+}
+
+impl LabelTrees {
+    /// The settings that the trees were grown with.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The trees.
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// The best `k` labels of each row, following at most `beam` nodes on each level of a tree, or
+    /// as many as the settings say. Columns that training did not know are ignored.
+    pub fn predict(
+        &self,
+        features: CsrView<'_>,
+        k: usize,
+        beam: Option<usize>,
+        run: &Run,
+    ) -> Result<Predictions, Cancelled> {
+        let beam = beam.unwrap_or(self.params.beam).max(1);
+        beam::predict(self, features, k, beam, run)
+    }
+}

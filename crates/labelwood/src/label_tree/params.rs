@@ -1,0 +1,146 @@
+//! The settings of label trees.
+
+use crate::craftml::{ParamError, Weighting};
+use crate::linear::{Link, Precision};
+use crate::solver::{self, Loss};
+use serde::{Deserialize, Serialize};
+
+/// What label trees are grown with.
+///
+/// ```
+/// use labelwood::label_tree::Params;
+/// let params = Params { trees: 3, ..Params::default() };
+/// assert!(params.check().is_ok());
+/// assert!(Params { beam: 0, ..params }.check().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// The number of trees; their scores are averaged.
+    pub trees: usize,
+    /// How many groups the labels of a node are divided into, at most; 1 does not divide them.
+    pub branches: usize,
+    /// Whether the groups of a node have the same size.
+    pub balanced: bool,
+    /// Levels of groups that are divided again before their node gets children: with 2 branches
+    /// and 3 collapsed levels a node has up to 16 children.
+    pub collapse: usize,
+    /// A node with at most this many labels is not divided.
+    pub leaf: usize,
+    /// The most levels of nodes.
+    pub depth: usize,
+    /// Groups with fewer labels than this are dissolved, and their labels go to the other groups.
+    pub smallest_group: usize,
+    /// Passes of the clustering of labels.
+    pub passes: usize,
+    /// Entries of a label's vector that are smaller than this are left out before clustering.
+    pub vector_threshold: f32,
+    /// How the classifiers are learned.
+    #[serde(flatten)]
+    pub solver: solver::Params,
+    /// Weights that are not larger than this are dropped.
+    pub weight_threshold: f32,
+    /// How weights are stored.
+    pub precision: Precision,
+    /// How margins become probabilities.
+    pub link: Link,
+    /// How many nodes of a level a prediction follows at most.
+    pub beam: usize,
+    /// How feature values are weighted before anything else.
+    pub weighting: Weighting,
+    /// Every random choice follows from this number.
+    pub seed: u64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            trees: 3,
+            branches: 100,
+            balanced: false,
+            collapse: 0,
+            leaf: 100,
+            depth: 10,
+            smallest_group: 1,
+            passes: 10,
+            vector_threshold: 0.0,
+            solver: solver::Params::default(),
+            weight_threshold: 0.1,
+            precision: Precision::Half,
+            link: Link::SquaredHinge,
+            beam: 10,
+            weighting: Weighting::Auto,
+            seed: 42,
+        }
+    }
+}
+
+impl Params {
+    /// The names of the presets.
+    pub const PRESETS: [&'static str; 7] =
+        ["default", "libmultilabel", "bonsai", "parabel", "plt", "homer", "omikuji"];
+
+    /// The settings of a system by its name.
+    pub fn preset(name: &str) -> Option<Params> {
+        let plain = Params { weighting: Weighting::None, ..Params::default() };
+        let halves = Params { branches: 2, balanced: true, depth: 20, ..plain.clone() };
+        Some(match name {
+            "default" => Params::default(),
+            "libmultilabel" => Params {
+                trees: 1,
+                weight_threshold: 0.0,
+                precision: Precision::Single,
+                solver: solver::Params { bias: 0.0, iterations: 1000, ..plain.solver },
+                passes: 300,
+                ..plain
+            },
+            "bonsai" => Params { depth: 3, ..plain },
+            "parabel" => halves,
+            "omikuji" => Params { smallest_group: 2, ..halves },
+            "plt" => Params {
+                trees: 1,
+                solver: solver::Params {
+                    loss: Loss::Logistic,
+                    cost: 10.0,
+                    iterations: 100,
+                    ..plain.solver
+                },
+                link: Link::Sigmoid,
+                ..halves
+            },
+            "homer" => {
+                Params { trees: 1, branches: 3, balanced: true, leaf: 1, depth: 64, ..plain }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Refuses settings that no tree can be grown with, naming the first.
+    pub fn check(&self) -> Result<(), ParamError> {
+        let counts = [
+            ("trees", self.trees, 1, 1 << 20, "from 1 to 1,048,576"),
+            ("branches", self.branches, 1, 1 << 16, "from 1 to 65,536"),
+            ("collapse", self.collapse, 0, 1000, "at most 1000"),
+            ("leaf", self.leaf, 1, usize::MAX, "at least 1"),
+            ("depth", self.depth, 1, 1000, "from 1 to 1000"),
+            ("smallest_group", self.smallest_group, 1, usize::MAX, "at least 1"),
+            ("passes", self.passes, 1, 100_000, "from 1 to 100,000"),
+            ("beam", self.beam, 1, 1 << 20, "from 1 to 1,048,576"),
+        ];
+        for (setting, found, least, most, expected) in counts {
+            if found < least || found > most {
+                return Err(ParamError { setting, found: found.to_string(), expected });
+            }
+        }
+        let thresholds = [
+            ("vector_threshold", self.vector_threshold),
+            ("weight_threshold", self.weight_threshold),
+        ];
+        for (setting, found) in thresholds {
+            if !(found >= 0.0 && found.is_finite()) {
+                let expected = "a number that is at least 0";
+                return Err(ParamError { setting, found: found.to_string(), expected });
+            }
+        }
+        self.solver.check()
+    }
+}

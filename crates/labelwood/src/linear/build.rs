@@ -1,0 +1,164 @@
+//! Nodes as they are learned, one after the other.
+
+use super::nodes::{Child, Nodes, Precision, Values};
+use crate::array::Numbers;
+use crate::random::{Stream, derive};
+use crate::run::{Cancelled, Run};
+use crate::solver::{LANES, Params, Rows, Workspace};
+use half::f16;
+use rayon::prelude::*;
+
+/// Puts nodes together.
+#[derive(Debug)]
+pub struct Builder {
+    children_start: Vec<u32>,
+    children: Vec<u32>,
+    biases: Vec<f32>,
+    features_start: Vec<u64>,
+    features: Vec<u32>,
+    weights_start: Vec<u64>,
+    ends: Vec<u32>,
+    owners: Vec<u32>,
+    values: Vec<f32>,
+    precision: Precision,
+}
+
+/// The kept weights of a block of children, feature by feature.
+#[derive(Default)]
+struct Block {
+    biases: Vec<f32>,
+    /// The rank of the feature among those of the node, the child and its weight.
+    weights: Vec<(u32, u32, f32)>,
+}
+
+/// How a node's weights are learned and which are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Learn {
+    pub solver: Params,
+    /// Smaller weights are dropped.
+    pub threshold: f32,
+}
+
+impl Builder {
+    /// No nodes yet.
+    pub fn new(precision: Precision) -> Self {
+        Builder {
+            children_start: vec![0],
+            children: Vec::new(),
+            biases: Vec::new(),
+            features_start: vec![0],
+            features: Vec::new(),
+            weights_start: vec![0],
+            ends: Vec::new(),
+            owners: Vec::new(),
+            values: Vec::new(),
+            precision,
+        }
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.children_start.len() - 1
+    }
+
+    /// Whether there are no nodes yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Learns a node: `positives[child]` are the positions in `rows` that child fits.
+    ///
+    /// Returns the node's number; its children are set by [`Builder::set_child`].
+    pub(crate) fn learn(
+        &mut self,
+        rows: &Rows,
+        positives: &[Vec<u32>],
+        learn: Learn,
+        seed: u64,
+        run: &Run,
+    ) -> Result<usize, Cancelled> {
+        let mut order: Vec<u32> = (0..rows.features().len() as u32).collect();
+        order.sort_unstable_by_key(|&column| rows.features()[column as usize]);
+        let blocks = positives
+            .par_chunks(LANES)
+            .enumerate()
+            .with_max_len(1)
+            .map_init(Workspace::default, |workspace, (at, positives)| {
+                run.check()?;
+                let lists: Vec<&[u32]> = positives.iter().map(|list| &list[..]).collect();
+                let mut random = Stream::new(derive(seed, at as u64));
+                let weights = workspace.solve(rows, &lists, &learn.solver, &mut random);
+                let mut block = Block::default();
+                block.biases.extend(&weights.bias.0[..lists.len()]);
+                for (rank, &column) in order.iter().enumerate() {
+                    let lanes = &weights.columns[column as usize];
+                    for (lane, &weight) in lanes.0[..lists.len()].iter().enumerate() {
+                        if weight.abs() > learn.threshold {
+                            block.weights.push((rank as u32, (at * LANES + lane) as u32, weight));
+                        }
+                    }
+                }
+                Ok(block)
+            })
+            .collect::<Result<Vec<_>, Cancelled>>()?;
+        let bias = learn.solver.bias;
+        self.biases
+            .extend(blocks.iter().flat_map(|block| &block.biases).map(|weight| weight * bias));
+        self.children.resize(self.biases.len(), Child::Label(0).pack());
+        self.children_start.push(self.children.len() as u32);
+        self.merge(&blocks, |rank| rows.features()[order[rank as usize] as usize]);
+        Ok(self.len() - 1)
+    }
+
+    /// Brings the weights of all blocks into the order of features.
+    fn merge(&mut self, blocks: &[Block], feature_at: impl Fn(u32) -> u32) {
+        let base = self.owners.len();
+        let mut next = vec![0; blocks.len()];
+        let head =
+            |block: usize, next: &[usize]| blocks[block].weights.get(next[block]).map(|w| w.0);
+        while let Some(rank) = (0..blocks.len()).filter_map(|block| head(block, &next)).min() {
+            for (block, at) in next.iter_mut().enumerate() {
+                let rest = &blocks[block].weights[*at..];
+                let own = rest.iter().take_while(|weight| weight.0 == rank);
+                for &(_, owner, weight) in own {
+                    self.owners.push(owner);
+                    self.values.push(weight);
+                    *at += 1;
+                }
+            }
+            self.features.push(feature_at(rank));
+            self.ends.push((self.owners.len() - base) as u32);
+        }
+        self.features_start.push(self.features.len() as u64);
+        self.weights_start.push(self.owners.len() as u64);
+    }
+
+    /// Says where a node's child leads; `at` counts from the node's first child.
+    pub fn set_child(&mut self, node: usize, at: usize, child: Child) {
+        self.children[self.children_start[node] as usize + at] = child.pack();
+    }
+
+    /// The nodes.
+    pub fn finish(self) -> Nodes {
+        let values = match self.precision {
+            Precision::Single => Values::Single(self.values.into()),
+            Precision::Half => {
+                // The largest half: a weight beyond it would become infinite.
+                let most = f16::MAX.to_f32();
+                let narrow = |weight: &f32| f16::from_f32(weight.clamp(-most, most)).to_bits();
+                Values::Half(self.values.iter().map(narrow).collect::<Vec<_>>().into())
+            }
+        };
+        Nodes {
+            children_start: self.children_start.into(),
+            children: self.children.into(),
+            biases: self.biases.into(),
+            features_start: self.features_start.into(),
+            features: self.features.into(),
+            weights_start: self.weights_start.into(),
+            ends: self.ends.into(),
+            owners: Numbers::from(self.owners),
+            values,
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Linear classifiers as they are stored and asked.
+//!
+//! One-vs-rest, label trees and label forests all end in the same thing: nodes with some children,
+//! each child with a weight for some features. [`Nodes`] keeps the children of a node side by side,
+//! feature by feature, so that one pass over a row's features scores all of them; [`Scorer`] does
+//! that for all rows that have come to a node.
+
+mod build;
+mod nodes;
+mod score;
+
+pub use build::Builder;
+pub(crate) use build::Learn;
+pub use nodes::{Child, Nodes, NodesFigures, Precision};
+pub use score::{Link, Scorer};

@@ -1,0 +1,247 @@
+//! Nodes and their children's weights, in flat arrays.
+
+use crate::array::{Array, Numbers};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// How weights are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// Sixteen-bit floating point.
+    #[default]
+    Half,
+    /// Thirty-two bits.
+    Single,
+}
+
+/// Where a node's child leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Child {
+    /// To a label.
+    Label(u32),
+    /// To another node.
+    Node(u32),
+}
+
+/// The bit that tells nodes from labels among stored children.
+const NODE: u32 = 1 << 31;
+
+impl Child {
+    /// The most labels, and nodes, that can be told apart.
+    pub const MOST: usize = NODE as usize;
+
+    pub(super) fn pack(self) -> u32 {
+        match self {
+            Child::Label(label) => label,
+            Child::Node(node) => node | NODE,
+        }
+    }
+
+    fn unpack(packed: u32) -> Self {
+        if packed & NODE == 0 { Child::Label(packed) } else { Child::Node(packed & !NODE) }
+    }
+}
+
+/// The stored weights.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Values {
+    Half(Array<u16>),
+    Single(Array<f32>),
+}
+
+/// Some nodes of a label tree, or a block of labels.
+///
+/// Each node has children; each feature of a node lists the children that have a weight for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nodes {
+    /// Where each node's children start, and last their number.
+    pub(crate) children_start: Array<u32>,
+    pub(crate) children: Array<u32>,
+    /// The score of each child for a row without features.
+    pub(crate) biases: Array<f32>,
+    /// Where each node's features start, and last their number.
+    pub(crate) features_start: Array<u64>,
+    /// The features of each node, in increasing order.
+    pub(crate) features: Array<u32>,
+    /// Where each node's weights start, and last their number.
+    pub(crate) weights_start: Array<u64>,
+    /// Where each feature's weights end, counted from the start of its node's.
+    pub(crate) ends: Array<u32>,
+    /// The child, counted from the node's first, that each weight belongs to.
+    pub(crate) owners: Numbers,
+    pub(crate) values: Values,
+}
+
+/// The size of some nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NodesFigures {
+    /// How many nodes there are.
+    pub nodes: u64,
+    /// How many labels they lead to.
+    pub labels: u64,
+    /// How many weights they hold.
+    pub weights: u64,
+}
+
+impl Nodes {
+    /// The number of nodes.
+    pub fn len(&self) -> usize {
+        self.children_start.len() - 1
+    }
+
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The positions of a node's children.
+    pub fn children(&self, node: usize) -> Range<usize> {
+        self.children_start[node] as usize..self.children_start[node + 1] as usize
+    }
+
+    /// The child at a position.
+    pub fn child(&self, at: usize) -> Child {
+        Child::unpack(self.children[at])
+    }
+
+    /// How much there is.
+    pub fn figures(&self) -> NodesFigures {
+        let labels = self.children.iter().filter(|&&packed| packed & NODE == 0).count();
+        NodesFigures {
+            nodes: self.len() as u64,
+            labels: labels as u64,
+            weights: self.owners.len() as u64,
+        }
+    }
+
+    /// How the weights are stored.
+    pub fn precision(&self) -> Precision {
+        match self.values {
+            Values::Half(_) => Precision::Half,
+            Values::Single(_) => Precision::Single,
+        }
+    }
+
+    /// The weights of a label as (feature, weight), largest first; none if the label is not here.
+    pub fn weights_of(&self, label: u32) -> Vec<(u32, f32)> {
+        let mut found = Vec::new();
+        for node in 0..self.len() {
+            let children = self.children(node);
+            let owner = children.clone().position(|at| self.child(at) == Child::Label(label));
+            let Some(owner) = owner else { continue };
+            let base = self.weights_start[node];
+            let features =
+                self.features_start[node] as usize..self.features_start[node + 1] as usize;
+            let mut start = base;
+            for at in features {
+                let end = base + u64::from(self.ends[at]);
+                for weight in start as usize..end as usize {
+                    if self.owners.get(weight) as usize == owner {
+                        found.push((self.features[at], self.values.get(weight)));
+                    }
+                }
+                start = end;
+            }
+        }
+        found.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+        found
+    }
+
+    /// Whether the arrays fit together; `outer` is how many nodes beyond these children may name.
+    ///
+    /// Costs a look at every feature, but not at every weight: what a wrong owner could do is
+    /// checked where it is used.
+    pub(crate) fn check(&self, outer: Option<usize>) -> Result<(), String> {
+        let nodes = self.children_start.len().checked_sub(1).ok_or("it has no nodes")?;
+        let rising = |starts: &[u64], total: usize| {
+            starts.len() == nodes + 1
+                && starts[0] == 0
+                && starts.is_sorted()
+                && starts[nodes] == total as u64
+        };
+        let children_start: Vec<u64> =
+            self.children_start.iter().map(|&at| u64::from(at)).collect();
+        if !rising(&children_start, self.children.len()) || self.biases.len() != self.children.len()
+        {
+            return Err("its children do not fit its nodes".to_owned());
+        }
+        if !rising(&self.features_start, self.features.len())
+            || self.ends.len() != self.features.len()
+            || !rising(&self.weights_start, self.owners.len())
+            || self.values.len() != self.owners.len()
+        {
+            return Err("its weights do not fit its nodes".to_owned());
+        }
+        if !self.biases.iter().all(|bias| bias.is_finite()) {
+            return Err("a bias is not a number".to_owned());
+        }
+        for node in 0..nodes {
+            let features =
+                self.features_start[node] as usize..self.features_start[node + 1] as usize;
+            let weights = self.weights_start[node + 1] - self.weights_start[node];
+            let ends = &self.ends[features.clone()];
+            let is_whole =
+                ends.is_sorted() && u64::from(ends.last().copied().unwrap_or(0)) == weights;
+            if !is_whole || !self.features[features].is_sorted_by(|left, right| left < right) {
+                return Err(format!("the features of node {node} are not in order"));
+            }
+            // Children come after their node, so that no walk goes in circles.
+            let known = |child| match (child, outer) {
+                (Child::Label(_), _) => true,
+                (Child::Node(child), Some(outer)) => (child as usize) < outer,
+                (Child::Node(child), None) => (child as usize) > node && (child as usize) < nodes,
+            };
+            if !self.children(node).all(|at| known(self.child(at))) {
+                return Err(format!("a child of node {node} does not exist"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Values {
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Half(values) => values.len(),
+            Values::Single(values) => values.len(),
+        }
+    }
+
+    pub fn get(&self, at: usize) -> f32 {
+        match self {
+            Values::Half(values) => widened(values[at]),
+            Values::Single(values) => values[at],
+        }
+    }
+}
+
+/// A half-precision number as a single-precision one, without a branch; exact for finite numbers.
+#[inline(always)]
+pub(super) fn widened(bits: u16) -> f32 {
+    // The bits fall into the place of a single's, whose exponent counts from 112 less.
+    let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * f32::from_bits(0x7780_0000);
+    f32::from_bits(magnitude.to_bits() | u32::from(bits & 0x8000) << 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_finite_half_is_widened_exactly() {
+        for bits in 0..=u16::MAX {
+            let half = half::f16::from_bits(bits);
+            if half.is_finite() {
+                assert_eq!(widened(bits).to_bits(), half.to_f32().to_bits(), "{bits:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn children_are_labels_or_nodes() {
+        for child in [Child::Label(7), Child::Node(7), Child::Label(NODE - 1), Child::Node(0)] {
+            assert_eq!(Child::unpack(child.pack()), child);
+        }
+    }
+}

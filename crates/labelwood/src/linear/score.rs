@@ -1,0 +1,147 @@
+//! Scores: rows at a node meet the weights of its children.
+
+use super::nodes::{Nodes, Values, widened};
+use crate::array::Numbers;
+use crate::cluster::lanes::Entries;
+use serde::{Deserialize, Serialize};
+
+/// How a margin becomes a probability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Link {
+    /// exp(-max(0, 1 - margin)).
+    Hinge,
+    /// exp(-max(0, 1 - margin)^2).
+    SquaredHinge,
+    /// exp(-max(0, 1 - margin)^3).
+    CubedHinge,
+    /// 1 / (1 + exp(-margin)).
+    Sigmoid,
+    /// 1 / (1 + exp(-3 margin)).
+    SteepSigmoid,
+}
+
+impl Link {
+    /// The logarithm of the probability.
+    #[inline(always)]
+    pub fn log_probability(self, margin: f32) -> f32 {
+        let short = if margin < 1.0 { 1.0 - margin } else { 0.0 };
+        match self {
+            Link::Hinge => -short,
+            Link::SquaredHinge => -(short * short),
+            Link::CubedHinge => -(short * short * short),
+            Link::Sigmoid => log_sigmoid(margin),
+            Link::SteepSigmoid => log_sigmoid(3.0 * margin),
+        }
+    }
+}
+
+/// ln(1 / (1 + exp(-x))), without overflow.
+fn log_sigmoid(x: f32) -> f32 {
+    if x > 0.0 { -libm::log1pf(libm::expf(-x)) } else { x - libm::log1pf(libm::expf(x)) }
+}
+
+/// Scores rows at nodes; holds the scratch memory for it.
+pub struct Scorer {
+    /// One more than the position of each of the node's features; all 0 between nodes.
+    position_of: Vec<u32>,
+    scores: Vec<f32>,
+}
+
+impl Scorer {
+    /// For rows with up to `features` features.
+    pub fn new(features: usize) -> Self {
+        Scorer { position_of: vec![0; features], scores: Vec::new() }
+    }
+
+    /// Calls `each(position, margins)` with the margins of all children of `node` for each of
+    /// `rows`, in order.
+    ///
+    /// A row's features are added up in their order, however they are found.
+    pub fn score(
+        &mut self,
+        nodes: &Nodes,
+        node: usize,
+        entries: Entries<'_>,
+        rows: &[u32],
+        each: impl FnMut(usize, &[f32]),
+    ) {
+        use {Numbers::*, Values::*};
+        let work = Work { nodes, node, entries, rows };
+        match (&nodes.owners, &nodes.values) {
+            (U8(owners), Half(values)) => self.run(work, owners, values, widened, each),
+            (U16(owners), Half(values)) => self.run(work, owners, values, widened, each),
+            (U32(owners), Half(values)) => self.run(work, owners, values, widened, each),
+            (U8(owners), Single(values)) => self.run(work, owners, values, |value| value, each),
+            (U16(owners), Single(values)) => self.run(work, owners, values, |value| value, each),
+            (U32(owners), Single(values)) => self.run(work, owners, values, |value| value, each),
+        }
+    }
+
+    #[inline(always)]
+    fn run<O: Copy + Into<u32>, V: Copy>(
+        &mut self,
+        work: Work<'_>,
+        owners: &[O],
+        values: &[V],
+        widen: impl Fn(V) -> f32,
+        mut each: impl FnMut(usize, &[f32]),
+    ) {
+        let Work { nodes, node, entries, rows } = work;
+        let within = |starts: &[u64]| starts[node] as usize..starts[node + 1] as usize;
+        let known = within(&nodes.features_start);
+        let (features, ends) = (&nodes.features[known.clone()], &nodes.ends[known]);
+        let weights = within(&nodes.weights_start);
+        let (owners, values) = (&owners[weights.clone()], &values[weights]);
+        let biases = &nodes.biases[nodes.children(node)];
+        // A map of the node's features pays when many entries are looked up in it.
+        let wanted: usize = rows.iter().map(|&row| entries.row(row).0.len()).sum();
+        let mapped = wanted * 8 > features.len();
+        if mapped {
+            for (at, &feature) in features.iter().enumerate() {
+                // A feature beyond the model's is a damaged file that was not verified.
+                if let Some(position) = self.position_of.get_mut(feature as usize) {
+                    *position = at as u32 + 1;
+                }
+            }
+        }
+        for (position, &row) in rows.iter().enumerate() {
+            self.scores.clear();
+            self.scores.extend_from_slice(biases);
+            let (columns, factors) = entries.row(row);
+            for (&column, &factor) in columns.iter().zip(factors) {
+                let found = if mapped {
+                    (self.position_of[column as usize] as usize).checked_sub(1)
+                } else {
+                    features.binary_search(&column).ok()
+                };
+                let Some(at) = found else { continue };
+                let start = if at == 0 { 0 } else { ends[at - 1] as usize };
+                let weights = start..ends[at] as usize;
+                for (&owner, &value) in owners[weights.clone()].iter().zip(&values[weights]) {
+                    // An owner that is no child is a damaged file, too.
+                    if let Some(score) = self.scores.get_mut(owner.into() as usize) {
+                        *score += factor * widen(value);
+                    }
+                }
+            }
+            each(position, &self.scores);
+        }
+        if mapped {
+            for &feature in features {
+                if let Some(position) = self.position_of.get_mut(feature as usize) {
+                    *position = 0;
+                }
+            }
+        }
+    }
+}
+
+/// What is scored.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    nodes: &'a Nodes,
+    node: usize,
+    entries: Entries<'a>,
+    rows: &'a [u32],
+}

@@ -1,0 +1,64 @@
+//! Sums of scores that do not depend on their order.
+
+use super::top_k::{Scored, top_k};
+
+/// Votes are counted in units of 2^-40.
+const VOTE: f64 = (1u64 << 40) as f64;
+
+/// Adds up the votes of several voters for one row at a time.
+///
+/// Sums are whole numbers: any order of the votes, and any split of the voters, gives the same.
+///
+/// ```
+/// use labelwood::sparse::Votes;
+/// let mut votes = Votes::new(10);
+/// votes.add(7, Votes::units(0.5));
+/// votes.add(3, Votes::units(0.25));
+/// votes.add(7, Votes::units(1.0));
+/// let best = votes.best(5, 2);
+/// assert_eq!((best[0].id, best[0].score), (7, 0.75));
+/// assert_eq!((best[1].id, best[1].score), (3, 0.125));
+/// ```
+pub struct Votes {
+    sums: Vec<u64>,
+    voted: Vec<u32>,
+}
+
+impl Votes {
+    /// For labels below `labels`.
+    pub fn new(labels: usize) -> Self {
+        Votes { sums: vec![0; labels], voted: Vec::new() }
+    }
+
+    /// A vote, which is at least 0, as a whole number.
+    #[inline(always)]
+    pub fn units(vote: f64) -> u64 {
+        (vote * VOTE) as u64
+    }
+
+    /// Adds a vote in [`Votes::units`]; one for a label that does not exist is ignored.
+    #[inline(always)]
+    pub fn add(&mut self, label: u32, units: u64) {
+        let Some(sum) = self.sums.get_mut(label as usize) else { return };
+        if *sum == 0 {
+            self.voted.push(label);
+        }
+        *sum = sum.wrapping_add(units);
+    }
+
+    /// The best `k` labels with their mean over so many voters; forgets all votes.
+    pub fn best(&mut self, k: usize, voters: usize) -> Vec<Scored> {
+        let scale = 1.0 / (VOTE * voters as f64);
+        let mut scored = Vec::with_capacity(self.voted.len());
+        for id in self.voted.drain(..) {
+            // A label whose sum came back to zero is listed twice, but scored once.
+            let sum = std::mem::take(&mut self.sums[id as usize]);
+            if sum > 0 {
+                scored.push(Scored { id, score: (sum as f64 * scale) as f32 });
+            }
+        }
+        top_k(&mut scored, k);
+        scored.shrink_to_fit();
+        scored
+    }
+}
