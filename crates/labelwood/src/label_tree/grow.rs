@@ -137,16 +137,10 @@ impl Grower<'_> {
                 builder.set_child(0, at, Child::Label(label));
             }),
             Some(groups) => {
-                for (at, group) in groups.into_iter().enumerate() {
-                    let child = match group[..] {
-                        [label] => Child::Label(label),
-                        _ => {
-                            subtrees.push(group);
-                            Child::Node(subtrees.len() as u32 - 1)
-                        }
-                    };
-                    builder.set_child(0, at, child);
+                for at in 0..groups.len() {
+                    builder.set_child(0, at, Child::Node(at as u32));
                 }
+                subtrees = groups;
             }
         }
         Ok(Root { nodes: builder.finish(), groups: subtrees })
@@ -168,6 +162,9 @@ impl Grower<'_> {
     }
 
     /// Grows the node of some labels and all nodes below it; returns its number.
+    ///
+    /// A group of one label gets a node of its own, too: its classifier has positive rows only and
+    /// says how much a row is like them, which keeps rare labels from being given away.
     fn node(
         &self,
         builder: &mut Builder,
@@ -186,14 +183,9 @@ impl Grower<'_> {
             }),
             Some(groups) => {
                 for (at, group) in groups.iter().enumerate() {
-                    let child = match group[..] {
-                        [label] => Child::Label(label),
-                        _ => {
-                            let seed = derive(derive(seed, CHILDREN), at as u64);
-                            Child::Node(self.node(builder, group, level + 1, seed, scratch)?)
-                        }
-                    };
-                    builder.set_child(node, at, child);
+                    let seed = derive(derive(seed, CHILDREN), at as u64);
+                    let child = self.node(builder, group, level + 1, seed, scratch)?;
+                    builder.set_child(node, at, Child::Node(child));
                 }
             }
         }

@@ -63,12 +63,12 @@ impl Default for Params {
             smallest_group: 1,
             passes: 10,
             vector_threshold: 0.0,
-            solver: solver::Params::default(),
+            solver: solver::Params { iterations: 200, ..solver::Params::default() },
             weight_threshold: 0.1,
             precision: Precision::Half,
             link: Link::SquaredHinge,
             beam: 10,
-            weighting: Weighting::Auto,
+            weighting: Weighting::None,
             seed: 42,
         }
     }
@@ -81,7 +81,10 @@ impl Params {
 
     /// The settings of a system by its name.
     pub fn preset(name: &str) -> Option<Params> {
-        let plain = Params { weighting: Weighting::None, ..Params::default() };
+        let plain = Params {
+            solver: solver::Params { iterations: 20, ..solver::Params::default() },
+            ..Params::default()
+        };
         let halves = Params { branches: 2, balanced: true, depth: 20, ..plain.clone() };
         Some(match name {
             "default" => Params::default(),
