@@ -81,12 +81,14 @@ fn parse_row(
     Ok(())
 }
 
+/// Writes rows that are numbered from `first` on.
 pub(super) fn write<'n>(
     out: &mut impl Write,
     predictions: &Predictions,
+    first: usize,
     name: impl Fn(u32) -> Option<&'n str>,
 ) -> io::Result<()> {
-    for (row, scored) in predictions.rows().enumerate() {
+    for (row, scored) in (first..).zip(predictions.rows()) {
         let labels: Vec<WrittenLabel<'_>> = scored
             .iter()
             .map(|best| WrittenLabel { label: best.id, name: name(best.id), score: best.score })

@@ -145,12 +145,13 @@ pub(super) fn write_tsv(out: &mut impl Write, predictions: &Predictions) -> io::
     Ok(())
 }
 
-pub(super) fn write_xc(
-    out: &mut impl Write,
-    predictions: &Predictions,
-    labels: usize,
-) -> io::Result<()> {
-    writeln!(out, "{} {labels}", predictions.len())?;
+/// The first line of an xc file.
+pub(super) fn write_header(out: &mut impl Write, rows: u64, labels: usize) -> io::Result<()> {
+    writeln!(out, "{rows} {labels}")
+}
+
+/// The rows of an xc file.
+pub(super) fn write_xc(out: &mut impl Write, predictions: &Predictions) -> io::Result<()> {
     let mut by_label = Vec::new();
     for row in predictions.rows() {
         by_label.clear();
