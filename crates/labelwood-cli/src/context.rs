@@ -44,16 +44,16 @@ impl Context {
     /// The run that a subcommand's work goes through: it has `--threads` threads, moves the
     /// progress bar, and stops on a signal. A subcommand asks for it once.
     pub fn run(&self) -> Result<Run> {
-        self.watched_run(|_| ())
+        self.watched_run(|progress| progress)
     }
 
-    /// The same run, with `watch` told of every progress as well.
-    pub fn watched_run(&self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Result<Run> {
+    /// The same run, with `watch` told of every progress and saying what to show of it.
+    pub fn watched_run(
+        &self,
+        watch: impl Fn(Progress) -> Progress + Send + Sync + 'static,
+    ) -> Result<Run> {
         let draw = progress::observer(self.bar.clone());
-        let run = Run::new(self.threads)?.on_progress(move |progress| {
-            watch(progress);
-            draw(progress);
-        });
+        let run = Run::new(self.threads)?.on_progress(move |progress| draw(watch(progress)));
         signals::cancel_on_signal(run.canceller())?;
         let limit = machine::memory_limit().map_or("unknown".to_owned(), |limit| limit.to_string());
         tracing::info!("seed {}, {} threads, memory limit {limit}", self.seed, run.threads());

@@ -190,12 +190,12 @@ fn of_model(args: &Args, folder: &Path, run: &Run) -> Result<Subject> {
     let mut stages = Stages::default();
     let model = stages.time("load", || args.opening.open(folder, run))?;
     let rows = stages.time("read", || {
-        let rows = read_rows(&args.data, args.lenient, true, &model, run)?;
+        let rows = read_rows(&args.data, args.lenient, &model, run)?;
         args.part(rows, args.test_split.as_deref())
     })?;
     let counts = model.labels().counts().to_vec();
     let filter = args.read_filter(&rows, counts.len())?;
-    let beam = args.opening.beam.map(NonZeroUsize::get);
+    let beam = args.opening.beam();
     let predictions = stages.time("predict", || {
         Ok(model.predict(rows.features.view(), args.deepest(&filter), beam, run)?)
     })?;

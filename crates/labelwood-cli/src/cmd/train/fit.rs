@@ -25,12 +25,13 @@ pub struct LastTree(Arc<Mutex<Option<Clock>>>);
 
 impl LastTree {
     /// Watches a run's progress.
-    pub fn watch(&self) -> impl Fn(Progress) + Send + Sync + 'static {
+    pub fn watch(&self) -> impl Fn(Progress) -> Progress + Send + Sync + 'static {
         let last = self.clone();
         move |progress| {
             if progress.stage == "trees" && progress.done == progress.total {
                 last.set(Some(Clock::start()));
             }
+            progress
         }
     }
 
