@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::ValueEnum;
-use labelwood::data::{self, Batches, Dataset, ReadOptions};
+use labelwood::data::{self, Batches, ReadOptions};
 use labelwood::model::Model;
 use labelwood::model::store::{self, Options};
 use labelwood::run::Run;
@@ -68,15 +68,17 @@ impl ModelArgs {
     }
 }
 
-/// Reads all rows for a model, with their labels. The file may have other widths than the model:
-/// one warning tells what that means.
-pub fn read_rows(path: &Path, lenient: bool, model: &Model, run: &Run) -> Result<Dataset> {
-    let read = input::read(path, &options(lenient), run)?;
+/// Reads all rows for a model, with their labels.
+pub fn read_rows(path: &Path, lenient: bool, run: &Run) -> Result<data::Read> {
+    input::read(path, &options(lenient), run)
+}
+
+/// Tells of a file that has other widths than the model, in one warning.
+pub fn warn_of_widths(path: &Path, read: &data::Read, model: &Model) {
     let mut widths = Widths::new(read.format, model);
     widths.see(read.dataset.features.view());
     let (features, labels) = (read.dataset.features.columns(), read.dataset.labels.columns());
     widths.warn(path, features, Some(labels));
-    Ok(read.dataset)
 }
 
 fn options(lenient: bool) -> ReadOptions {

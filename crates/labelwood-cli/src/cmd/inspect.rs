@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
@@ -12,6 +11,7 @@ use serde::Serialize;
 
 use crate::bytes::Bytes;
 use crate::context::Context;
+use crate::output::print;
 use crate::prediction::LoadArgs;
 
 /// How many of the most frequent labels are shown.
@@ -40,13 +40,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let manifest_bytes =
         fs::metadata(&manifest_file).with_context(|| manifest_file.display().to_string())?.len();
     let inside = Inside::new(&model, manifest_bytes);
-    let mut out = io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string(&inside)?)?;
-    } else {
-        write!(out, "{inside}")?;
+        return print(&format_args!("{}\n", serde_json::to_string(&inside)?));
     }
-    Ok(out.flush()?)
+    print(&inside)
 }
 
 /// What `inspect` shows; the line that `inspect --json` prints.

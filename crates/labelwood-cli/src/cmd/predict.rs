@@ -16,6 +16,7 @@ use labelwood::sparse::Predictions;
 
 use crate::context::Context;
 use crate::prediction::{ModelArgs, RowSource};
+use crate::signals::NOTHING_KEPT;
 
 /// Arguments of `labelwood predict`.
 #[derive(Debug, clap::Args)]
@@ -81,7 +82,7 @@ enum Format {
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let format = format_of(&args)?;
     let shown = Shown::default();
-    let run = context.watched_run(shown.watch())?;
+    let run = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
     let model = args.opening.open(&args.model, &run)?;
     let source = RowSource::open(&args.data, args.lenient, &model, &run)?;
     shown.total.store(source.len().unwrap_or(0), Ordering::Relaxed);
