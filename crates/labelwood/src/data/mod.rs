@@ -1,8 +1,8 @@
 //! Data sets and the files they come from.
 //!
 //! A [`Dataset`] is features and labels of the same rows, and the names of the labels if they are
-//! known. [`read`] takes it from a file in any [`Format`], compressed or not; [`write()`] is the way
-//! back. [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data
+//! known. [`read`] takes it from a file in any [`Format`], compressed or not, [`Batches`] some rows at
+//! a time; [`write()`] is the way back. [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data
 //! sets. Whatever is wrong with a file is one line that names the place and the remedy:
 //! [`ReadError`].
 //!
@@ -14,12 +14,14 @@ mod source;
 mod number;
 mod rows;
 mod read;
+mod batches;
 mod label_index;
 mod tables;
 mod write;
 pub mod generate;
 pub mod predictions;
 
+pub use batches::Batches;
 pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
 pub use label_index::LabelIndex;
 pub use read::{Format, Read, ReadOptions, read, read_bytes};
