@@ -2,7 +2,7 @@
 //!
 //! A [`Dataset`] is features and labels of the same rows, and the names of the labels if they are
 //! known. [`read`] takes it from a file in any [`Format`], compressed or not; [`write()`] is the way
-//! back. [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data
+//! back. [`documents`] are texts that have no features yet. [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data
 //! sets. Whatever is wrong with a file is one line that names the place and the remedy:
 //! [`ReadError`].
 //!
@@ -17,11 +17,12 @@ mod read;
 mod label_index;
 mod tables;
 mod write;
+pub mod documents;
 pub mod generate;
 pub mod predictions;
 
 pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
-pub use label_index::LabelIndex;
+pub use label_index::{LabelIndex, LabelIndexBuilder};
 pub use read::{Format, Read, ReadOptions, read, read_bytes};
 pub use tables::{Splits, read_filter};
 pub use write::{write, write_atomically, write_header, write_row};

@@ -39,7 +39,7 @@ impl Format {
 }
 
 /// The ending of a name without `.gz` or `.zst`, in lower case.
-fn plain_ending(path: &Path) -> Option<String> {
+pub(super) fn plain_ending(path: &Path) -> Option<String> {
     let ending = |path: &Path| Some(path.extension()?.to_string_lossy().to_lowercase());
     match ending(path)?.as_str() {
         "gz" | "zst" => ending(&path.with_extension("")),
