@@ -6,6 +6,8 @@
 //! settings, terms and values are those of scikit-learn's `TfidfVectorizer`, which most vectors in
 //! use come from.
 //!
+//! [`TextReader`] puts it to work on files of documents.
+//!
 //! A vectoriser is four flat [`Arrays`]; looking a term up goes through a hash table that is one of
 //! them, so that a model is open at once however large its vocabulary is.
 
@@ -14,6 +16,7 @@ mod characters;
 mod chunk;
 mod fit;
 mod params;
+mod reader;
 mod stop_words;
 mod terms;
 mod vectorise;
@@ -21,6 +24,7 @@ mod weigh;
 
 pub use fit::{FitError, Fitting};
 pub use params::{CharNgramsIn, Frequency, Language, Params, StopWords, Tokens};
+pub use reader::{TextError, TextReader, TextSettings};
 pub use vectorise::{Arrays, Vectoriser};
 
 #[cfg(test)]
