@@ -44,17 +44,19 @@ impl Context {
     /// The run that a subcommand's work goes through: it has `--threads` threads, moves the
     /// progress bar, and stops on a signal. A subcommand asks for it once.
     pub fn run(&self) -> Result<Run> {
-        self.watched_run(|_| ())
+        self.watched_run(|progress| progress, || signals::NOTHING_KEPT.to_owned())
     }
 
-    /// The same run, with `watch` told of every progress as well.
-    pub fn watched_run(&self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Result<Run> {
+    /// The same run, with `watch` told of every progress and saying what to show of it, and `kept`
+    /// asked what is left if a signal ends it before it comes to a check.
+    pub fn watched_run(
+        &self,
+        watch: impl Fn(Progress) -> Progress + Send + Sync + 'static,
+        kept: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Result<Run> {
         let draw = progress::observer(self.bar.clone());
-        let run = Run::new(self.threads)?.on_progress(move |progress| {
-            watch(progress);
-            draw(progress);
-        });
-        signals::cancel_on_signal(run.canceller())?;
+        let run = Run::new(self.threads)?.on_progress(move |progress| draw(watch(progress)));
+        signals::cancel_on_signal(run.canceller(), kept)?;
         let limit = machine::memory_limit().map_or("unknown".to_owned(), |limit| limit.to_string());
         tracing::info!("seed {}, {} threads, memory limit {limit}", self.seed, run.threads());
         Ok(run)

@@ -12,11 +12,13 @@ mod fault;
 mod input;
 mod log;
 mod machine;
+mod output;
 mod prediction;
 mod progress;
 mod settings;
 mod signals;
 mod split;
+mod spread;
 
 use std::process::ExitCode;
 

@@ -6,6 +6,7 @@
 //! signal ends the process at once.
 
 use std::process;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -18,18 +19,27 @@ use crate::fault::{MachineFault, STOPPED};
 /// How long a cancelled run has to end by itself.
 const GRACE: Duration = Duration::from_millis(900);
 
-/// Cancels the run when a signal asks for it. To be called once in a process.
-pub fn cancel_on_signal(canceller: Canceller) -> Result<()> {
+/// What most work leaves when it is ended.
+pub const NOTHING_KEPT: &str = "no unfinished work is kept";
+
+/// Cancels the run when a signal asks for it; `kept` says what is left of one that does not end in
+/// time. To be called once in a process.
+pub fn cancel_on_signal(
+    canceller: Canceller,
+    kept: impl Fn() -> String + Send + Sync + 'static,
+) -> Result<()> {
     let ignored = ignored_signals();
     let asked = AtomicBool::new(false);
+    let kept = Arc::new(kept);
     ctrlc::set_handler(move || {
         if asked.swap(true, Ordering::Relaxed) {
             process::exit(STOPPED.into());
         }
         canceller.cancel();
-        thread::spawn(|| {
+        let kept = kept.clone();
+        thread::spawn(move || {
             thread::sleep(GRACE);
-            eprintln!("stopped: no unfinished work is kept");
+            eprintln!("stopped: {}", kept());
             process::exit(STOPPED.into());
         });
     })

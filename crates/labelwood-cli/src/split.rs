@@ -1,6 +1,6 @@
 //! Split files as arguments: which rows of a data file to train on and which to test with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
@@ -31,6 +31,16 @@ pub enum Column {
     One(usize),
     /// Each in turn.
     All,
+}
+
+impl Column {
+    /// The one column to use; the first of all.
+    pub fn one(self) -> usize {
+        match self {
+            Column::One(number) => number,
+            Column::All => 1,
+        }
+    }
 }
 
 impl FromStr for Column {
@@ -80,10 +90,7 @@ impl SplitArgs {
 
     /// The one column to use, the first unless another was asked for.
     pub fn one(&self) -> usize {
-        match self.split_column {
-            Some(Column::One(number)) => number,
-            Some(Column::All) | None => 1,
-        }
+        self.split_column.map_or(1, Column::one)
     }
 }
 
@@ -104,6 +111,19 @@ impl SplitFiles {
     }
 }
 
+/// The models of `count` splits: `DIR-01`, `DIR-02` and so on.
+pub fn numbered(model: &Path, count: usize) -> Vec<PathBuf> {
+    let width = count.to_string().len().max(2);
+    (1..=count).map(|number| beside(model, &format!("-{number:0width$}"))).collect()
+}
+
+/// The path with more at the end of its name.
+pub fn beside(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(more);
+    path.with_file_name(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,5 +135,12 @@ mod tests {
         for wrong in ["0", "-1", "ALL", "", "1.5"] {
             assert!(wrong.parse::<Column>().unwrap_err().contains("or all"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn models_of_several_splits_are_numbered() {
+        let names = numbered(Path::new("out/model/"), 2);
+        assert_eq!(names, [Path::new("out/model-01"), Path::new("out/model-02")]);
+        assert_eq!(numbered(Path::new("m"), 100)[99], Path::new("m-100"));
     }
 }

@@ -3,13 +3,15 @@
 //! Takes the sets of the folder that `LABELWOOD_DATA` names, or generated rows with the shape of
 //! EURLex-4K without it. Prints one line for each set: `cargo bench --bench craftml`.
 
+mod timing;
+
 use labelwood::craftml::{Params, Trainer};
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{Dataset, ReadOptions, read};
 use labelwood::run::Run;
 use std::error::Error;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use timing::best;
 
 /// The sets that are measured: one with few features, one of text.
 const SETS: [&str; 2] = ["bibtex", "debian-debtags"];
@@ -40,7 +42,7 @@ fn report(name: &str, dataset: &Dataset, run: &Run) -> Result<(), Box<dyn Error>
     let (features, labels) = (dataset.features.view(), dataset.labels.view());
     let trainer = Trainer::new(features, labels, Params { trees: TREES, ..Params::default() })?;
     let mut forest = None;
-    let grown = best(|| {
+    let grown = best(ROUNDS, || {
         forest = Some(trainer.forest(run)?);
         Ok(())
     })?;
@@ -51,7 +53,7 @@ fn report(name: &str, dataset: &Dataset, run: &Run) -> Result<(), Box<dyn Error>
     let rows = features.slice(0..features.len().min(ROWS));
     let mut predicted = [0.0; 2];
     for (milliseconds, beam) in predicted.iter_mut().zip([Some(1), None]) {
-        let spent = best(|| {
+        let spent = best(ROUNDS, || {
             forest.predict(rows.view(), 5, beam, run)?;
             Ok(())
         })?;
@@ -67,27 +69,4 @@ fn report(name: &str, dataset: &Dataset, run: &Run) -> Result<(), Box<dyn Error>
         forest.params().beam,
     );
     Ok(())
-}
-
-/// The least CPU time that some rounds take.
-fn best(mut work: impl FnMut() -> Result<(), Box<dyn Error>>) -> Result<Duration, Box<dyn Error>> {
-    let mut best = Duration::MAX;
-    for _ in 0..ROUNDS {
-        let (start, busy) = (Instant::now(), cpu_time());
-        work()?;
-        best = best
-            .min(cpu_time().zip(busy).map_or(start.elapsed(), |(after, before)| after - before));
-    }
-    Ok(best)
-}
-
-/// The time that the threads of this process ran, where the system tells (Linux), so that a busy
-/// machine does not spoil the figure; elsewhere wall time stands in.
-fn cpu_time() -> Option<Duration> {
-    let mut nanoseconds = 0;
-    for task in std::fs::read_dir("/proc/self/task").ok()? {
-        let line = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-        nanoseconds += line.split(' ').next()?.parse::<u64>().ok()?;
-    }
-    Some(Duration::from_nanos(nanoseconds))
 }

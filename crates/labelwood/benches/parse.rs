@@ -4,11 +4,12 @@
 //! `LABELWOOD_DATA` names; without it, text of the same shape is generated. Prints one line per
 //! format: `cargo bench --bench parse`.
 
+mod timing;
+
 use labelwood::data::{Format, ReadOptions, read_bytes, write_header, write_row};
 use labelwood::run::Run;
 use std::error::Error;
 use std::io::Read;
-use std::time::{Duration, Instant};
 
 /// The least speed, in MB per second of one core.
 const BAR: f64 = 250.0;
@@ -31,29 +32,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The best of some rounds on one thread.
 fn report(title: &str, text: &[u8], name: &str, run: &Run) -> Result<f64, Box<dyn Error>> {
-    let mut best = Duration::MAX;
-    for _ in 0..ROUNDS {
-        let (start, busy) = (Instant::now(), cpu_time());
+    let best = timing::best(ROUNDS, || {
         let read = read_bytes(text, name, &ReadOptions::default(), run)?;
-        let spent = cpu_time().zip(busy).map_or(start.elapsed(), |(after, before)| after - before);
-        best = best.min(spent);
         assert!(!read.dataset.is_empty());
-    }
+        Ok(())
+    })?;
     let megabytes = text.len() as f64 / 1e6;
     let speed = megabytes / best.as_secs_f64();
     println!("{title}: {megabytes:.1} MB, {speed:.0} MB/s per core");
     Ok(speed)
-}
-
-/// The time that the threads of this process ran, where the system tells (Linux), so that a busy
-/// machine does not spoil the figure; elsewhere wall time stands in.
-fn cpu_time() -> Option<Duration> {
-    let mut nanoseconds = 0;
-    for task in std::fs::read_dir("/proc/self/task").ok()? {
-        let line = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-        nanoseconds += line.split(' ').next()?.parse::<u64>().ok()?;
-    }
-    Some(Duration::from_nanos(nanoseconds))
 }
 
 fn text() -> Result<(String, Vec<u8>), Box<dyn Error>> {

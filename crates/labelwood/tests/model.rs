@@ -139,7 +139,7 @@ fn the_same_training_finds_itself_finished() {
     assert!(matches!(again, Trained::AlreadyThere(_)), "{again:?}");
     let other = Algorithm::CraftMl(Params { leaf: 3, ..params });
     let error = train(&dataset, &other, &target, start, &run).unwrap_err();
-    assert!(error.to_string().contains("a model is already here"), "{error}");
+    assert!(error.to_string().contains("leaf is 10 there but 3 here"), "{error}");
 }
 
 /// A tiny model of each precision and metric, as the bytes of its files, and rows to predict.

@@ -1,12 +1,11 @@
 //! `labelwood completions`: what a shell needs to complete our arguments.
 
-use std::io::{self, Write};
-
 use anyhow::Result;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::args::Cli;
+use crate::output::print;
 
 /// Arguments of `labelwood completions`.
 #[derive(Debug, clap::Args)]
@@ -22,5 +21,5 @@ pub fn run(args: Args) -> Result<()> {
     // Into memory first: the generator panics where writing fails, as it does when `head` is done.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "labelwood", &mut script);
-    Ok(io::stdout().write_all(&script)?)
+    print(&String::from_utf8_lossy(&script))
 }

@@ -1,5 +1,6 @@
 //! `labelwood evaluate`: how good a model, or anybody's predictions, are.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -9,14 +10,19 @@ use clap::error::ErrorKind;
 use labelwood::data::predictions::{PredictionFormat, read_file};
 use labelwood::data::{Dataset, LabelIndex, ReadOptions, Splits, read_filter, write_atomically};
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, Propensity, TrainingCounts};
+use labelwood::model::Model;
 use labelwood::report::EvaluationReport;
 use labelwood::run::Run;
 use labelwood::sparse::{LabelRows, Predictions, Scored, top_k};
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::input;
 use crate::machine::{Clock, Spent};
-use crate::prediction::{ModelArgs, read_rows};
+use crate::output::print;
+use crate::prediction::{ModelArgs, read_rows, warn_of_widths};
+use crate::split::{Column, numbered};
+use crate::spread::Spread;
 
 /// Arguments of `labelwood evaluate`.
 #[derive(Debug, clap::Args)]
@@ -68,9 +74,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     test_split: Option<PathBuf>,
 
-    /// Which column of the split files, counted from 1
-    #[arg(long, value_name = "N", default_value = "1")]
-    split_column: usize,
+    /// Which column of the split files, counted from 1; with `all`, the mean and standard deviation
+    /// over the columns. If MODEL is not there, column 1 is for MODEL-01 and so on, as train wrote
+    #[arg(long, value_name = "N|all", default_value = "1")]
+    split_column: Column,
 
     /// Warn where a header disagrees with the rows, and go by the rows
     #[arg(long)]
@@ -147,31 +154,41 @@ impl Stages {
     fn time<T>(&mut self, stage: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let clock = Clock::start();
         let done = work()?;
-        self.0.push((stage, clock.spent()));
+        let spent = clock.spent();
+        match self.0.iter_mut().find(|known| known.0 == stage) {
+            Some(known) => known.1 = known.1.plus(spent),
+            None => self.0.push((stage, spent)),
+        }
         Ok(done)
+    }
+
+    fn seconds(&self) -> Vec<(&'static str, f64)> {
+        self.0.iter().map(|(stage, spent)| (*stage, spent.seconds)).collect()
+    }
+
+    fn cpu_seconds(&self) -> Vec<(&'static str, f64)> {
+        self.0.iter().filter_map(|(stage, spent)| Some((*stage, spent.cpu_seconds?))).collect()
     }
 }
 
 /// Predicts or reads the predictions, scores them and prints the figures.
 pub fn run(args: Args, context: &Context) -> Result<()> {
+    if args.split_column == Column::All {
+        return over_columns(&args, &context.run()?);
+    }
     let subject = match (&args.model, &args.foreign.predictions) {
         (Some(model), _) => of_model(&args, model, &context.run()?)?,
         (None, Some(file)) => of_predictions(&args, file, &context.run()?)?,
         (None, None) => {
-            let problem = "give a model and data, or data with --predictions FILE --train DATA\n";
-            return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, problem).into());
+            return Err(missing(
+                "give a model and data, or data with --predictions FILE --train DATA",
+            ));
         }
     };
     let options = args.metric_options();
     let evaluation = subject.evaluation(&subject.predictions, &options)?;
     let metrics = evaluation.metrics();
-    if metrics.unseen_labels > 0 {
-        tracing::warn!(
-            "{}: {} of its labels do not occur in training; they count as missed",
-            args.data.display(),
-            metrics.unseen_labels
-        );
-    }
+    args.warn_of_unseen(metrics.unseen_labels);
     if let Some(path) = &args.per_instance {
         write_atomically(path, |output| evaluation.write_instances(output))?;
     }
@@ -180,9 +197,66 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let name = |label| named(label).map(|names| names.display(label));
         write_atomically(path, |output| evaluation.write_labels(output, name))?;
     }
-    let text = args.report(&subject, &metrics)?;
-    write_atomically(Path::new("-"), |output| output.write_all(text.as_bytes()))?;
-    Ok(())
+    print(&args.report(&subject, &metrics)?)
+}
+
+/// Wrong usage: something is missing.
+fn missing(problem: &str) -> anyhow::Error {
+    clap::Error::raw(ErrorKind::MissingRequiredArgument, format!("{problem}\n")).into()
+}
+
+/// The mean and spread over the columns of the split file, with one model or with one for each.
+fn over_columns(args: &Args, run: &Run) -> Result<()> {
+    let (Some(folder), Some(split)) = (&args.model, &args.test_split) else {
+        return Err(missing("--split-column all needs a model and --test-split FILE"));
+    };
+    if args.filter.is_some() || args.per_instance.is_some() || args.per_label.is_some() {
+        let problem = "--filter, --per-instance and --per-label are of one column: \
+            give --split-column a number\n";
+        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, problem).into());
+    }
+    let mut stages = Stages::default();
+    let read = stages.time("read", || read_rows(&args.data, args.lenient, run))?;
+    let splits = Splits::read(split, read.dataset.len())?;
+    let folders = match numbered(folder, splits.len()) {
+        several if several.first().is_some_and(|one| one.exists()) && !folder.exists() => several,
+        _ => vec![folder.clone()],
+    };
+    let mut model = stages.time("load", || args.opening.open(&folders[0], run))?;
+    warn_of_widths(&args.data, &read, &model);
+    let (mut figures, mut unseen) = (Vec::new(), 0);
+    for column in 1..=splits.len() {
+        if column > 1 && folders.len() > 1 {
+            model = stages.time("load", || args.opening.open(&folders[column - 1], run))?;
+        }
+        let rows = read.dataset.select(splits.column(column)?);
+        let subject = predicted(args, &model, rows, std::mem::take(&mut stages), run)?;
+        let evaluation = subject.evaluation(&subject.predictions, &args.metric_options())?;
+        let metrics = evaluation.metrics();
+        unseen = unseen.max(metrics.unseen_labels);
+        figures.push(metrics.named().collect());
+        stages = subject.stages;
+    }
+    args.warn_of_unseen(unseen);
+    let spread = Spread::over(figures);
+    if !args.json {
+        return print(&spread);
+    }
+    let line = SpreadLine {
+        spread,
+        seconds: stages.seconds().into_iter().collect(),
+        cpu_seconds: stages.cpu_seconds().into_iter().collect(),
+    };
+    print(&format_args!("{}\n", serde_json::to_string(&line)?))
+}
+
+/// The line that `--split-column all --json` prints.
+#[derive(Serialize)]
+struct SpreadLine {
+    #[serde(flatten)]
+    spread: Spread,
+    seconds: BTreeMap<&'static str, f64>,
+    cpu_seconds: BTreeMap<&'static str, f64>,
 }
 
 /// Predicts with a model.
@@ -190,12 +264,24 @@ fn of_model(args: &Args, folder: &Path, run: &Run) -> Result<Subject> {
     let mut stages = Stages::default();
     let model = stages.time("load", || args.opening.open(folder, run))?;
     let rows = stages.time("read", || {
-        let rows = read_rows(&args.data, args.lenient, true, &model, run)?;
-        args.part(rows, args.test_split.as_deref())
+        let read = read_rows(&args.data, args.lenient, run)?;
+        warn_of_widths(&args.data, &read, &model);
+        args.part(read.dataset, args.test_split.as_deref())
     })?;
+    predicted(args, &model, rows, stages, run)
+}
+
+/// Predicts rows with a model.
+fn predicted(
+    args: &Args,
+    model: &Model,
+    rows: Dataset,
+    mut stages: Stages,
+    run: &Run,
+) -> Result<Subject> {
     let counts = model.labels().counts().to_vec();
     let filter = args.read_filter(&rows, counts.len())?;
-    let beam = args.opening.beam.map(NonZeroUsize::get);
+    let beam = args.opening.beam();
     let predictions = stages.time("predict", || {
         Ok(model.predict(rows.features.view(), args.deepest(&filter), beam, run)?)
     })?;
@@ -207,9 +293,10 @@ fn of_model(args: &Args, folder: &Path, run: &Run) -> Result<Subject> {
 /// Reads the predictions of another system.
 fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
     let Some(train) = &args.foreign.train else {
-        let problem = "--predictions needs --train DATA, the rows that were learned from: \
-            propensities and the head, torso and tail labels follow from them\n";
-        return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, problem).into());
+        return Err(missing(
+            "--predictions needs --train DATA, the rows that were learned from: \
+             propensities and the head, torso and tail labels follow from them",
+        ));
     };
     let format = args.foreign.predictions_format.map(Into::into);
     let Some(format) = format.or_else(|| PredictionFormat::of_path(&file.to_string_lossy())) else {
@@ -251,8 +338,18 @@ impl Args {
         match split {
             None => Ok(rows),
             Some(path) => {
-                Ok(rows.select(Splits::read(path, rows.len())?.column(self.split_column)?))
+                let column = self.split_column.one();
+                Ok(rows.select(Splits::read(path, rows.len())?.column(column)?))
             }
+        }
+    }
+
+    fn warn_of_unseen(&self, labels: usize) {
+        if labels > 0 {
+            tracing::warn!(
+                "{}: {labels} of its labels do not occur in training; they count as missed",
+                self.data.display()
+            );
         }
     }
 
@@ -273,10 +370,7 @@ impl Args {
 
     /// What is printed.
     fn report(&self, subject: &Subject, metrics: &Metrics) -> Result<String> {
-        let stages = &subject.stages.0;
-        let seconds: Vec<_> = stages.iter().map(|(name, spent)| (*name, spent.seconds)).collect();
-        let cpu_seconds: Vec<_> =
-            stages.iter().filter_map(|(name, spent)| Some((*name, spent.cpu_seconds?))).collect();
+        let (seconds, cpu_seconds) = (subject.stages.seconds(), subject.stages.cpu_seconds());
         let report = EvaluationReport { metrics, seconds: &seconds, cpu_seconds: &cpu_seconds };
         if self.json {
             return Ok(report.to_json() + "\n");

@@ -2,18 +2,17 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use clap::ValueEnum;
 use labelwood::craftml::TreeFigures;
-use labelwood::model::store::{Load, Options};
 use labelwood::model::{Learned, Model};
 use serde::Serialize;
 
 use crate::bytes::Bytes;
 use crate::context::Context;
+use crate::output::print;
+use crate::prediction::LoadArgs;
 
 /// How many of the most frequent labels are shown.
 const FREQUENT: usize = 10;
@@ -29,41 +28,22 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Do not verify the checksums, which reads every file once
-    #[arg(long)]
-    no_verify: bool,
-
-    /// Map the files, or copy them into memory: for files that may be overwritten meanwhile
-    #[arg(long, value_name = "HOW", default_value = "map")]
-    load: LoadName,
-}
-
-/// How files are loaded, by the name it has in flags.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LoadName {
-    Map,
-    Copy,
+    #[command(flatten)]
+    loading: LoadArgs,
 }
 
 /// Opens a model and shows what is inside.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let run = context.run()?;
-    let load = match args.load {
-        LoadName::Map => Load::Map,
-        LoadName::Copy => Load::Copy,
-    };
-    let model = Model::open(&args.model, Options { load, verify: !args.no_verify }, &run)?;
+    let model = args.loading.open(&args.model, &run)?;
     let manifest_file = args.model.join("manifest.json");
     let manifest_bytes =
         fs::metadata(&manifest_file).with_context(|| manifest_file.display().to_string())?.len();
     let inside = Inside::new(&model, manifest_bytes);
-    let mut out = io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string(&inside)?)?;
-    } else {
-        write!(out, "{inside}")?;
+        return print(&format_args!("{}\n", serde_json::to_string(&inside)?));
     }
-    Ok(out.flush()?)
+    print(&inside)
 }
 
 /// What `inspect` shows; the line that `inspect --json` prints.

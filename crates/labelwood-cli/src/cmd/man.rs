@@ -1,13 +1,13 @@
 //! `labelwood man`: the manual pages, made from the same declarations as `--help`.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 
 use crate::args::Cli;
+use crate::output::print;
 
 /// Arguments of `labelwood man`.
 #[derive(Debug, clap::Args)]
@@ -23,7 +23,7 @@ pub fn run(args: Args) -> Result<()> {
     let Some(folder) = args.output else {
         let mut page = Vec::new();
         clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-        return Ok(io::stdout().write_all(&page)?);
+        return print(&String::from_utf8_lossy(&page));
     };
     let failed = || format!("could not write the manual pages into {}", folder.display());
     fs::create_dir_all(&folder).with_context(failed)?;

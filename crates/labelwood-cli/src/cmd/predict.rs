@@ -3,16 +3,20 @@
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use labelwood::data::predictions::{self, PredictionFormat};
+use labelwood::data::predictions::{PredictionFormat, Writer, write_table};
 use labelwood::data::write_atomically;
 use labelwood::model::Model;
+use labelwood::run::{Progress, Run};
 use labelwood::sparse::Predictions;
 
 use crate::context::Context;
-use crate::prediction::{ModelArgs, read_rows};
+use crate::prediction::{ModelArgs, RowSource};
+use crate::signals::NOTHING_KEPT;
 
 /// Arguments of `labelwood predict`.
 #[derive(Debug, clap::Args)]
@@ -74,23 +78,109 @@ enum Format {
     Npz,
 }
 
-/// Predicts the rows of DATA and writes the predictions.
+/// Predicts the rows of DATA and writes the predictions, a batch of rows at a time.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let format = format_of(&args)?;
-    let run = context.run()?;
+    let shown = Shown::default();
+    let run = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
     let model = args.opening.open(&args.model, &run)?;
-    let rows = read_rows(&args.data, args.lenient, false, &model, &run)?;
-    let k = args.top_k.get();
-    let beam = args.opening.beam.map(NonZeroUsize::get);
-    let mut predictions = model.predict(rows.features.view(), k, beam, &run)?;
-    if let Some(least) = args.threshold {
-        predictions = at_least(&predictions, least);
+    let source = RowSource::open(&args.data, args.lenient, &model, &run)?;
+    shown.total.store(source.len().unwrap_or(0), Ordering::Relaxed);
+    let mut batches = Predicted { args: &args, model: &model, run, source, shown };
+    let mut failed = None;
+    let written = write_atomically(&args.output, |output| {
+        batches.write(output, format).map_err(|error| {
+            // What went wrong with the output is told with its name, all else as it is.
+            error.downcast().unwrap_or_else(|error| {
+                failed = Some(error);
+                io::Error::other("the rows could not be predicted")
+            })
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(written?),
     }
-    if args.fill {
-        predictions = model.fill(&predictions, k);
+}
+
+/// The predictions of the rows, some at a time.
+struct Predicted<'a> {
+    args: &'a Args,
+    model: &'a Model,
+    run: Run,
+    source: RowSource<'a>,
+    shown: Shown,
+}
+
+impl Predicted<'_> {
+    /// The predictions of the next rows.
+    fn next(&mut self) -> Result<Option<Predictions>> {
+        let Some(rows) = self.source.next(&self.run)? else {
+            return Ok(None);
+        };
+        let (args, k) = (self.args, self.args.top_k.get());
+        let mut batch = self.model.predict(rows.view(), k, args.opening.beam(), &self.run)?;
+        if let Some(least) = args.threshold {
+            batch = at_least(&batch, least);
+        }
+        if args.fill {
+            batch = self.model.fill(&batch, k);
+        }
+        self.shown.before.fetch_add(rows.len() as u64, Ordering::Relaxed);
+        Ok(Some(batch))
     }
-    write_atomically(&args.output, |output| write(output, &predictions, format, &model))?;
-    Ok(())
+
+    /// Writes all of them.
+    fn write(&mut self, output: &mut dyn Write, format: Format) -> Result<()> {
+        let model = self.model;
+        let names = |label| model.labels().name(label);
+        let Some(format) = format.of_file() else {
+            // The widths of a table's columns follow from all rows.
+            let mut all = Predictions::default();
+            while let Some(batch) = self.next()? {
+                all.append(&batch);
+            }
+            return Ok(write_table(output, &all, names)?);
+        };
+        let labels = model.labels().counts().len();
+        let mut writer = Writer::new(output, format, self.source.len(), labels, names)?;
+        while let Some(batch) = self.next()? {
+            writer.push(&batch)?;
+        }
+        Ok(writer.finish()?)
+    }
+}
+
+/// How far the rows have come: the model knows only of its batch.
+#[derive(Clone, Default)]
+struct Shown {
+    /// The rows of the batches before.
+    before: Arc<AtomicU64>,
+    /// All rows; 0 if that is not known.
+    total: Arc<AtomicU64>,
+}
+
+impl Shown {
+    fn watch(&self) -> impl Fn(Progress) -> Progress + Send + Sync + 'static {
+        let Shown { before, total } = self.clone();
+        move |progress| {
+            let done = before.load(Ordering::Relaxed) + progress.done;
+            Progress { done, total: done.max(total.load(Ordering::Relaxed)), ..progress }
+        }
+    }
+}
+
+impl Format {
+    /// The format of a file that programs read; a table is for people.
+    fn of_file(self) -> Option<PredictionFormat> {
+        match self {
+            Format::Table => None,
+            Format::Tsv => Some(PredictionFormat::Tsv),
+            Format::Jsonl => Some(PredictionFormat::Jsonl),
+            Format::Xc => Some(PredictionFormat::Xc),
+            Format::Npz => Some(PredictionFormat::Npz),
+        }
+    }
 }
 
 /// The format that was asked for, or that the output's name tells, or that suits standard output.
@@ -127,24 +217,6 @@ fn at_least(predictions: &Predictions, least: f32) -> Predictions {
         kept.push_row(&row[..len]);
     }
     kept
-}
-
-fn write(
-    output: &mut dyn Write,
-    predictions: &Predictions,
-    format: Format,
-    model: &Model,
-) -> io::Result<()> {
-    let names = |label| model.labels().name(label);
-    let format = match format {
-        Format::Table => return predictions::write_table(output, predictions, names),
-        Format::Tsv => PredictionFormat::Tsv,
-        Format::Jsonl => PredictionFormat::Jsonl,
-        Format::Xc => PredictionFormat::Xc,
-        Format::Npz => PredictionFormat::Npz,
-    };
-    let labels = model.labels().counts().len();
-    predictions::write(output, predictions, format, labels, names)
 }
 
 /// A number that scores can be compared with.

@@ -211,6 +211,55 @@ fn a_split_file_chooses_the_rows() {
 }
 
 #[test]
+fn all_columns_give_mean_and_deviation() {
+    let folder = named();
+    // The second column asks for a label that the model cannot know.
+    folder.write("four.txt", "4 3 4\n0 0:1\n1 1:1\n2 2:1\n3 2:1\n");
+    folder.write("split.txt", "1 3\n2 4\n");
+    let all = "model four.txt --at 1 --test-split split.txt --split-column all";
+    let done = folder.run(&format!("evaluate --json {all}"));
+    assert_eq!(done.stderr().lines().count(), 2, "{}", done.stderr());
+    let found: Value = serde_json::from_str(&done.stdout()).expect("JSON");
+    assert_eq!((&found["splits"], &found["metrics"]["p@1"]), (&2.into(), &0.75.into()));
+    assert!((number(&found["deviations"]["p@1"]) - 0.125f64.sqrt()).abs() < 1e-12);
+    for stage in ["load", "read", "predict"] {
+        assert!(number(&found["seconds"][stage]) >= 0.0);
+    }
+    let table = folder.run(&format!("evaluate -q {all}")).succeeds();
+    assert!(table.starts_with("2 splits: mean and standard deviation, in percent\n"), "{table}");
+    assert!(table.contains("p@1              75.00  ± 35.36\n"), "{table}");
+
+    for more in ["--filter f", "--per-label f", "--per-instance f"] {
+        let error = folder.run(&format!("evaluate {all} {more}")).fails(2);
+        assert!(error.contains("give --split-column a number"), "{error}");
+    }
+    let error = folder.run("evaluate model four.txt --split-column all").fails(2);
+    assert!(error.contains("--split-column all needs a model and --test-split"), "{error}");
+}
+
+#[test]
+fn all_columns_take_the_models_that_training_wrote_for_them() {
+    let folder = Folder::new();
+    let rows = "--instances 200 --features 30 --labels 9 --entries-per-row 5 --labels-per-row 2";
+    folder.run(&format!("generate {rows} --output a.txt")).succeeds();
+    let column = |from: usize| (from..from + 100).map(|row| row.to_string());
+    let lines = |left: usize, right: usize| -> String {
+        column(left).zip(column(right)).map(|(left, right)| format!("{left} {right}\n")).collect()
+    };
+    folder.write("train_split", lines(1, 101));
+    folder.write("test_split", lines(101, 1));
+    let splits = "a.txt --test-split test_split --split-column all --json";
+    let trained =
+        folder.run(&format!("train {splits} --train-split train_split --model m --trees 2"));
+    let trained: Value = serde_json::from_str(&trained.succeeds()).expect("JSON");
+    let evaluated = folder.run(&format!("evaluate m {splits}")).succeeds();
+    let evaluated: Value = serde_json::from_str(&evaluated).expect("JSON");
+    for part in ["splits", "metrics", "deviations"] {
+        assert_eq!(evaluated[part], trained["test"][part]);
+    }
+}
+
+#[test]
 fn unseen_labels_and_other_widths_are_told_once_each() {
     let folder = named();
     folder.write("wide.txt", "3 4 6\n0 0:1 3:1\n1,4 1:1\n5,2 2:1\n");

@@ -8,6 +8,7 @@ mod trained;
 
 mod convert;
 mod evaluate;
+mod faults;
 mod generate;
 mod guide;
 mod inspect;

@@ -60,6 +60,47 @@ fn the_ending_of_the_output_tells_format_and_compression() {
 }
 
 #[test]
+fn rows_beyond_a_batch_get_what_they_would_get_alone() {
+    let folder = trained();
+    let rows = folder.read("test.txt");
+    let body = rows.split_once('\n').expect("a header").1;
+    let copies = 150; // 18,000 rows are two batches
+    folder.write("many.txt", format!("18000 60 40\n{}", body.repeat(copies)));
+    let tsv = folder.run("predict model test.txt").succeeds();
+    let jsonl = folder.run("predict model test.txt --format jsonl").succeeds();
+    let xc = folder.run("predict model test.txt --format xc").succeeds();
+    let numbered = |(at, line): (usize, &str)| {
+        let labels = line.split_once(',').expect("a row and its labels").1;
+        format!("{{\"row\":{at},{labels}\n")
+    };
+    let jsonl: String = jsonl.repeat(copies).lines().enumerate().map(numbered).collect();
+    let xc = format!("18000 40\n{}", xc.split_once('\n').expect("a header").1.repeat(copies));
+    for threads in [1, 2, 7] {
+        let run = |more: &str| {
+            folder.run(&format!("predict model many.txt --threads {threads} {more}")).succeeds()
+        };
+        assert!(run("") == tsv.repeat(copies), "{threads} threads");
+        assert!(run("--format jsonl") == jsonl, "{threads} threads");
+        assert!(run("--format xc") == xc, "{threads} threads");
+        // Where the number of rows need not be right, the header comes from the rows.
+        assert!(run("--format xc --lenient") == xc, "{threads} threads");
+        let table = run("--format table --top-k 1");
+        assert!(table.lines().last().expect("rows").starts_with("17999  "), "{threads} threads");
+    }
+}
+
+#[test]
+fn an_error_in_a_late_row_leaves_no_file() {
+    let folder = named();
+    folder.write("old.tsv", "old");
+    folder.write("bad.txt", format!("20001 3 3\n{}x 0:1\n", "0 0:1\n".repeat(20_000)));
+    let error = folder.run("predict model bad.txt --output old.tsv").fails(1);
+    assert!(error.starts_with("error: bad.txt:20002:1: expected label ids"), "{error}");
+    assert_eq!(folder.read("old.tsv"), "old");
+    assert!(folder.names().iter().all(|name| !name.ends_with(".tmp")));
+}
+
+#[test]
 fn rows_come_from_standard_input_too() {
     let folder = trained();
     let from_file = folder.run("predict model test.txt").succeeds();

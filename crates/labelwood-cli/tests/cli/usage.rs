@@ -77,21 +77,3 @@ fn verbose_says_what_was_used_and_lists_the_causes_of_an_error() {
     let chain = folder.run("man --output taken -v").stderr();
     assert!(chain.contains("\n  caused by: "), "{chain}");
 }
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_exits_with_3() {
-    let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
-    let output = Folder::new().command(["man"]).stdout(full).output().expect("it can be started");
-    assert_eq!(output.status.code(), Some(3));
-    assert!(output.stderr.starts_with(b"error: "));
-}
-
-#[cfg(unix)]
-#[test]
-fn a_reader_that_goes_away_is_no_error() {
-    let mut child = Folder::new().start("completions zsh");
-    drop(child.stdout.take());
-    let output = child.wait_with_output().expect("the command ends");
-    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
-}

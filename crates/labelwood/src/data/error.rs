@@ -4,6 +4,10 @@ use crate::run::Cancelled;
 use std::io;
 use thiserror::Error;
 
+/// What is said of a name that does not tell the format.
+const UNKNOWN_FORMAT: &str = "the ending does not tell the format: name the file .txt (XC repository format) or \
+    .svm or .libsvm (LIBSVM multi-label format), each also with .gz or .zst, or state the format";
+
 /// Why a file could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -29,10 +33,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The name does not tell the format.
-    #[error(
-        "{path}: the ending does not tell the format: name the file .txt (XC repository format) or \
-         .svm or .libsvm (LIBSVM multi-label format), each also with .gz or .zst, or state the format"
-    )]
+    #[error("{path}: {UNKNOWN_FORMAT}")]
     UnknownFormat {
         /// The file as it was named.
         path: String,
@@ -398,6 +399,14 @@ pub enum Warning {
     },
 }
 
+/// What the system said, in words that name the remedy where it is short of them.
+pub(super) fn explained(error: io::Error) -> io::Error {
+    match error.kind() {
+        kind @ io::ErrorKind::IsADirectory => io::Error::new(kind, "this is a folder: name a file"),
+        _ => error,
+    }
+}
+
 /// Why a file could not be written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -411,10 +420,7 @@ pub enum WriteError {
         source: io::Error,
     },
     /// The name does not tell the format.
-    #[error(
-        "{path}: the ending does not tell the format: name the file .txt (XC repository format) or \
-         .svm or .libsvm (LIBSVM multi-label format), each also with .gz or .zst, or state the format"
-    )]
+    #[error("{path}: {UNKNOWN_FORMAT}")]
     UnknownFormat {
         /// The file as it was named.
         path: String,

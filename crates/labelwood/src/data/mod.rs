@@ -1,10 +1,10 @@
 //! Data sets and the files they come from.
 //!
 //! A [`Dataset`] is features and labels of the same rows, and the names of the labels if they are
-//! known. [`read`] takes it from a file in any [`Format`], compressed or not; [`write()`] is the way
-//! back. [`documents`] are texts that have no features yet. [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data
-//! sets. Whatever is wrong with a file is one line that names the place and the remedy:
-//! [`ReadError`].
+//! known. [`read`] takes it from a file in any [`Format`], compressed or not, [`Batches`] some rows at
+//! a time; [`write()`] is the way back. [`documents`] are texts that have no features yet.
+//! [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data sets.
+//! Whatever is wrong with a file is one line that names the place and the remedy: [`ReadError`].
 //!
 //! Files are read in blocks while the last block is parsed on all threads, so the text of a file is
 //! never in memory as a whole, and nothing is reserved because a header says so.
@@ -14,6 +14,7 @@ mod source;
 mod number;
 mod rows;
 mod read;
+mod batches;
 mod label_index;
 mod tables;
 mod write;
@@ -21,6 +22,7 @@ pub mod documents;
 pub mod generate;
 pub mod predictions;
 
+pub use batches::Batches;
 pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
 pub use label_index::{LabelIndex, LabelIndexBuilder};
 pub use read::{Format, Read, ReadOptions, read, read_bytes};

@@ -138,16 +138,22 @@ fn read_source<'a>(
     options: &ReadOptions,
     run: &Run,
 ) -> Result<Read, ReadError> {
-    let format = options.format.or_else(|| Format::of_path(path));
-    if format.is_none() && plain_ending(path).is_some() {
-        return Err(ReadError::UnknownFormat { path: path.display().to_string() });
-    }
+    let format = format_of(path, options)?;
     let layout = Layout::for_threads(run.threads());
     let mut read = parse(open()?, format, options, layout, run)?;
     if let Some(names) = names {
         attach_names(&mut read, &names, options.lenient)?;
     }
     Ok(read)
+}
+
+/// The format that is asked for or that the name tells; none if the first line has to.
+pub(super) fn format_of(path: &Path, options: &ReadOptions) -> Result<Option<Format>, ReadError> {
+    let format = options.format.or_else(|| Format::of_path(path));
+    if format.is_none() && plain_ending(path).is_some() {
+        return Err(ReadError::UnknownFormat { path: path.display().to_string() });
+    }
+    Ok(format)
 }
 
 /// How much text is taken at a time; the result does not depend on it.
@@ -158,13 +164,13 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    fn for_threads(threads: usize) -> Self {
+    pub fn for_threads(threads: usize) -> Self {
         let chunk = 256 << 10;
         Layout { block: chunk * 8 * threads, chunk }
     }
 }
 
-/// Parses a source block by block, reading the next block while the last one is parsed.
+/// Parses a whole source.
 pub(super) fn parse(
     source: Source,
     format: Option<Format>,
@@ -172,70 +178,125 @@ pub(super) fn parse(
     layout: Layout,
     run: &Run,
 ) -> Result<Read, ReadError> {
-    let mut blocks = Blocks::new(source, layout.block);
-    let path = blocks.name.clone();
-    let Some(first) = blocks.next()? else {
-        let expected = match format {
-            Some(Format::Libsvm) => "lines such as `3,17 1:0.5 12:1`",
-            _ => "a header `rows features labels` and one line per row",
-        };
-        return Err(ReadError::content(&path, (1, 1), Problem::Empty { expected }));
-    };
-    let format = format.unwrap_or_else(|| sniff(&first.text));
-    let (header, body) = match format {
-        Format::Xc => {
-            let (header, length) = Header::parse(&first.text)
-                .map_err(|(column, problem)| ReadError::content(&path, (1, column), problem))?;
-            (Some(header), length)
-        }
-        Format::Libsvm => (None, 0),
-    };
-    let rules = Rules {
-        first_feature: u64::from(format == Format::Libsvm),
-        header: header.filter(|_| !options.lenient).map(|header| (header.features, header.labels)),
-        chunk: layout.chunk,
-    };
-    let mut rows = run.install(|| parse_blocks(blocks, first, body, rules, run))?;
-    let mut warnings = Vec::new();
-    let declared = header.unwrap_or_default();
-    match header {
-        Some(header) => check_header(&path, header, &mut rows, options.lenient, &mut warnings)?,
-        None => rows.drop_empty_tail(rows.empty_tail),
-    }
-    let dataset = rows.into_dataset(
-        declared.features.max(options.features as u64),
-        declared.labels.max(options.labels as u64),
-    );
-    Ok(Read { dataset, format, warnings })
+    let mut parser = Parser::new(source, format, options.clone(), layout)?;
+    let mut rows = Rows::new();
+    while parser.parse_block(&mut rows, run)? {}
+    let warnings = parser.check_end(0, &mut rows)?;
+    let (features, labels) = parser.widths();
+    let dataset = rows.into_dataset(features, labels);
+    Ok(Read { dataset, format: parser.format, warnings })
 }
 
-/// Parses `first` from byte `body` on, and all blocks after it.
-fn parse_blocks(
-    mut blocks: Blocks,
-    first: Block,
+/// A source on its way to rows, a block at a time.
+pub(super) struct Parser<'a> {
+    blocks: Blocks<'a>,
+    next: Option<Block>,
+    /// Where the rows start in the next block: behind the header, if it is the first.
     body: usize,
+    header: Option<Header>,
     rules: Rules,
-    run: &Run,
-) -> Result<Rows, ReadError> {
-    let path = blocks.name.clone();
-    let mut rows = Rows::new();
-    let mut next = Some(first);
-    let mut skip = body;
-    while let Some(block) = next {
+    options: ReadOptions,
+    pub format: Format,
+}
+
+impl<'a> Parser<'a> {
+    /// Takes the header.
+    pub fn new(
+        source: Source<'a>,
+        format: Option<Format>,
+        options: ReadOptions,
+        layout: Layout,
+    ) -> Result<Self, ReadError> {
+        let mut blocks = Blocks::new(source, layout.block);
+        let Some(first) = blocks.next()? else {
+            let expected = match format {
+                Some(Format::Libsvm) => "lines such as `3,17 1:0.5 12:1`",
+                _ => "a header `rows features labels` and one line per row",
+            };
+            return Err(ReadError::content(&blocks.name, (1, 1), Problem::Empty { expected }));
+        };
+        let format = format.unwrap_or_else(|| sniff(&first.text));
+        let (header, body) = match format {
+            Format::Xc => {
+                let (header, length) =
+                    Header::parse(&first.text).map_err(|(column, problem)| {
+                        ReadError::content(&blocks.name, (1, column), problem)
+                    })?;
+                (Some(header), length)
+            }
+            Format::Libsvm => (None, 0),
+        };
+        let bounds = header.filter(|_| !options.lenient);
+        let rules = Rules {
+            first_feature: u64::from(format == Format::Libsvm),
+            header: bounds.map(|header| (header.features, header.labels)),
+            chunk: layout.chunk,
+        };
+        Ok(Parser { blocks, next: Some(first), body, header, rules, options, format })
+    }
+
+    /// The number of rows that the header declares, unless it need not be right.
+    pub fn declared_rows(&self) -> Option<u64> {
+        self.header.filter(|_| !self.options.lenient).map(|header| header.rows)
+    }
+
+    /// The features and labels that there are at least.
+    pub fn widths(&self) -> (u64, u64) {
+        let declared = self.header.unwrap_or_default();
+        (
+            declared.features.max(self.options.features as u64),
+            declared.labels.max(self.options.labels as u64),
+        )
+    }
+
+    /// Appends the rows of the next block, reading the one after it meanwhile; false at the end.
+    pub fn parse_block(&mut self, rows: &mut Rows, run: &Run) -> Result<bool, ReadError> {
+        let Some(block) = self.next.take() else {
+            return Ok(false);
+        };
         run.check()?;
-        let parse = || rows.parse(&block.text[skip..], rules, run);
-        let (following, parsed) = rayon::join(|| blocks.next(), parse);
+        let skip = std::mem::take(&mut self.body);
+        let parse = || rows.parse(&block.text[skip..], self.rules, run);
+        let (following, parsed) = run.install(|| rayon::join(|| self.blocks.next(), parse));
         parsed.map_err(|stop| match stop {
             Stop::Cancelled(cancelled) => ReadError::Cancelled(cancelled),
             Stop::Fault(fault) => {
                 let line = block.first_line + u64::from(skip > 0) + fault.row as u64;
-                ReadError::content(&path, (line, fault.column), fault.problem)
+                ReadError::content(&self.blocks.name, (line, fault.column), fault.problem)
             }
         })?;
-        next = following?;
-        skip = 0;
+        self.next = following?;
+        Ok(true)
     }
-    Ok(rows)
+
+    /// Takes the empty lines that are no rows off the end, and compares all rows with the header:
+    /// the last ones, and how many came before them.
+    pub fn check_end(&self, before: u64, rows: &mut Rows) -> Result<Vec<Warning>, ReadError> {
+        let Some(header) = self.header else {
+            rows.drop_empty_tail(rows.empty_tail);
+            return Ok(Vec::new());
+        };
+        let surplus = (before + rows.len() as u64).saturating_sub(header.rows);
+        rows.drop_empty_tail(rows.empty_tail.min(surplus as usize));
+        let path = &self.blocks.name;
+        let mut warnings = Vec::new();
+        let (declared, found) = (header.rows, before + rows.len() as u64);
+        if declared != found {
+            if !self.options.lenient {
+                return Err(ReadError::content(path, (1, 1), Problem::Rows { declared, found }));
+            }
+            warnings.push(Warning::Rows { path: path.clone(), declared, found });
+        }
+        for (what, declared, found) in [
+            ("feature", header.features, rows.feature_width),
+            ("label", header.labels, rows.label_width),
+        ] {
+            if found > declared {
+                warnings.push(Warning::Width { path: path.clone(), what, declared, found });
+            }
+        }
+        Ok(warnings)
+    }
 }
 
 /// The header of an XC file.
@@ -282,33 +343,6 @@ fn sniff(text: &[u8]) -> Format {
     let is_header =
         fields.clone().nth(1).is_some() && fields.all(|field| field.iter().all(u8::is_ascii_digit));
     if is_header { Format::Xc } else { Format::Libsvm }
-}
-
-fn check_header(
-    path: &str,
-    header: Header,
-    rows: &mut Rows,
-    lenient: bool,
-    warnings: &mut Vec<Warning>,
-) -> Result<(), ReadError> {
-    let surplus = (rows.len() as u64).saturating_sub(header.rows);
-    rows.drop_empty_tail(rows.empty_tail.min(surplus as usize));
-    let (declared, found) = (header.rows, rows.len() as u64);
-    if declared != found {
-        if !lenient {
-            return Err(ReadError::content(path, (1, 1), Problem::Rows { declared, found }));
-        }
-        warnings.push(Warning::Rows { path: path.to_owned(), declared, found });
-    }
-    for (what, declared, found) in [
-        ("feature", header.features, rows.feature_width),
-        ("label", header.labels, rows.label_width),
-    ] {
-        if found > declared {
-            warnings.push(Warning::Width { path: path.to_owned(), what, declared, found });
-        }
-    }
-    Ok(())
 }
 
 /// Reads the label names. A LIBSVM file does not say how many labels there are, so there the names

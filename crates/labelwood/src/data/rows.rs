@@ -118,6 +118,35 @@ impl Rows {
         self.empty_tail = earlier + other.empty_tail;
     }
 
+    /// Takes the first `count` rows off; the widths stay those of all.
+    pub fn split_front(&mut self, count: usize) -> Rows {
+        fn split<T>(from: &mut Vec<T>, at: usize) -> Vec<T> {
+            let rest = from.split_off(at);
+            std::mem::replace(from, rest)
+        }
+        fn split_offsets(from: &mut Vec<u64>, count: usize) -> Vec<u64> {
+            let mut front = split(from, count);
+            let first = from[0];
+            front.push(first);
+            from.iter_mut().for_each(|offset| *offset -= first);
+            front
+        }
+        debug_assert!(count + self.empty_tail <= self.len());
+        let feature_offsets = split_offsets(&mut self.feature_offsets, count);
+        let label_offsets = split_offsets(&mut self.label_offsets, count);
+        let (entries, labels) = (feature_offsets[count] as usize, label_offsets[count] as usize);
+        Rows {
+            features: split(&mut self.features, entries),
+            values: split(&mut self.values, entries),
+            labels: split(&mut self.labels, labels),
+            feature_offsets,
+            label_offsets,
+            feature_width: self.feature_width,
+            label_width: self.label_width,
+            empty_tail: 0,
+        }
+    }
+
     /// Takes `count` empty lines off the end.
     pub fn drop_empty_tail(&mut self, count: usize) {
         debug_assert!(count <= self.empty_tail);

@@ -1,6 +1,6 @@
 //! Bytes from a file, standard input or memory, decompressed, in blocks of whole lines.
 
-use super::error::{Problem, ReadError};
+use super::error::{Problem, ReadError, explained};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
@@ -36,7 +36,7 @@ impl<'a> Source<'a> {
     fn new(name: String, input: impl Read + Send + 'a) -> Result<Self, ReadError> {
         match decompressed(input) {
             Ok(input) => Ok(Source { name, input }),
-            Err(source) => Err(ReadError::Io { path: name, source }),
+            Err(source) => Err(ReadError::Io { path: name, source: explained(source) }),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Data files from rows, written whole or not at all.
 
 use super::Dataset;
-use super::error::WriteError;
+use super::error::{WriteError, explained};
 use super::read::Format;
 use crate::sparse::Row;
 use std::fs::{self, File, OpenOptions};
@@ -107,7 +107,11 @@ pub fn write_atomically(
     } else {
         replace_file(path, fill)
     };
-    written.map_err(|source| WriteError::Io { path: path.display().to_string(), source })
+    written.map_err(|source| {
+        let is_stdout = path.as_os_str() == "-";
+        let path = if is_stdout { "standard output".into() } else { path.display().to_string() };
+        WriteError::Io { path, source: explained(source) }
+    })
 }
 
 fn replace_file(

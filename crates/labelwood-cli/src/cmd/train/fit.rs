@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use anyhow::{Context as _, Result};
 use labelwood::craftml::{Trainer, Tree};
@@ -15,34 +15,75 @@ use labelwood::report::EvaluationReport;
 use labelwood::run::{Cancelled, Progress};
 use labelwood::sparse::Predictions;
 
-use super::{Training, beside};
+use super::Training;
 use crate::bytes::Bytes;
 use crate::machine::{Clock, Spent};
+use crate::signals::NOTHING_KEPT;
+use crate::split::beside;
 
-/// When the last tree was done: what comes after it is saving.
+/// How far the trees have come, as far as the run tells.
 #[derive(Clone, Default)]
-pub struct LastTree(Arc<Mutex<Option<Clock>>>);
+pub struct Trees(Arc<Mutex<State>>);
 
-impl LastTree {
+#[derive(Default)]
+struct State {
+    /// The folder that a model is being trained into.
+    target: Option<PathBuf>,
+    /// Finished trees and all trees.
+    count: (u64, u64),
+    /// When the last tree was done: what comes after it is saving.
+    last: Option<Clock>,
+}
+
+impl Trees {
     /// Watches a run's progress.
-    pub fn watch(&self) -> impl Fn(Progress) + Send + Sync + 'static {
-        let last = self.clone();
+    pub fn watch(&self) -> impl Fn(Progress) -> Progress + Send + Sync + 'static {
+        let trees = self.clone();
         move |progress| {
-            if progress.stage == "trees" && progress.done == progress.total {
-                last.set(Some(Clock::start()));
+            if progress.stage == "trees" {
+                let mut state = trees.state();
+                state.count = (progress.done.max(state.count.0), progress.total);
+                if progress.done == progress.total {
+                    state.last = Some(Clock::start());
+                }
             }
+            progress
         }
     }
 
-    fn set(&self, clock: Option<Clock>) {
-        *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = clock;
+    /// What is left when the run is ended from outside.
+    pub fn kept(&self) -> impl Fn() -> String + Send + Sync + 'static {
+        let trees = self.clone();
+        move || match &*trees.state() {
+            State { target: Some(target), count: (done, total), .. } if *total > 0 => {
+                kept(*done, *total, target)
+            }
+            _ => NOTHING_KEPT.to_owned(),
+        }
     }
 
-    /// What was spent since the last tree.
-    fn spent(&self) -> Spent {
-        let last = *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        last.map_or(Spent::NOTHING, |clock| clock.spent())
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+
+    fn begin(&self, target: &Path) {
+        *self.state() = State { target: Some(target.to_owned()), ..State::default() };
+    }
+
+    /// The model is in place; gives what was spent since the last tree.
+    fn end(&self) -> Spent {
+        let state = std::mem::take(&mut *self.state());
+        state.last.map_or(Spent::NOTHING, |clock| clock.spent())
+    }
+}
+
+/// What a stopped training leaves, and how to go on.
+fn kept(finished: u64, total: u64, target: &Path) -> String {
+    let folder = beside(target, ".partial");
+    // A model that is there is replaced only if that is asked for again.
+    let replaces = target.join("manifest.json").exists();
+    let flags = if replaces { "--resume --overwrite" } else { "--resume" };
+    format!("{finished} of {total} trees are kept in {}; go on with {flags}", folder.display())
 }
 
 /// A trained model and what it took.
@@ -116,12 +157,12 @@ impl Display for Fitted {
 impl Training<'_> {
     /// Trains into the folder `target` and tests what was written.
     pub fn fit(&self, rows: &Dataset, test: Option<&Dataset>, target: &Path) -> Result<Fitted> {
-        self.last_tree.set(None);
+        self.trees.begin(target);
         let clock = Clock::start();
         let algorithm = Algorithm::CraftMl(self.params.clone());
         let trained = train(rows, &algorithm, target, self.args.start(), &self.run)
             .map_err(|error| stopped_or(error, target))?;
-        let save = self.last_tree.spent();
+        let save = self.trees.end();
         let fit = clock.spent().less(save);
         let (manifest, was_there) = match trained {
             Trained::Written(manifest) => (manifest, false),
@@ -205,11 +246,7 @@ fn score(
 fn stopped_or(error: TrainError, target: &Path) -> anyhow::Error {
     match error {
         TrainError::Cancelled { finished, total, source } => {
-            let folder = beside(target, ".partial");
-            anyhow::Error::from(source).context(format!(
-                "{finished} of {total} trees are kept in {}; go on with --resume",
-                folder.display()
-            ))
+            anyhow::Error::from(source).context(kept(finished as u64, total as u64, target))
         }
         TrainError::Store(error) => error.into(),
         other => other.into(),
@@ -221,4 +258,30 @@ fn folder_bytes(folder: &Path, manifest: &Manifest) -> Result<u64> {
     let path = folder.join("manifest.json");
     let size = fs::metadata(&path).with_context(|| path.display().to_string())?;
     Ok(manifest.bytes() + size.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_told_while_trees_grow_into_a_folder() {
+        let trees = Trees::default();
+        let (watch, kept) = (trees.watch(), trees.kept());
+        assert_eq!(kept(), NOTHING_KEPT);
+        trees.begin(Path::new("out/model"));
+        assert_eq!(kept(), NOTHING_KEPT);
+        watch(Progress { stage: "trees", done: 7, total: 50 });
+        watch(Progress { stage: "trees", done: 6, total: 50 });
+        assert_eq!(kept(), "7 of 50 trees are kept in out/model.partial; go on with --resume");
+        trees.end();
+        assert_eq!(kept(), NOTHING_KEPT);
+    }
+
+    #[test]
+    fn a_model_that_is_there_is_replaced_only_on_request() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        std::fs::write(folder.path().join("manifest.json"), "").expect("it is writable");
+        assert!(kept(1, 2, folder.path()).ends_with("go on with --resume --overwrite"));
+    }
 }

@@ -21,9 +21,11 @@ use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::input::{Format, InputArgs};
 use crate::machine::{Clock, Spent};
+use crate::output::print;
 use crate::settings::SettingsArgs;
-use crate::split::{SplitArgs, SplitFiles};
-use fit::{Fitted, LastTree};
+use crate::split::{SplitArgs, SplitFiles, numbered};
+use crate::spread::Spread;
+use fit::{Fitted, Trees};
 use summary::Summary;
 
 /// Arguments of `labelwood train`.
@@ -109,13 +111,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         }
         None => bail!("--model is missing: name a folder for the model"),
     };
-    let last_tree = LastTree::default();
-    let run = context.watched_run(last_tree.watch())?;
+    let trees = Trees::default();
+    let run = context.watched_run(trees.watch(), trees.kept())?;
     let clock = Clock::start();
     let dataset = args.reading.read(&args.data, args.from, &run)?;
     let splits = args.split.read(dataset.len())?;
     let read = clock.spent();
-    let training = Training { args: &args, context, run, params, last_tree };
+    let training = Training { args: &args, context, run, params, trees };
     let Some(target) = single else {
         let splits = splits.context("--split-column all needs --train-split")?;
         return training.all(&dataset, &splits, read);
@@ -137,7 +139,7 @@ struct Training<'a> {
     context: &'a Context,
     run: Run,
     params: Params,
-    last_tree: LastTree,
+    trees: Trees,
 }
 
 impl Training<'_> {
@@ -163,7 +165,7 @@ impl Training<'_> {
         }
         self.args.note(self.context, fitted.to_string());
         match fitted.report() {
-            Some(report) => summary::print(&report),
+            Some(report) => print(&report),
             None => Ok(()),
         }
     }
@@ -188,9 +190,10 @@ impl Training<'_> {
             self.args.note(self.context, format!("split {column}: {model}"));
             fitted.push(model);
         }
-        let spread = summary::Spread::of(&fitted);
+        let tests = fitted.iter().filter_map(|one| one.test.as_ref());
+        let spread = Spread::over(tests.map(|test| test.metrics.named().collect()).collect());
         let summary = Summary::new(read, &fitted);
-        if self.args.json { summary.print_json(Some(spread)) } else { summary::print(&spread) }
+        if self.args.json { summary.print_json(Some(spread)) } else { print(&spread) }
     }
 
     /// Says what will be done with the rows, and refuses what will not fit.
@@ -224,30 +227,10 @@ fn weighting_text(weighting: Weighting, features: CsrView<'_>) -> &'static str {
     }
 }
 
-/// `DIR-01`, `DIR-02` and so on.
-fn numbered(model: &Path, count: usize) -> Vec<PathBuf> {
-    let width = count.to_string().len().max(2);
-    (1..=count).map(|number| beside(model, &format!("-{number:0width$}"))).collect()
-}
-
-/// The path with more at the end of its name.
-fn beside(path: &Path, more: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(more);
-    path.with_file_name(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use labelwood::sparse::Csr;
-
-    #[test]
-    fn models_of_several_splits_are_numbered() {
-        let names = numbered(Path::new("out/model/"), 2);
-        assert_eq!(names, [Path::new("out/model-01"), Path::new("out/model-02")]);
-        assert_eq!(numbered(Path::new("m"), 100)[99], Path::new("m-100"));
-    }
 
     #[test]
     fn the_weighting_is_said_with_the_flag_that_changes_it() {

@@ -1,6 +1,6 @@
 //! The format `jsonl`: one JSON object per row.
 
-use super::text::Lines;
+use super::text::{Line, Parsed, read_lines};
 use super::{KnownLabels, PredictionError, RowBuilder};
 use crate::sparse::Predictions;
 use serde::{Deserialize, Serialize};
@@ -39,22 +39,10 @@ pub(super) fn read(
     path: &str,
     known: KnownLabels<'_>,
 ) -> Result<Predictions, PredictionError> {
-    let mut lines = Lines::new(input, path);
-    let (mut predictions, mut row) = (Predictions::default(), RowBuilder::default());
-    while let Some(line) = lines.next()? {
-        parse_row(line, predictions.len() as u64, known, &mut row)
-            .and_then(|()| row.finish(&mut predictions))
-            .map_err(|(column, problem)| lines.error(column, problem))?;
-    }
-    Ok(predictions)
+    read_lines(input, path, |line, number, row| parse_row(line, number as u64, known, row))
 }
 
-fn parse_row(
-    line: &str,
-    number: u64,
-    known: KnownLabels<'_>,
-    row: &mut RowBuilder,
-) -> Result<(), (usize, String)> {
+fn parse_row(line: &str, number: u64, known: KnownLabels<'_>, row: &mut RowBuilder) -> Parsed {
     let parsed: ReadRow = serde_json::from_str(line).map_err(|error| {
         let text = error.to_string();
         let reason = text.split(" at line ").next().unwrap_or(&text);
@@ -78,15 +66,17 @@ fn parse_row(
         }
         row.push(id, score, 1);
     }
-    Ok(())
+    Ok(Line::Row)
 }
 
+/// Writes rows that are numbered from `first` on.
 pub(super) fn write<'n>(
     out: &mut impl Write,
     predictions: &Predictions,
+    first: usize,
     name: impl Fn(u32) -> Option<&'n str>,
 ) -> io::Result<()> {
-    for (row, scored) in predictions.rows().enumerate() {
+    for (row, scored) in (first..).zip(predictions.rows()) {
         let labels: Vec<WrittenLabel<'_>> = scored
             .iter()
             .map(|best| WrittenLabel { label: best.id, name: name(best.id), score: best.score })

@@ -7,9 +7,9 @@
 //! | `xc` | a header `rows labels`, then `label:score label:score` | Parabel; without the header napkinXC and LibMultiLabel |
 //! | `npz` | `scipy.sparse.save_npz` of a CSR matrix | scipy, PECOS, pyxclib |
 //!
-//! [`write()`], [`read`] and [`read_file`] take whichever is asked for, [`write_table`] is for people. Scores are
-//! written with just the digits that give the same `f32` back. The text formats carry label ids;
-//! `jsonl` adds the names.
+//! [`write()`], [`read`] and [`read_file`] take whichever is asked for, [`Writer`] writes batch by
+//! batch, [`write_table`] is for people. Scores are written with just the digits that give the same
+//! `f32` back. The text formats carry label ids; `jsonl` adds the names.
 //!
 //! A row is ranked by its scores, and equal scores by the lower label id, in whatever order a file
 //! lists them. What is read is never trusted: a header's numbers are compared, not allocated.
@@ -18,9 +18,11 @@ mod jsonl;
 mod npz;
 mod table;
 mod text;
+mod writer;
 mod zip;
 
 pub use table::write_table;
+pub use writer::Writer;
 
 use super::error::ReadError;
 use super::source::Source;
@@ -178,13 +180,13 @@ pub fn write<'n>(
     labels: usize,
     name: impl Fn(u32) -> Option<&'n str>,
 ) -> io::Result<()> {
-    match format {
-        PredictionFormat::Tsv => text::write_tsv(&mut out, predictions)?,
-        PredictionFormat::Xc => text::write_xc(&mut out, predictions, labels)?,
-        PredictionFormat::Jsonl => jsonl::write(&mut out, predictions, name)?,
-        PredictionFormat::Npz => npz::write(&mut out, predictions, labels)?,
+    if format == PredictionFormat::Npz {
+        npz::write(&mut out, predictions, labels)?;
+        return out.flush();
     }
-    out.flush()
+    let mut writer = Writer::new(out, format, Some(predictions.len() as u64), labels, name)?;
+    writer.push(predictions)?;
+    writer.finish()
 }
 
 /// The labels that predictions may name.

@@ -34,6 +34,26 @@ fn tsv_takes_ids_and_names_in_any_order() {
 }
 
 #[test]
+fn batches_make_the_file_that_all_rows_make() {
+    let all = parse("3 0.25\t1 0.5\n\n7 0.001\n0 1\t2 0.5\n", Tsv).unwrap();
+    for format in [Tsv, Jsonl, Xc, Npz] {
+        let mut expected = Vec::new();
+        write(&mut expected, &all, format, 8, name).unwrap();
+        for rows in [None, Some(4)] {
+            let mut found = Vec::new();
+            let mut writer = Writer::new(&mut found, format, rows, 8, name).unwrap();
+            for range in [0..1, 1..1, 1..4] {
+                let mut batch = Predictions::default();
+                range.for_each(|row| batch.push_row(all.row(row)));
+                writer.push(&batch).unwrap();
+            }
+            writer.finish().unwrap();
+            assert_eq!(found, expected, "{format:?}, {rows:?}");
+        }
+    }
+}
+
+#[test]
 fn equal_scores_rank_by_the_lower_id() {
     let read = parse("5 0.123\t2 0.123\t6 0.2", Tsv).unwrap();
     assert_eq!(row(&read, 0).iter().map(|entry| entry.0).collect::<Vec<_>>(), [6, 2, 5]);

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Read, Write};
 const LONGEST_LINE: usize = 1 << 30;
 
 /// Lines of a file, without byte order mark and line ends, with their number.
-pub(super) struct Lines<'p, R> {
+struct Lines<'p, R> {
     input: R,
     path: &'p str,
     number: u64,
@@ -16,12 +16,12 @@ pub(super) struct Lines<'p, R> {
 }
 
 impl<'p, R: BufRead> Lines<'p, R> {
-    pub(super) fn new(input: R, path: &'p str) -> Self {
+    fn new(input: R, path: &'p str) -> Self {
         Lines { input, path, number: 0, bytes: Vec::new() }
     }
 
     /// The next line, or nothing at the end of the file.
-    pub(super) fn next(&mut self) -> Result<Option<&str>, PredictionError> {
+    fn next(&mut self) -> Result<Option<&str>, PredictionError> {
         self.bytes.clear();
         let mut limited = self.input.by_ref().take(LONGEST_LINE as u64);
         let read = limited.read_until(b'\n', &mut self.bytes);
@@ -50,10 +50,40 @@ impl<'p, R: BufRead> Lines<'p, R> {
     }
 
     /// An error in the line last read.
-    pub(super) fn error(&self, column: usize, problem: String) -> PredictionError {
+    fn error(&self, column: usize, problem: String) -> PredictionError {
         let line = self.number.max(1);
         PredictionError::Text { path: self.path.to_owned(), line, column, problem }
     }
+}
+
+/// What a line is; an error has its column.
+pub(super) type Parsed = Result<Line, (usize, String)>;
+
+/// A line that was parsed.
+pub(super) enum Line {
+    /// A row, whose entries were pushed.
+    Row,
+    /// Something before the rows.
+    Header,
+}
+
+/// Reads rows of one line each: `parse` takes a line and the number of its row.
+pub(super) fn read_lines(
+    input: impl BufRead,
+    path: &str,
+    mut parse: impl FnMut(&str, usize, &mut RowBuilder) -> Parsed,
+) -> Result<Predictions, PredictionError> {
+    let mut lines = Lines::new(input, path);
+    let (mut predictions, mut row) = (Predictions::default(), RowBuilder::default());
+    while let Some(line) = lines.next()? {
+        parse(line, predictions.len(), &mut row)
+            .and_then(|line| match line {
+                Line::Row => row.finish(&mut predictions),
+                Line::Header => Ok(()),
+            })
+            .map_err(|(column, problem)| lines.error(column, problem))?;
+    }
+    Ok(predictions)
 }
 
 pub(super) fn read_tsv(
@@ -61,14 +91,7 @@ pub(super) fn read_tsv(
     path: &str,
     known: KnownLabels<'_>,
 ) -> Result<Predictions, PredictionError> {
-    let mut lines = Lines::new(input, path);
-    let (mut predictions, mut row) = (Predictions::default(), RowBuilder::default());
-    while let Some(line) = lines.next()? {
-        parse_row(line, '\t', ' ', known, &mut row)
-            .and_then(|()| row.finish(&mut predictions))
-            .map_err(|(column, problem)| lines.error(column, problem))?;
-    }
-    Ok(predictions)
+    read_lines(input, path, |line, _, row| parse_row(line, '\t', ' ', known, row))
 }
 
 pub(super) fn read_xc(
@@ -76,22 +99,18 @@ pub(super) fn read_xc(
     path: &str,
     known: KnownLabels<'_>,
 ) -> Result<Predictions, PredictionError> {
-    let mut lines = Lines::new(input, path);
-    let (mut predictions, mut row) = (Predictions::default(), RowBuilder::default());
     let mut header = None;
     let mut is_first = true;
-    while let Some(line) = lines.next()? {
-        if std::mem::take(&mut is_first)
-            && let Some(found) = parse_header(line)
-        {
-            header = Some(found);
-            continue;
+    let predictions = read_lines(input, path, |line, _, row| {
+        if std::mem::take(&mut is_first) {
+            header = parse_header(line);
+            if header.is_some() {
+                return Ok(Line::Header);
+            }
         }
         let labels = header.map_or(known.labels, |(_, labels)| known.labels.min(labels));
-        parse_row(line, ' ', ':', KnownLabels { labels, ..known }, &mut row)
-            .and_then(|()| row.finish(&mut predictions))
-            .map_err(|(column, problem)| lines.error(column, problem))?;
-    }
+        parse_row(line, ' ', ':', KnownLabels { labels, ..known }, row)
+    })?;
     match header {
         Some((rows, _)) if rows != predictions.len() => {
             let found = predictions.len();
@@ -111,14 +130,14 @@ fn parse_header(line: &str) -> Option<(usize, usize)> {
     numbers.next().is_none().then_some(header)
 }
 
-/// Parses entries `label<inner>score` that `outer` separates; an error has its column.
+/// Parses entries `label<inner>score` that `outer` separates.
 fn parse_row(
     line: &str,
     outer: char,
     inner: char,
     known: KnownLabels<'_>,
     row: &mut RowBuilder,
-) -> Result<(), (usize, String)> {
+) -> Parsed {
     let mut start = 0;
     for piece in line.split(outer) {
         let column = start + 1 + piece.len() - piece.trim_start().len();
@@ -135,7 +154,7 @@ fn parse_row(
         let at = column + label.len() + 1;
         row.push(id, parse_score(score).map_err(|problem| (at, problem))?, column);
     }
-    Ok(())
+    Ok(Line::Row)
 }
 
 pub(super) fn write_tsv(out: &mut impl Write, predictions: &Predictions) -> io::Result<()> {
@@ -145,12 +164,13 @@ pub(super) fn write_tsv(out: &mut impl Write, predictions: &Predictions) -> io::
     Ok(())
 }
 
-pub(super) fn write_xc(
-    out: &mut impl Write,
-    predictions: &Predictions,
-    labels: usize,
-) -> io::Result<()> {
-    writeln!(out, "{} {labels}", predictions.len())?;
+/// The first line of an xc file.
+pub(super) fn write_header(out: &mut impl Write, rows: u64, labels: usize) -> io::Result<()> {
+    writeln!(out, "{rows} {labels}")
+}
+
+/// The rows of an xc file.
+pub(super) fn write_xc(out: &mut impl Write, predictions: &Predictions) -> io::Result<()> {
     let mut by_label = Vec::new();
     for row in predictions.rows() {
         by_label.clear();

@@ -63,6 +63,14 @@ pub enum StoreError {
         /// What differs, and how.
         difference: String,
     },
+    /// The training to resume has been finished, with other settings or other data.
+    #[error("{}: the model here is finished and differs: {difference}; repeat its settings and data, add --overwrite to replace it, or choose another folder", folder.display())]
+    DifferentModel {
+        /// The folder of the model.
+        folder: PathBuf,
+        /// What differs, and how.
+        difference: String,
+    },
     /// Another process is training into the same folder.
     #[error("{}: process {process} is training here; wait for it or choose another folder", folder.display())]
     Busy {

@@ -99,12 +99,20 @@ impl Partial {
         let folder = files::partial_beside(target)?;
         if start.resume
             && let Ok(manifest) = Manifest::read(target)
-            && manifest.training == *training
         {
-            if folder.exists() {
-                Self::lock(folder, target, true)?.tidy(&manifest)?;
+            match manifest.training.difference(training) {
+                None => {
+                    if folder.exists() {
+                        Self::lock(folder, target, true)?.tidy(&manifest)?;
+                    }
+                    return Ok(Begin::Finished(manifest));
+                }
+                Some(difference) if !start.overwrite => {
+                    let folder = target.to_owned();
+                    return Err(StoreError::DifferentModel { folder, difference });
+                }
+                Some(_) => {}
             }
-            return Ok(Begin::Finished(manifest));
         }
         check_target(target, start.overwrite)?;
         let partial = Self::lock(folder, target, start.overwrite)?;
@@ -129,7 +137,8 @@ impl Partial {
         let path = folder.join(LOCK);
         let process = std::process::id().to_string();
         loop {
-            fs::create_dir_all(&folder).map_err(failed)?;
+            fs::create_dir_all(&folder)
+                .map_err(|error| StoreError::io("create", &folder, error))?;
             let names = files::names_in(&folder)?.unwrap_or_default();
             refuse_others(&folder, &names, &[SETTINGS, LOCK])?;
             let mut open = OpenOptions::new();

@@ -274,7 +274,8 @@ fn a_target_that_is_not_ours_to_replace_is_refused() {
     let (folder, target) = with_model(1);
     let refused = |target: &Path, start| Partial::begin(target, &training(2), start).unwrap_err();
     assert!(matches!(refused(&target, FRESH), StoreError::Exists { .. }));
-    assert!(matches!(refused(&target, RESUME), StoreError::Exists { .. }));
+    let error = refused(&target, RESUME).to_string();
+    assert!(error.contains("is finished and differs: seed is 1 there but 2 here"), "{error}");
     let other = folder.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("thesis.tex"), "years").unwrap();

@@ -1,0 +1,102 @@
+//! What is wrong with files and the machine: one clear line and the right exit code.
+
+use crate::harness::Folder;
+use crate::trained::named;
+
+/// A folder with a model and rows for it, a folder `folder.txt` and an empty file.
+fn furnished() -> Folder {
+    let folder = named();
+    std::fs::create_dir(folder.path("folder.txt")).expect("the folder is writable");
+    folder.write("empty.txt", "");
+    folder
+}
+
+#[test]
+fn every_command_that_reads_names_what_it_cannot_read() {
+    let folder = furnished();
+    for command in [
+        "train DATA --model new",
+        "train three.txt --model new --test DATA",
+        "predict model DATA",
+        "evaluate model DATA",
+        "evaluate --predictions DATA three.txt --train train.txt",
+        "convert DATA out.svm",
+    ] {
+        let error =
+            |data: &str| folder.run(&format!("-q {}", command.replace("DATA", data))).fails(1);
+        let missing = error("missing.txt");
+        assert!(missing.starts_with("error: missing.txt: No such file"), "{command}: {missing}");
+        let other = error("folder.txt");
+        assert_eq!(other, "error: folder.txt: this is a folder: name a file\n", "{command}");
+        if !command.contains("--predictions") {
+            let empty = error("empty.txt");
+            assert!(empty.starts_with("error: empty.txt:1:1: the file is empty"), "{empty}");
+            let stdin = error("-");
+            assert!(stdin.starts_with("error: standard input:1:1: the file is empty"), "{stdin}");
+        }
+    }
+    assert!(!folder.path("new").exists() && !folder.path("out.svm").exists());
+}
+
+#[test]
+fn what_is_no_model_is_named() {
+    let folder = furnished();
+    for command in ["predict MODEL three.txt", "evaluate MODEL three.txt", "inspect MODEL"] {
+        for wrong in ["missing", "folder.txt", "three.txt"] {
+            let error = folder.run(&command.replace("MODEL", wrong)).fails(1);
+            let expected = format!("error: {wrong}: there is no model here (no manifest.json)");
+            assert!(error.starts_with(&expected), "{command}: {error}");
+        }
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_made_is_named() {
+    let folder = furnished();
+    for command in ["predict model three.txt --format tsv --output OUT", "convert three.txt OUT"] {
+        let error = |out: &str| folder.run(&command.replace("OUT", out)).fails(1);
+        assert!(error("no/out.txt").starts_with("error: no/out.txt: "), "{command}");
+        let expected = "error: folder.txt: this is a folder: name a file\n";
+        assert_eq!(error("folder.txt"), expected, "{command}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_the_machines_fault() {
+    let folder = furnished();
+    for command in [
+        "predict model three.txt",
+        "predict model three.txt --format npz",
+        "predict model three.txt --format table",
+        "evaluate model three.txt",
+        "evaluate model three.txt --json",
+        "inspect model",
+        "convert three.txt - --to libsvm",
+        "train three.txt --model new --overwrite --json",
+        "man",
+        "completions bash",
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+        let output = folder.command(command.split(' ')).stdout(full).output().expect("it runs");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{command}: {error}");
+        assert!(error.starts_with("error: standard output: No space left"), "{command}: {error}");
+        assert_eq!(error.lines().count(), 1, "{command}: {error}");
+    }
+    let error = folder.run("predict model three.txt --format tsv --output /dev/full").fails(3);
+    assert!(error.starts_with("error: /dev/full: No space left"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = furnished();
+    for command in ["inspect model", "man", "completions bash", "evaluate model three.txt"] {
+        let mut child = folder.start(command);
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), error.as_str()), (Some(0), ""), "{command}");
+    }
+}

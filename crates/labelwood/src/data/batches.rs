@@ -1,0 +1,206 @@
+//! The rows of a data file some at a time, for work that does not need them all at once.
+
+use super::Dataset;
+use super::error::{ReadError, Warning};
+use super::read::{Format, Layout, Parser, ReadOptions, format_of};
+use super::rows::Rows;
+use super::source::Source;
+use crate::run::Run;
+use std::path::Path;
+
+/// The rows of every batch but the last. Prediction shares work between the rows of a batch.
+const ROWS: usize = 16_384;
+
+/// A data file that is read batch by batch; what is not asked for is not in memory.
+///
+/// The rows, warnings and errors are those of [`read`](super::read), but an error comes when the
+/// rows before it may have been used, and that the header declares another number of rows is found
+/// at the end. Label names are not read.
+///
+/// ```
+/// use labelwood::data::{Batches, ReadOptions};
+/// use labelwood::run::Run;
+/// let (folder, run) = (tempfile::tempdir()?, Run::new(1)?);
+/// let path = folder.path().join("rows.txt");
+/// std::fs::write(&path, "2 4 3\n0,2 0:0.5 3:1\n 1:2\n")?;
+/// let mut batches = Batches::open(&path, &ReadOptions::default(), &run)?;
+/// assert_eq!(batches.declared_rows(), Some(2));
+/// let mut rows = 0;
+/// while let Some(batch) = batches.next(&run)? {
+///     rows += batch.len();
+/// }
+/// assert_eq!((rows, batches.features()), (2, 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Batches<'a> {
+    parser: Parser<'a>,
+    /// What was parsed and not handed out.
+    rows: Rows,
+    handed_out: u64,
+    has_ended: bool,
+    warnings: Vec<Warning>,
+    batch: usize,
+}
+
+impl Batches<'static> {
+    /// Opens a data file, or standard input for `-`, and reads its header.
+    pub fn open(path: &Path, options: &ReadOptions, run: &Run) -> Result<Self, ReadError> {
+        let format = format_of(path, options)?;
+        let layout = Layout::for_threads(run.threads());
+        Batches::new(Source::open(path)?, format, options, layout, ROWS)
+    }
+}
+
+impl<'a> Batches<'a> {
+    fn new(
+        source: Source<'a>,
+        format: Option<Format>,
+        options: &ReadOptions,
+        layout: Layout,
+        batch: usize,
+    ) -> Result<Self, ReadError> {
+        Ok(Batches {
+            parser: Parser::new(source, format, options.clone(), layout)?,
+            rows: Rows::new(),
+            handed_out: 0,
+            has_ended: false,
+            warnings: Vec::new(),
+            batch,
+        })
+    }
+
+    /// The file's format.
+    pub fn format(&self) -> Format {
+        self.parser.format
+    }
+
+    /// How many rows there will be, if the file says so and is held to it.
+    pub fn declared_rows(&self) -> Option<u64> {
+        self.parser.declared_rows()
+    }
+
+    /// The number of features, as far as it is known: that of the header, or more if rows read so
+    /// far have more.
+    pub fn features(&self) -> usize {
+        self.parser.widths().0.max(self.rows.feature_width) as usize
+    }
+
+    /// What deserves a look; complete after the last batch.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The next rows, never none of them; nothing at the end.
+    pub fn next(&mut self, run: &Run) -> Result<Option<Dataset>, ReadError> {
+        // Empty lines are rows or the end of the file, which only what follows tells.
+        while !self.has_ended && self.rows.len() - self.rows.empty_tail < self.batch {
+            if !self.parser.parse_block(&mut self.rows, run)? {
+                self.has_ended = true;
+                self.warnings = self.parser.check_end(self.handed_out, &mut self.rows)?;
+                // What is left are rows, empty or not.
+                self.rows.empty_tail = 0;
+            }
+        }
+        let count = self.batch.min(self.rows.len() - self.rows.empty_tail);
+        if count == 0 {
+            return Ok(None);
+        }
+        self.handed_out += count as u64;
+        let (features, labels) = self.parser.widths();
+        Ok(Some(self.rows.split_front(count).into_dataset(features, labels)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read::parse;
+    use super::*;
+    use crate::sparse::{Csr, LabelRows};
+    use proptest::prelude::*;
+
+    fn layout() -> impl Strategy<Value = Layout> {
+        (1usize..200, 1usize..60).prop_map(|(block, chunk)| Layout { block, chunk })
+    }
+
+    /// Everything that a file gives, rows and warnings, or its error.
+    type Outcome = Result<(Vec<(Vec<u32>, Vec<f32>, Vec<u32>)>, usize, Vec<Warning>), String>;
+
+    fn rows(features: &Csr, labels: &LabelRows) -> Vec<(Vec<u32>, Vec<f32>, Vec<u32>)> {
+        let both = features.rows().zip(labels.rows());
+        both.map(|(row, labels)| {
+            (row.indices.to_vec(), row.values.to_vec(), labels.indices.to_vec())
+        })
+        .collect()
+    }
+
+    fn at_once(text: &str, format: Format, options: &ReadOptions, run: &Run) -> Outcome {
+        let source = Source::from_bytes("f", text.as_bytes()).unwrap();
+        let whole = Layout { block: 1 << 20, chunk: 1 << 20 };
+        let read = parse(source, Some(format), options, whole, run);
+        let read = read.map_err(|error| error.to_string())?;
+        let rows = rows(&read.dataset.features, &read.dataset.labels);
+        Ok((rows, read.dataset.features.columns(), read.warnings))
+    }
+
+    fn in_batches(
+        text: &str,
+        format: Format,
+        options: &ReadOptions,
+        (layout, batch): (Layout, usize),
+        run: &Run,
+    ) -> Outcome {
+        let source = Source::from_bytes("f", text.as_bytes()).unwrap();
+        let batches = Batches::new(source, Some(format), options, layout, batch);
+        let mut batches = batches.map_err(|error| error.to_string())?;
+        let mut found = Vec::new();
+        while let Some(some) = batches.next(run).map_err(|error| error.to_string())? {
+            assert!(some.len() <= batch && !some.is_empty());
+            found.extend(rows(&some.features, &some.labels));
+        }
+        assert!(batches.next(run).unwrap().is_none());
+        Ok((found, batches.features(), batches.warnings().to_vec()))
+    }
+
+    /// Lines that are right most of the time, some of them empty.
+    fn line() -> impl Strategy<Value = String> {
+        prop_oneof![
+            8 => "([0-9](,[0-9]){0,2})?( [1-9]:[0-9](\\.[0-9]{1,9})?){0,4}[ \r]?",
+            6 => Just(String::new()),
+            1 => Just(" 1:x".to_owned()),
+        ]
+    }
+
+    #[test]
+    fn empty_lines_at_the_end_are_rows_only_if_the_header_counts_them() {
+        let run = Run::new(1).unwrap();
+        let layout = Layout { block: 8, chunk: 4 };
+        let options = ReadOptions::default();
+        let count = |text: &str, format| {
+            in_batches(text, format, &options, (layout, 2), &run).map(|found| found.0.len())
+        };
+        assert_eq!(count("4 3 3\n0 1:1\n\n\n\n\n\n", Format::Xc), Ok(4));
+        assert_eq!(count("0 1:1\n\n\n1 1:1\n\n\n", Format::Libsvm), Ok(4));
+        let error = count("9 3 3\n0 1:1\n\n\n", Format::Xc).unwrap_err();
+        assert!(error.starts_with("f:1:1: the header declares 9 rows, but there are 3"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn batches_are_the_rows_of_the_whole(
+            lines in proptest::collection::vec(line(), 0..30),
+            declared in 0usize..30,
+            layout in layout(),
+            batch in 1usize..12,
+            is_lenient: bool,
+        ) {
+            let run = Run::new(3).unwrap();
+            let options = ReadOptions { lenient: is_lenient, ..ReadOptions::default() };
+            let declared = if is_lenient { declared } else { lines.len() };
+            let xc = format!("{declared} 10 10\n{}", lines.join("\n"));
+            for (format, text) in [(Format::Xc, xc), (Format::Libsvm, lines.join("\n"))] {
+                let found = in_batches(&text, format, &options, (layout, batch), &run);
+                prop_assert_eq!(found, at_once(&text, format, &options, &run));
+            }
+        }
+    }
+}
