@@ -47,6 +47,13 @@ impl PartialEq for LabelIndex {
     }
 }
 
+impl Default for LabelIndex {
+    /// No labels.
+    fn default() -> Self {
+        Self::from_lines([])
+    }
+}
+
 impl LabelIndex {
     /// Makes an index of lines, each `name` or `code<TAB>name`. Line breaks within become spaces.
     pub fn from_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {

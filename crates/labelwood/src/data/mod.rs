@@ -25,7 +25,7 @@ pub mod predictions;
 pub use batches::Batches;
 pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
 pub use label_index::{LabelIndex, LabelIndexBuilder};
-pub use read::{Format, Read, ReadOptions, read, read_bytes};
+pub use read::{Format, Read, ReadOptions, names_beside, read, read_bytes};
 pub use tables::{Splits, read_filter};
 pub use write::{write, write_atomically, write_header, write_row};
 
