@@ -2,26 +2,94 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
-use labelwood::data::{self, Dataset, ReadOptions};
+use labelwood::data::{self, Dataset, ReadOptions, documents};
 use labelwood::run::Run;
 
 /// A data format by the name it has in flags.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Format {
-    /// The XC repository's: a header, everything counted from 0 (.txt)
+    /// Vectors as the XC repository has them: a header, everything counted from 0 (.txt)
     Xc,
-    /// LIBSVM multi-label: no header, features counted from 1 (.svm, .libsvm)
+    /// Vectors as LIBSVM has them: no header, features counted from 1 (.svm, .libsvm)
     Libsvm,
+    /// Text, a TAB and labels in every line (.tsv)
+    Tsv,
+    /// Text in columns that the first line names (.csv)
+    Csv,
+    /// Text in JSON objects, one per line (.jsonl)
+    Jsonl,
 }
 
-impl From<Format> for data::Format {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Xc => data::Format::Xc,
-            Format::Libsvm => data::Format::Libsvm,
+/// What a file holds, as its name or a flag tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Rows of features.
+    Vectors(data::Format),
+    /// Documents.
+    Text(documents::Format),
+}
+
+impl Kind {
+    /// What a flag says that a file holds, or else the file's ending, if it does.
+    pub fn of(path: &Path, flag: Option<Format>) -> Option<Self> {
+        match flag {
+            Some(Format::Xc) => Some(Kind::Vectors(data::Format::Xc)),
+            Some(Format::Libsvm) => Some(Kind::Vectors(data::Format::Libsvm)),
+            Some(Format::Tsv) => Some(Kind::Text(documents::Format::Tsv)),
+            Some(Format::Csv) => Some(Kind::Text(documents::Format::Csv)),
+            Some(Format::Jsonl) => Some(Kind::Text(documents::Format::Jsonl)),
+            None => documents::Format::of_path(path)
+                .map(Kind::Text)
+                .or_else(|| data::Format::of_path(path).map(Kind::Vectors)),
         }
+    }
+
+    /// The same, but an ending that tells nothing is an error; nothing for what has no ending.
+    pub fn required(path: &Path, flag: Option<Format>) -> Result<Option<Self>> {
+        match Kind::of(path, flag) {
+            None if path.extension().is_some() => bail!(
+                "{}: the ending does not tell the format: text is .tsv, .csv or .jsonl, vectors are \
+                 .txt (XC repository format) or .svm (LIBSVM), each also with .gz or .zst; add --from \
+                 to state it",
+                path.display()
+            ),
+            known => Ok(known),
+        }
+    }
+
+    /// The format of documents, if it is that.
+    pub fn text(self) -> Option<documents::Format> {
+        match self {
+            Kind::Text(format) => Some(format),
+            Kind::Vectors(_) => None,
+        }
+    }
+
+    /// The format of vectors, if it is that.
+    pub fn vectors(self) -> Option<data::Format> {
+        match self {
+            Kind::Vectors(format) => Some(format),
+            Kind::Text(_) => None,
+        }
+    }
+}
+
+/// What a file holds that is to be of the kind that a model was trained on.
+pub fn expect_kind(path: &Path, flag: Option<Format>, is_text: bool) -> Result<Option<Kind>> {
+    match Kind::required(path, flag)? {
+        Some(Kind::Vectors(_)) if is_text => bail!(
+            "{}: these are vectors, but the model was trained on text: give text (.tsv, .csv or \
+             .jsonl), or add --from tsv if this is text",
+            path.display()
+        ),
+        Some(Kind::Text(_)) if !is_text => bail!(
+            "{}: this is text, but the model was trained on vectors: give vectors (.txt or .svm), or \
+             train a model on text",
+            path.display()
+        ),
+        kind => Ok(kind),
     }
 }
 
@@ -32,16 +100,17 @@ pub struct InputArgs {
     #[arg(long)]
     pub lenient: bool,
 
-    /// Names of the labels, one per line; by default labels.txt beside the data, if there is one
+    /// Names of the labels, one per line, or code, TAB and name; by default labels.txt beside the
+    /// data, if there is one
     #[arg(long, value_name = "FILE")]
     pub label_names: Option<PathBuf>,
 }
 
 impl InputArgs {
-    /// Reads a data file and shows what deserves a look.
-    pub fn read(&self, path: &Path, format: Option<Format>, run: &Run) -> Result<Dataset> {
+    /// Reads a file of vectors and shows what deserves a look.
+    pub fn read(&self, path: &Path, format: Option<data::Format>, run: &Run) -> Result<Dataset> {
         let options = ReadOptions {
-            format: format.map(Into::into),
+            format,
             lenient: self.lenient,
             label_names: self.label_names.clone(),
             ..ReadOptions::default()

@@ -19,6 +19,7 @@ mod settings;
 mod signals;
 mod split;
 mod spread;
+mod text;
 
 use std::process::ExitCode;
 

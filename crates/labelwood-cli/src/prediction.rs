@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
-use labelwood::data::{self, Batches, ReadOptions};
+use labelwood::data::documents::{self, Documents, Labels};
+use labelwood::data::{self, Batches, Dataset, LabelIndex, ReadOptions};
 use labelwood::model::Model;
 use labelwood::model::store::{self, Options};
 use labelwood::run::Run;
 use labelwood::sparse::{Csr, CsrView};
+use labelwood::text::TextReader;
 
-use crate::input;
+use crate::input::{self, Format, Kind, expect_kind};
+use crate::text::{self, DocumentArgs};
 
 /// How a model is opened.
 #[derive(Debug, clap::Args)]
@@ -68,53 +71,139 @@ impl ModelArgs {
     }
 }
 
-/// Reads all rows for a model, with their labels.
-pub fn read_rows(path: &Path, lenient: bool, run: &Run) -> Result<data::Read> {
-    input::read(path, &options(lenient), run)
+/// How the rows for a model are read.
+#[derive(Debug, clap::Args)]
+pub struct RowArgs {
+    /// The format of DATA, if its ending does not tell; standard input of a text model is tsv
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+
+    /// Warn where a header disagrees with the rows, and go by the rows
+    #[arg(long)]
+    pub lenient: bool,
+
+    #[command(flatten)]
+    documents: DocumentArgs,
+}
+
+impl RowArgs {
+    /// Reads all rows for a model, with their labels, and tells what deserves a look. Labels that a
+    /// model of text does not know get ids beyond its own.
+    pub fn read(&self, path: &Path, model: &Model, run: &Run) -> Result<Dataset> {
+        let kind = self.kind(path, model)?;
+        let Some(reader) = model.text() else {
+            let read = input::read(path, &self.options(kind), run)?;
+            warn_of_widths(path, &read, model);
+            return Ok(read.dataset);
+        };
+        let documents = self.open_text(path, kind, reader, Labels::Required, run)?;
+        let none = LabelIndex::default();
+        let names = model.labels().names().unwrap_or(&none);
+        reader.read(documents, names, run).map_err(text::lift)
+    }
+
+    fn kind(&self, path: &Path, model: &Model) -> Result<Option<Kind>> {
+        if model.text().is_none()
+            && let Some(flag) = self.documents.typed()
+        {
+            bail!("{flag} needs text, but the model was trained on vectors");
+        }
+        expect_kind(path, self.from, model.text().is_some())
+    }
+
+    fn options(&self, kind: Option<Kind>) -> ReadOptions {
+        ReadOptions {
+            format: kind.and_then(Kind::vectors),
+            lenient: self.lenient,
+            ignore_label_names: true,
+            ..ReadOptions::default()
+        }
+    }
+
+    fn open_text<'r>(
+        &self,
+        path: &Path,
+        kind: Option<Kind>,
+        reader: &TextReader,
+        labels: Labels,
+        run: &'r Run,
+    ) -> Result<Documents<'r>> {
+        let format = kind.and_then(Kind::text);
+        Ok(self.documents.open(path, format, reader.options(), labels, run)?.0)
+    }
 }
 
 /// Tells of a file that has other widths than the model, in one warning.
-pub fn warn_of_widths(path: &Path, read: &data::Read, model: &Model) {
+fn warn_of_widths(path: &Path, read: &data::Read, model: &Model) {
     let mut widths = Widths::new(read.format, model);
     widths.see(read.dataset.features.view());
     let (features, labels) = (read.dataset.features.columns(), read.dataset.labels.columns());
     widths.warn(path, features, Some(labels));
 }
 
-fn options(lenient: bool) -> ReadOptions {
-    ReadOptions { lenient, ignore_label_names: true, ..ReadOptions::default() }
-}
-
 /// The rows to predict, some at a time, in order.
 pub struct RowSource<'m> {
     path: PathBuf,
-    batches: Batches<'static>,
-    widths: Widths<'m>,
+    rows: Rows<'m>,
+}
+
+enum Rows<'m> {
+    Vectors(Box<Batches<'static>>, Widths<'m>),
+    Text(Box<Documents<'m>>, &'m TextReader),
+}
+
+/// Some rows.
+pub struct RowBatch {
+    /// What the model predicts from.
+    pub features: Csr,
+    /// The documents they were made of, if they were text.
+    pub documents: Option<documents::Batch>,
 }
 
 impl<'m> RowSource<'m> {
     /// Opens a data file whose rows `model` is to predict.
-    pub fn open(path: &Path, lenient: bool, model: &'m Model, run: &Run) -> Result<Self> {
-        let batches = Batches::open(path, &options(lenient), run)?;
-        let widths = Widths::new(batches.format(), model);
-        Ok(RowSource { path: path.to_owned(), batches, widths })
+    pub fn open(path: &Path, args: &RowArgs, model: &'m Model, run: &'m Run) -> Result<Self> {
+        let kind = args.kind(path, model)?;
+        let rows = match model.text() {
+            Some(reader) => {
+                let documents = args.open_text(path, kind, reader, Labels::Optional, run)?;
+                Rows::Text(Box::new(documents), reader)
+            }
+            None => {
+                let batches = Batches::open(path, &args.options(kind), run)?;
+                let widths = Widths::new(batches.format(), model);
+                Rows::Vectors(Box::new(batches), widths)
+            }
+        };
+        Ok(RowSource { path: path.to_owned(), rows })
     }
 
     /// How many rows there will be, if that is known.
     pub fn len(&self) -> Option<u64> {
-        self.batches.declared_rows()
+        match &self.rows {
+            Rows::Vectors(batches, _) => batches.declared_rows(),
+            Rows::Text(..) => None,
+        }
     }
 
     /// The next rows. At the end, warnings tell what deserves a look.
-    pub fn next(&mut self, run: &Run) -> Result<Option<Csr>> {
-        if let Some(batch) = self.batches.next(run)? {
-            self.widths.see(batch.features.view());
-            return Ok(Some(batch.features));
+    pub fn next(&mut self, run: &Run) -> Result<Option<RowBatch>> {
+        let (batches, widths) = match &mut self.rows {
+            Rows::Vectors(batches, widths) => (batches, widths),
+            Rows::Text(documents, reader) => {
+                let Some(batch) = documents.next_batch()? else { return Ok(None) };
+                let features = reader.vectorise(&batch, run)?;
+                return Ok(Some(RowBatch { features, documents: Some(batch) }));
+            }
+        };
+        if let Some(batch) = batches.next(run)? {
+            widths.see(batch.features.view());
+            return Ok(Some(RowBatch { features: batch.features, documents: None }));
         }
-        for warning in self.batches.warnings() {
+        for warning in batches.warnings() {
             tracing::warn!("{warning}");
         }
-        self.widths.warn(&self.path, self.batches.features(), None);
+        widths.warn(&self.path, batches.features(), None);
         Ok(None)
     }
 }

@@ -9,6 +9,7 @@ use labelwood::craftml::{
     Diversity, Metric, ParamError, Params, Precision, Projection, Starts, Weighting,
 };
 use labelwood::model::store::Manifest;
+use labelwood::text::TextSettings;
 use serde::de::{DeserializeOwned, IntoDeserializer, value};
 
 use crate::context::Context;
@@ -134,7 +135,7 @@ struct CraftMlArgs {
 const PROJECTIONS: [&str; 4] = ["auto", "none", "hashing", "gaussian"];
 
 /// A parser of the names that a setting of the library has in model files.
-fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+pub fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
 {
@@ -162,6 +163,17 @@ impl SettingsArgs {
     }
 }
 
+impl SettingsArgs {
+    /// How the model whose settings are taken reads text, if it does.
+    pub fn text(&self) -> Result<Option<TextSettings>> {
+        let Some(model) = &self.settings else { return Ok(None) };
+        let Some(text) = Manifest::read(model)?.training.text else { return Ok(None) };
+        let settings = serde_json::from_value(text)
+            .with_context(|| format!("{}: its text settings cannot be read", model.display()))?;
+        Ok(Some(settings))
+    }
+}
+
 /// The settings that a model was trained with.
 fn settings_of(model: &std::path::Path) -> Result<Params> {
     let settings = Manifest::read(model)?.training.settings;
@@ -170,7 +182,7 @@ fn settings_of(model: &std::path::Path) -> Result<Params> {
 }
 
 /// The error with the setting's name as it is typed.
-fn as_flag(error: ParamError) -> anyhow::Error {
+pub fn as_flag(error: ParamError) -> anyhow::Error {
     let ParamError { setting, found, expected } = error;
     anyhow::anyhow!("--{} is {found}, but must be {expected}", setting.replace('_', "-"))
 }

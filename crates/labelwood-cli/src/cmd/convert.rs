@@ -1,15 +1,21 @@
-//! `labelwood convert`: the same rows in another format.
+//! `labelwood convert`: the same rows in another format, text included.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::data::{self, Dataset, write_atomically, write_header, write_row};
+use labelwood::data::documents::{self, Labels, Options};
+use labelwood::data::{self, Dataset, LabelIndex, write_atomically, write_header, write_row};
+use labelwood::model::store::{self, check_target};
+use labelwood::model::{open_text, save_text};
 use labelwood::run::Run;
+use labelwood::sparse::Row;
+use labelwood::text::{Params, TextReader};
 
 use crate::context::Context;
-use crate::input::{Format, InputArgs};
+use crate::input::{Format, InputArgs, Kind};
+use crate::text::{self, DocumentArgs, VectoriserArgs, describe};
 
 /// Rows between two looks at the progress bar and the signals.
 const CHUNK: usize = 4096;
@@ -17,8 +23,9 @@ const CHUNK: usize = 4096;
 /// Arguments of `labelwood convert`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The endings tell the formats: .txt (XC repository), .svm or .libsvm \
-    (LIBSVM multi-label), each also with .gz or .zst. Label names given with --label-names \
-    are written as labels.txt beside OUT.")]
+    (LIBSVM multi-label), and for text .tsv, .csv or .jsonl, each also with .gz or .zst. Label names \
+    given with --label-names, and those of text, are written as labels.txt beside OUT. Vectors become \
+    text again as the terms and labels of a vectoriser.")]
 pub struct Args {
     /// The file to read; - for standard input
     #[arg(value_name = "IN")]
@@ -36,64 +43,251 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT")]
     to: Option<Format>,
 
+    /// Turn text into vectors as this folder does, or vectors into its terms and labels: that of a
+    /// model of text, or what --save-vectoriser wrote
+    #[arg(long, value_name = "DIR", conflicts_with = "save_vectoriser")]
+    vectoriser: Option<PathBuf>,
+
+    /// Keep how text was turned into vectors, and the labels, for other files
+    #[arg(long, value_name = "DIR")]
+    save_vectoriser: Option<PathBuf>,
+
     #[command(flatten)]
     reading: InputArgs,
+
+    #[command(flatten)]
+    documents: DocumentArgs,
+
+    #[command(flatten)]
+    settings: VectoriserArgs,
 }
 
 /// Reads IN and writes OUT; label names that were asked for go beside it.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let run = context.run()?;
-    let format = match args.to.map(Into::into).or_else(|| data::Format::of_path(&args.output)) {
-        Some(format) => format,
-        None => bail!(
-            "{}: the ending does not tell the format: add --to xc or --to libsvm",
+    let Some(to) = Kind::of(&args.output, args.to) else {
+        bail!(
+            "{}: the ending does not tell the format: add --to xc or --to libsvm, or --to tsv or \
+             --to jsonl for text",
             args.output.display()
-        ),
+        );
     };
-    let names_file = names_file(&args)?;
-    let dataset = args.reading.read(&args.input, args.from, &run)?;
-    write_atomically(&args.output, |output| write(output, &dataset, format, &run))?;
-    if let (Some(path), Some(names)) = (names_file, &dataset.label_names) {
+    match (Kind::required(&args.input, args.from)?, to) {
+        (Some(Kind::Text(_)), Kind::Text(_)) => {
+            bail!(
+                "both IN and OUT are text: convert turns text into vectors, and vectors into text"
+            )
+        }
+        (Some(Kind::Text(from)), Kind::Vectors(to)) => {
+            text_to_vectors(&args, from, to, context, &run)
+        }
+        (from, Kind::Text(to)) => vectors_to_text(&args, from.and_then(Kind::vectors), to, &run),
+        (from, Kind::Vectors(to)) => {
+            args.refuse_text_flags()?;
+            let names_file = args.names_file(args.reading.label_names.as_deref())?;
+            let dataset = args.reading.read(&args.input, from.and_then(Kind::vectors), &run)?;
+            write_vectors(&args.output, &dataset, to, &run)?;
+            match (names_file, &dataset.label_names) {
+                (Some(path), Some(names)) => Ok(names.write(&path)?),
+                _ => Ok(()),
+            }
+        }
+    }
+}
+
+fn text_to_vectors(
+    args: &Args,
+    from: documents::Format,
+    to: data::Format,
+    context: &Context,
+    run: &Run,
+) -> Result<()> {
+    if let Some(folder) = &args.vectoriser {
+        if args.settings.is_typed() {
+            bail!("{} has its settings: leave out those of \"Text to vectors\"", folder.display());
+        }
+        let (reader, names) = open_vectoriser(folder, run)?;
+        let (documents, _) = args.documents.open(
+            &args.input,
+            Some(from),
+            reader.options(),
+            Labels::Optional,
+            run,
+        )?;
+        let dataset = reader.read(documents, &names, run).map_err(text::lift)?;
+        let unseen = dataset.labels.columns() - names.len();
+        if unseen > 0 {
+            tracing::warn!(
+                "{}: {unseen} of its labels are not in {}; they have ids from {} on",
+                args.input.display(),
+                folder.display(),
+                names.len()
+            );
+        }
+        return write_vectors(&args.output, &dataset, to, run);
+    }
+    if let Some(folder) = &args.save_vectoriser {
+        check_target(folder, false)?;
+    }
+    let params = args.settings.over(Params::default())?;
+    let options = Options::default();
+    let documents =
+        args.documents.open(&args.input, Some(from), &options, Labels::Required, run)?;
+    let known = text::known_labels(&args.input, args.reading.label_names.as_deref())?;
+    let (reader, dataset) = text::fit(documents, params, known, run)?;
+    context.note(describe(&reader, &dataset));
+    let names = dataset.label_names.clone().unwrap_or_default();
+    let names_file = args.names_file_of(&names)?;
+    write_vectors(&args.output, &dataset, to, run)?;
+    if let Some(path) = names_file {
         names.write(&path)?;
+    }
+    if let Some(folder) = &args.save_vectoriser {
+        save_text(&reader, &dataset, folder, false)?;
     }
     Ok(())
 }
 
-fn write(
-    output: &mut dyn Write,
-    dataset: &Dataset,
-    format: data::Format,
-    run: &Run,
-) -> io::Result<()> {
+/// The reader of text in a folder, and its label names.
+fn open_vectoriser(folder: &Path, run: &Run) -> Result<(TextReader, LabelIndex)> {
+    let Some((reader, labels)) = open_text(folder, store::Options::default(), run)? else {
+        bail!("{}: this model was trained on vectors and reads no text", folder.display());
+    };
+    Ok((reader, labels.names().cloned().unwrap_or_default()))
+}
+
+fn write_vectors(path: &Path, dataset: &Dataset, format: data::Format, run: &Run) -> Result<()> {
     let widths = (dataset.features.columns(), dataset.labels.columns());
-    write_header(output, format, dataset.len(), widths)?;
+    Ok(write_atomically(path, |output| {
+        write_header(output, format, dataset.len(), widths)?;
+        for_each_row(dataset, run, |labels, features| write_row(output, format, labels, features))
+    })?)
+}
+
+fn for_each_row(
+    dataset: &Dataset,
+    run: &Run,
+    mut write: impl FnMut(&[u32], Row<'_>) -> io::Result<()>,
+) -> io::Result<()> {
     let rows = dataset.labels.rows().zip(dataset.features.rows());
     for (done, (labels, features)) in rows.enumerate() {
         if done % CHUNK == 0 {
             run.check().map_err(io::Error::other)?;
             run.progress("writing", done as u64, dataset.len() as u64);
         }
-        write_row(output, format, labels.indices, features)?;
+        write(labels.indices, features)?;
     }
     Ok(())
 }
 
-/// Where the label names go if `--label-names` asks for it: `labels.txt` beside the output, where
-/// every reader finds them. Another file of that name is not replaced.
-fn names_file(args: &Args) -> Result<Option<PathBuf>> {
-    let Some(given) = &args.reading.label_names else {
-        return Ok(None);
+/// Writes the terms of each row, the weightiest first, and the labels as text has them.
+fn vectors_to_text(
+    args: &Args,
+    from: Option<data::Format>,
+    to: documents::Format,
+    run: &Run,
+) -> Result<()> {
+    if to == documents::Format::Csv {
+        bail!("{}: text is written as .tsv or .jsonl", args.output.display());
+    }
+    let Some(folder) = &args.vectoriser else {
+        bail!("vectors become text by the terms of a vectoriser: add --vectoriser DIR");
     };
-    if args.output == Path::new("-") {
-        bail!("standard output has no place for label names: leave out --label-names");
+    let (reader, names) = open_vectoriser(folder, run)?;
+    if reader.vectoriser().params().hashing.is_some() {
+        bail!("{}: its terms are hashed and cannot be told", folder.display());
     }
-    let path = args.output.with_file_name("labels.txt");
-    if !path.exists() {
-        return Ok(Some(path));
+    let dataset = args.reading.read(&args.input, from, run)?;
+    let (columns, labels) = (dataset.features.columns(), dataset.labels.columns());
+    if columns > reader.vectoriser().columns() || labels > names.len() {
+        bail!(
+            "{}: {columns} features and {labels} labels, but {} has {} and {}: these vectors were \
+             made otherwise",
+            args.input.display(),
+            folder.display(),
+            reader.vectoriser().columns(),
+            names.len()
+        );
     }
-    let place = |path: &Path| fs::canonicalize(path).with_context(|| path.display().to_string());
-    if place(&path)? != place(given)? {
-        bail!("{} is already there: move it away, or leave out --label-names", path.display());
+    let separator = reader.options().separator.as_deref().unwrap_or(" ");
+    Ok(write_atomically(&args.output, |output| {
+        for_each_row(&dataset, run, |labels, features| {
+            let mut entries: Vec<(u32, f32)> = features.iter().collect();
+            entries.sort_by(|one, other| other.1.total_cmp(&one.1));
+            let terms = entries.iter().filter_map(|&(term, _)| reader.vectoriser().term(term));
+            let text = terms.collect::<Vec<_>>().join(" ");
+            let labels: Vec<&str> = labels.iter().map(|&label| names.code(label)).collect();
+            write_document(output, to, &text, &labels, separator)
+        })
+    })?)
+}
+
+fn write_document(
+    output: &mut dyn Write,
+    format: documents::Format,
+    text: &str,
+    labels: &[&str],
+    separator: &str,
+) -> io::Result<()> {
+    match format {
+        documents::Format::Jsonl => {
+            let object = serde_json::json!({ "text": text, "labels": labels });
+            writeln!(output, "{object}")
+        }
+        // Terms hold no TAB and no line break, and need no quotes here.
+        _ => writeln!(output, "{text}\t{}", labels.join(separator)),
     }
-    Ok(None)
+}
+
+impl Args {
+    fn refuse_text_flags(&self) -> Result<()> {
+        let folder = [
+            ("--vectoriser", self.vectoriser.is_some()),
+            ("--save-vectoriser", self.save_vectoriser.is_some()),
+            ("the flags of \"Text to vectors\"", self.settings.is_typed()),
+        ];
+        let folder = folder.into_iter().find(|(_, is_typed)| *is_typed).map(|(flag, _)| flag);
+        if let Some(flag) = self.documents.typed().or(folder) {
+            bail!("{flag} need text, but both IN and OUT are vectors");
+        }
+        Ok(())
+    }
+
+    /// Where the label names go if `--label-names` asks for it: `labels.txt` beside the output, where
+    /// every reader finds them. Another file of that name is not replaced.
+    fn names_file(&self, given: Option<&Path>) -> Result<Option<PathBuf>> {
+        let Some(given) = given else {
+            return Ok(None);
+        };
+        if self.output == Path::new("-") {
+            bail!("standard output has no place for label names: leave out --label-names");
+        }
+        let path = self.output.with_file_name("labels.txt");
+        if !path.exists() {
+            return Ok(Some(path));
+        }
+        let place =
+            |path: &Path| fs::canonicalize(path).with_context(|| path.display().to_string());
+        if place(&path)? != place(given)? {
+            bail!("{} is already there: move it away, or leave out --label-names", path.display());
+        }
+        Ok(None)
+    }
+
+    /// Where the labels of text go, whose numbers nobody knows otherwise: `labels.txt` beside the
+    /// output, unless they are there already. Another file of that name is not replaced.
+    fn names_file_of(&self, names: &LabelIndex) -> Result<Option<PathBuf>> {
+        if self.output == Path::new("-") {
+            return Ok(None);
+        }
+        let path = self.output.with_file_name("labels.txt");
+        match path.exists() {
+            false => Ok(Some(path)),
+            true if LabelIndex::read(&path)? == *names => Ok(None),
+            true => bail!(
+                "{} is already there and names other labels: move it away, or write OUT elsewhere",
+                path.display()
+            ),
+        }
+    }
 }

@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::input;
 use crate::machine::{Clock, Spent};
 use crate::output::print;
-use crate::prediction::{ModelArgs, read_rows, warn_of_widths};
+use crate::prediction::{ModelArgs, RowArgs};
 use crate::split::{Column, numbered};
 use crate::spread::Spread;
 
@@ -79,9 +79,8 @@ pub struct Args {
     #[arg(long, value_name = "N|all", default_value = "1")]
     split_column: Column,
 
-    /// Warn where a header disagrees with the rows, and go by the rows
-    #[arg(long)]
-    lenient: bool,
+    #[command(flatten)]
+    reading: RowArgs,
 
     #[command(flatten)]
     opening: ModelArgs,
@@ -216,21 +215,21 @@ fn over_columns(args: &Args, run: &Run) -> Result<()> {
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, problem).into());
     }
     let mut stages = Stages::default();
-    let read = stages.time("read", || read_rows(&args.data, args.lenient, run))?;
-    let splits = Splits::read(split, read.dataset.len())?;
-    let folders = match numbered(folder, splits.len()) {
+    // A model says how DATA is read, and how many rows that are is known only then.
+    let folders = match numbered(folder, Splits::read(split, usize::MAX)?.len()) {
         several if several.first().is_some_and(|one| one.exists()) && !folder.exists() => several,
         _ => vec![folder.clone()],
     };
     let mut model = stages.time("load", || args.opening.open(&folders[0], run))?;
-    warn_of_widths(&args.data, &read, &model);
+    let rows = stages.time("read", || args.reading.read(&args.data, &model, run))?;
+    let splits = Splits::read(split, rows.len())?;
     let (mut figures, mut unseen) = (Vec::new(), 0);
     for column in 1..=splits.len() {
         if column > 1 && folders.len() > 1 {
             model = stages.time("load", || args.opening.open(&folders[column - 1], run))?;
         }
-        let rows = read.dataset.select(splits.column(column)?);
-        let subject = predicted(args, &model, rows, std::mem::take(&mut stages), run)?;
+        let some = rows.select(splits.column(column)?);
+        let subject = predicted(args, &model, some, std::mem::take(&mut stages), run)?;
         let evaluation = subject.evaluation(&subject.predictions, &args.metric_options())?;
         let metrics = evaluation.metrics();
         unseen = unseen.max(metrics.unseen_labels);
@@ -264,9 +263,8 @@ fn of_model(args: &Args, folder: &Path, run: &Run) -> Result<Subject> {
     let mut stages = Stages::default();
     let model = stages.time("load", || args.opening.open(folder, run))?;
     let rows = stages.time("read", || {
-        let read = read_rows(&args.data, args.lenient, run)?;
-        warn_of_widths(&args.data, &read, &model);
-        args.part(read.dataset, args.test_split.as_deref())
+        let rows = args.reading.read(&args.data, &model, run)?;
+        args.part(rows, args.test_split.as_deref())
     })?;
     predicted(args, &model, rows, stages, run)
 }
@@ -307,7 +305,7 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
     };
     let mut stages = Stages::default();
     let (train, test, predictions) = stages.time("read", || {
-        let options = ReadOptions { lenient: args.lenient, ..ReadOptions::default() };
+        let options = ReadOptions { lenient: args.reading.lenient, ..ReadOptions::default() };
         let train = input::read(train, &options, run)?.dataset;
         let train = args.part(train, args.foreign.train_split.as_deref())?;
         let options = ReadOptions { ignore_label_names: true, ..options };

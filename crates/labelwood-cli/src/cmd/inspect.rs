@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use labelwood::craftml::TreeFigures;
 use labelwood::model::{Learned, Model};
 use serde::Serialize;
@@ -28,6 +28,10 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
+    /// Show the terms that tell most about this label, by its name or as training had it
+    #[arg(long, value_name = "NAME")]
+    label: Option<String>,
+
     #[command(flatten)]
     loading: LoadArgs,
 }
@@ -36,6 +40,13 @@ pub struct Args {
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let run = context.run()?;
     let model = args.loading.open(&args.model, &run)?;
+    if let Some(label) = &args.label {
+        let terms = Terms::of(&args.model, &model, label)?;
+        if args.json {
+            return print(&format_args!("{}\n", serde_json::to_string(&terms)?));
+        }
+        return print(&terms);
+    }
     let manifest_file = args.model.join("manifest.json");
     let manifest_bytes =
         fs::metadata(&manifest_file).with_context(|| manifest_file.display().to_string())?.len();
@@ -44,6 +55,64 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         return print(&format_args!("{}\n", serde_json::to_string(&inside)?));
     }
     print(&inside)
+}
+
+/// A label and what tells most about it; the line that `inspect --label --json` prints.
+#[derive(Serialize)]
+struct Terms {
+    label: u32,
+    code: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    instances: u32,
+    terms: Vec<Term>,
+}
+
+/// A term and by how much its mean value in the label's documents exceeds that in all.
+#[derive(Serialize)]
+struct Term {
+    term: String,
+    weight: f32,
+}
+
+impl Terms {
+    fn of(folder: &Path, model: &Model, wanted: &str) -> Result<Self> {
+        let names = model.labels().names();
+        let found = names.and_then(|names| Some((names, names.find(wanted)?)));
+        let Some((names, label)) = found else {
+            bail!(
+                "{}: there is no label `{wanted}`: predict or inspect without --label show how \
+                 labels are called",
+                folder.display()
+            );
+        };
+        let Some(terms) = model.label_terms(label) else {
+            bail!(
+                "{}: --label needs a model that was trained on text with a vocabulary: this one \
+                 knows its features by number only",
+                folder.display()
+            );
+        };
+        let term = |(term, weight): (&str, f32)| Term { term: term.to_owned(), weight };
+        Ok(Terms {
+            label,
+            code: names.code(label).to_owned(),
+            name: names.name(label).map(str::to_owned),
+            instances: model.labels().counts()[label as usize],
+            terms: terms.into_iter().map(term).collect(),
+        })
+    }
+}
+
+impl Display for Terms {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let name = self.name.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
+        writeln!(out, "{}{name}: {} training rows", self.code, self.instances)?;
+        for Term { term, weight } in &self.terms {
+            writeln!(out, "  {weight:.4}  {term}")?;
+        }
+        Ok(())
+    }
 }
 
 /// What `inspect` shows; the line that `inspect --json` prints.
@@ -57,6 +126,8 @@ struct Inside {
     unseen_labels: usize,
     frequent_labels: Vec<FrequentLabel>,
     settings: serde_json::Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<serde_json::Value>,
     bytes: u64,
     bytes_by_part: Parts,
     trees: Vec<TreeLine>,
@@ -77,7 +148,14 @@ struct Parts {
     trees: u64,
     features: u64,
     labels: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    text: u64,
     manifest: u64,
+}
+
+/// A part that models of vectors do not have.
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// A tree and its file.
@@ -97,6 +175,7 @@ impl Inside {
             match unit.stem() {
                 "features" => parts.features += unit.bytes,
                 "labels" => parts.labels += unit.bytes,
+                "text" | "label-terms" => parts.text += unit.bytes,
                 _ => parts.trees += unit.bytes,
             }
         }
@@ -128,6 +207,7 @@ impl Inside {
                 })
                 .collect(),
             settings: manifest.training.settings.clone(),
+            text: manifest.training.text.clone(),
             bytes: manifest.bytes() + manifest_bytes,
             bytes_by_part: parts,
             trees: trees.collect(),
@@ -144,10 +224,11 @@ impl Display for Inside {
             "trained on  {} instances, {} features, {} labels",
             self.instances, self.features, self.labels
         )?;
-        let Parts { trees, features, labels, manifest } = self.bytes_by_part;
+        let Parts { trees, features, labels, text, manifest } = self.bytes_by_part;
+        let text = if text > 0 { format!("text {}, ", Bytes(text)) } else { String::new() };
         writeln!(
             out,
-            "size        {}: trees {}, feature weights {}, labels {}, manifest {}",
+            "size        {}: trees {}, feature weights {}, labels {}, {text}manifest {}",
             Bytes(self.bytes),
             Bytes(trees),
             Bytes(features),
@@ -162,10 +243,23 @@ impl Display for Inside {
 
 impl Inside {
     fn write_settings(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(out, "\nsettings")?;
-        for (name, value) in self.settings.as_object().into_iter().flatten() {
-            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            writeln!(out, "  {:20}{shown}", name.replace('_', "-"))?;
+        let text = self.text.as_ref();
+        let parts = [
+            ("settings", Some(&self.settings)),
+            ("documents", text.map(|text| &text["documents"])),
+            ("text to vectors", text.map(|text| &text["vectoriser"])),
+        ];
+        for (title, settings) in parts {
+            let Some(settings) = settings.and_then(serde_json::Value::as_object) else { continue };
+            writeln!(out, "\n{title}")?;
+            for (name, value) in settings {
+                let shown = match value.as_str() {
+                    Some(" ") => "space".to_owned(),
+                    Some(text) => text.to_owned(),
+                    None => value.to_string(),
+                };
+                writeln!(out, "  {:20}{shown}", name.replace('_', "-"))?;
+            }
         }
         Ok(())
     }

@@ -8,23 +8,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use labelwood::data::predictions::{PredictionFormat, Writer, write_table};
-use labelwood::data::write_atomically;
+use labelwood::data::predictions::{
+    DocumentFormat, DocumentWriter, PredictionFormat, Writer, write_table,
+};
+use labelwood::data::{documents, write_atomically};
 use labelwood::model::Model;
 use labelwood::run::{Progress, Run};
 use labelwood::sparse::Predictions;
 
 use crate::context::Context;
-use crate::prediction::{ModelArgs, RowSource};
+use crate::prediction::{ModelArgs, RowArgs, RowBatch, RowSource};
 use crate::signals::NOTHING_KEPT;
 
 /// Arguments of `labelwood predict`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Rows are read in the formats that train takes; their labels do not matter. \
-    Without --format the ending of FILE tells the format (.tsv, .jsonl, .xc or .txt, .npz, each \
-    also with .gz or .zst); standard output is a table on a terminal and tsv elsewhere. The table \
-    and jsonl show label names if the model has them, the other formats ids."
+    after_help = "DATA is text or vectors, whichever the model was trained on; labels in it do not \
+    matter, and lines of text alone are fine. Without --format the ending of FILE tells the format (.tsv, .jsonl, .xc or .txt, .npz, each \
+    also with .gz or .zst); standard output is a table on a terminal and tsv elsewhere. A \
+    model of text writes labels as its training file had them, their names in the table and jsonl, and \
+    the ids of documents; a model of vectors writes the ids of labels, and names in the table and jsonl."
 )]
 pub struct Args {
     /// The model's folder
@@ -55,9 +58,12 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
 
-    /// Warn where a header disagrees with the rows, and go by the rows
+    /// Write labels without their scores
     #[arg(long)]
-    lenient: bool,
+    labels_only: bool,
+
+    #[command(flatten)]
+    reading: RowArgs,
 
     #[command(flatten)]
     opening: ModelArgs,
@@ -84,9 +90,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let shown = Shown::default();
     let run = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
     let model = args.opening.open(&args.model, &run)?;
-    let source = RowSource::open(&args.data, args.lenient, &model, &run)?;
+    let source = RowSource::open(&args.data, &args.reading, &model, &run)?;
     shown.total.store(source.len().unwrap_or(0), Ordering::Relaxed);
-    let mut batches = Predicted { args: &args, model: &model, run, source, shown };
+    let mut batches = Predicted { args: &args, model: &model, run: &run, source, shown };
     let mut failed = None;
     let written = write_atomically(&args.output, |output| {
         batches.write(output, format).map_err(|error| {
@@ -107,44 +113,54 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 struct Predicted<'a> {
     args: &'a Args,
     model: &'a Model,
-    run: Run,
+    run: &'a Run,
     source: RowSource<'a>,
     shown: Shown,
 }
 
 impl Predicted<'_> {
-    /// The predictions of the next rows.
-    fn next(&mut self) -> Result<Option<Predictions>> {
-        let Some(rows) = self.source.next(&self.run)? else {
+    /// The predictions of the next rows, with the documents if they are text.
+    fn next(&mut self) -> Result<Option<(Predictions, Option<documents::Batch>)>> {
+        let Some(RowBatch { features, documents }) = self.source.next(self.run)? else {
             return Ok(None);
         };
         let (args, k) = (self.args, self.args.top_k.get());
-        let mut batch = self.model.predict(rows.view(), k, args.opening.beam(), &self.run)?;
+        let mut batch = self.model.predict(features.view(), k, args.opening.beam(), self.run)?;
         if let Some(least) = args.threshold {
             batch = at_least(&batch, least);
         }
         if args.fill {
             batch = self.model.fill(&batch, k);
         }
-        self.shown.before.fetch_add(rows.len() as u64, Ordering::Relaxed);
-        Ok(Some(batch))
+        self.shown.before.fetch_add(features.len() as u64, Ordering::Relaxed);
+        Ok(Some((batch, documents)))
     }
 
     /// Writes all of them.
     fn write(&mut self, output: &mut dyn Write, format: Format) -> Result<()> {
         let model = self.model;
+        if let Some(format) = format.of_documents()
+            && (model.text().is_some() || self.args.labels_only)
+        {
+            let names = model.labels().names();
+            let mut writer = DocumentWriter::new(output, format, names, self.args.labels_only);
+            while let Some((batch, documents)) = self.next()? {
+                writer.push(documents.as_ref(), &batch)?;
+            }
+            return Ok(writer.finish()?);
+        }
         let names = |label| model.labels().name(label);
         let Some(format) = format.of_file() else {
             // The widths of a table's columns follow from all rows.
             let mut all = Predictions::default();
-            while let Some(batch) = self.next()? {
+            while let Some((batch, _)) = self.next()? {
                 all.append(&batch);
             }
             return Ok(write_table(output, &all, names)?);
         };
         let labels = model.labels().counts().len();
         let mut writer = Writer::new(output, format, self.source.len(), labels, names)?;
-        while let Some(batch) = self.next()? {
+        while let Some((batch, _)) = self.next()? {
             writer.push(&batch)?;
         }
         Ok(writer.finish()?)
@@ -183,6 +199,18 @@ impl Format {
     }
 }
 
+impl Format {
+    /// The format that shows documents and labels rather than numbers, if there is one.
+    fn of_documents(self) -> Option<DocumentFormat> {
+        match self {
+            Format::Table => Some(DocumentFormat::Table),
+            Format::Tsv => Some(DocumentFormat::Tsv),
+            Format::Jsonl => Some(DocumentFormat::Jsonl),
+            Format::Xc | Format::Npz => None,
+        }
+    }
+}
+
 /// The format that was asked for, or that the output's name tells, or that suits standard output.
 fn format_of(args: &Args) -> Result<Format> {
     let to_stdout = args.output.as_os_str() == "-";
@@ -205,6 +233,9 @@ fn format_of(args: &Args) -> Result<Format> {
     };
     if to_terminal && matches!(format, Format::Npz) {
         bail!("npz is no text for a terminal: name a file with --output");
+    }
+    if args.labels_only && format.of_documents().is_none() {
+        bail!("xc and npz are made of scores: leave out --labels-only, or choose another --format");
     }
     Ok(format)
 }

@@ -16,5 +16,7 @@ mod pages;
 mod predict;
 #[cfg(unix)]
 mod signals;
+mod text;
+mod text_files;
 mod train;
 mod usage;

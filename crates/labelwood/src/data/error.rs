@@ -38,6 +38,16 @@ pub enum ReadError {
         /// The file as it was named.
         path: String,
     },
+    /// The name does not tell the format of documents.
+    #[error(
+        "{path}: the ending does not tell the format: name the file .tsv (text, TAB, labels), .csv \
+         (columns with a header) or .jsonl (JSON objects), each also with .gz or .zst, or state the \
+         format"
+    )]
+    UnknownDocumentFormat {
+        /// The file as it was named.
+        path: String,
+    },
     /// There are fewer label names than labels.
     #[error(
         "{path}: {names} label names for {labels} labels: line i must name label i, counted from 0; \
@@ -193,6 +203,80 @@ pub enum Problem {
         "the label name is not UTF-8 text: convert the file, for example with `iconv -t UTF-8`"
     )]
     Encoding,
+    /// A byte is not part of UTF-8 text.
+    #[error(
+        "the byte `{found}` is not UTF-8 text: convert the file, for example with `iconv -f LATIN1 \
+         -t UTF-8`"
+    )]
+    NotUtf8 {
+        /// The byte.
+        found: Excerpt,
+    },
+    /// A line of a TSV file has no labels, not even none.
+    #[error(
+        "expected a text, a TAB and labels, but there is no TAB in this line: add the labels, or \
+         only the TAB if there are none"
+    )]
+    NoTab,
+    /// A line of a TSV file has several TABs.
+    #[error(
+        "expected a text, a TAB and labels, but found {found} fields: replace the TABs within the \
+         text, or read the file as CSV if its first line names the columns"
+    )]
+    TooManyTabs {
+        /// How many fields there are.
+        found: usize,
+    },
+    /// A row of a CSV file is longer or shorter than the header.
+    #[error(
+        "expected {expected} columns as in the header but found {found}: put fields that hold the \
+         column separator into double quotes"
+    )]
+    Columns {
+        /// How many the header has.
+        expected: usize,
+        /// How many the row has.
+        found: usize,
+    },
+    /// A quoted field does not end.
+    #[error(
+        "the double quote that opens here is never closed: close it, or write it twice and the \
+         field within double quotes if it is part of the text"
+    )]
+    OpenQuote,
+    /// Something stands after a quoted field.
+    #[error(
+        "the double quote that opens here is not closed before the next one opens, or something \
+         follows the closing one: close it at the end of the field, and write double quotes that \
+         are part of the text twice"
+    )]
+    StrayQuote,
+    /// A line is no JSON object.
+    #[error(
+        "this is no JSON object ({reason}): every line must be one, such as `{{\"text\": \"Birds\"}}`"
+    )]
+    Json {
+        /// What the parser said.
+        reason: String,
+    },
+    /// There is no such column or field.
+    #[error("there is no {what} `{name}`: there are {known}; name the {what} to take")]
+    NoSuchField {
+        /// Column or field.
+        what: &'static str,
+        /// What was asked for.
+        name: Excerpt,
+        /// Those that are there.
+        known: Excerpt,
+    },
+    /// A field is a JSON object where a string or a list of strings should be.
+    #[error(
+        "the field `{name}` holds objects: name the key within that to take, as in `{name}[].uri`"
+    )]
+    FieldIsObject {
+        /// The path of the field.
+        name: Excerpt,
+    },
     /// Something else stands where a whole number should be.
     #[error("expected a whole number but found `{found}`: {remedy}")]
     Integer {
@@ -246,6 +330,20 @@ impl Excerpt {
             text.push('…');
         }
         Excerpt(text)
+    }
+
+    /// The first of some names, each cut short.
+    pub(super) fn list<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Self {
+        const SHOWN: usize = 20;
+        let more = names.len().saturating_sub(SHOWN);
+        let mut shown: Vec<String> =
+            names.take(SHOWN).map(|name| format!("`{}`", Excerpt::new(name.as_bytes()))).collect();
+        match shown.len() {
+            0 => shown.push("none".to_owned()),
+            _ if more > 0 => shown.push(format!("{more} more")),
+            _ => {}
+        }
+        Excerpt(shown.join(", "))
     }
 }
 

@@ -5,6 +5,7 @@ use super::source::Source;
 use super::write::write_atomically;
 use crate::array::Array;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -43,6 +44,13 @@ struct Orders {
 impl PartialEq for LabelIndex {
     fn eq(&self, other: &Self) -> bool {
         self.starts == other.starts && self.text == other.text
+    }
+}
+
+impl Default for LabelIndex {
+    /// No labels.
+    fn default() -> Self {
+        Self::from_lines([])
     }
 }
 
@@ -189,9 +197,87 @@ impl LabelIndex {
     /// The label with this code, else the one with this name.
     pub fn find(&self, code_or_name: &str) -> Option<u32> {
         let orders = self.orders();
-        lowest(&orders.by_code, code_or_name, |id| Some(self.code(id)))
-            .or_else(|| lowest(&orders.by_name, code_or_name, |id| self.name(id)))
+        let wanted = &*on_one_line(code_or_name);
+        lowest(&orders.by_code, wanted, |id| Some(self.code(id)))
+            .or_else(|| lowest(&orders.by_name, wanted, |id| self.name(id)))
     }
+}
+
+/// Gives labels their ids as they are met: the first is 0, the next new one is 1.
+///
+/// It may start from an index, whose labels keep their ids.
+///
+/// ```
+/// use labelwood::data::{LabelIndex, LabelIndexBuilder};
+/// let mut labels = LabelIndexBuilder::new(&LabelIndex::from_lines(["p1\tbirds"]));
+/// assert_eq!((labels.id("cats"), labels.id("p1"), labels.id("birds"), labels.id("cats")), (1, 0, 0, 1));
+/// assert_eq!(labels.finish(), LabelIndex::from_lines(["p1\tbirds", "cats"]));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct LabelIndexBuilder {
+    lines: Vec<String>,
+    ids: HashMap<String, u32>,
+}
+
+impl LabelIndexBuilder {
+    /// Starts with the labels of an index, by code and by name. Angle brackets around a code, as
+    /// lists of URIs have them, are removed.
+    pub fn new(known: &LabelIndex) -> Self {
+        let mut lines = Vec::with_capacity(known.len());
+        let mut ids = HashMap::with_capacity(2 * known.len());
+        for id in 0..known.len() as u32 {
+            let code = known.code(id);
+            let inner = code.strip_prefix('<').and_then(|code| code.strip_suffix('>'));
+            let code = inner.unwrap_or(code);
+            lines.push(known.name(id).map_or(code.to_owned(), |name| format!("{code}\t{name}")));
+            ids.entry(code.to_owned()).or_insert(id);
+        }
+        for id in 0..known.len() as u32 {
+            if let Some(name) = known.name(id) {
+                ids.entry(name.to_owned()).or_insert(id);
+            }
+        }
+        LabelIndexBuilder { lines, ids }
+    }
+
+    /// The id of a label, a new one if it was not met before.
+    ///
+    /// # Panics
+    ///
+    /// After 2^32 labels.
+    pub fn id(&mut self, label: &str) -> u32 {
+        let label = on_one_line(label);
+        if let Some(&id) = self.ids.get(&*label) {
+            return id;
+        }
+        let id = u32::try_from(self.lines.len()).expect("ids of labels have 32 bits");
+        self.lines.push(label.clone().into_owned());
+        self.ids.insert(label.into_owned(), id);
+        id
+    }
+
+    /// How many labels there are.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether there are no labels.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The index of all labels.
+    pub fn finish(self) -> LabelIndex {
+        LabelIndex::from_lines(self.lines.iter().map(String::as_str))
+    }
+}
+
+/// A label as one line without a TAB, which would end its code.
+fn on_one_line(label: &str) -> Cow<'_, str> {
+    if memchr::memchr3(b'\t', b'\n', b'\r', label.as_bytes()).is_none() {
+        return Cow::Borrowed(label);
+    }
+    Cow::Owned(label.replace(['\t', '\n', '\r'], " "))
 }
 
 /// The first of `ids`, which are in the order of their keys, whose key is the wanted one.
@@ -234,6 +320,20 @@ mod tests {
         let (labels, warning) = LabelIndex::from_source(source, true).unwrap();
         assert_eq!(labels.display(1), "ab\u{fffd}");
         assert_eq!(warning, Some(Warning::Encoding { path: "labels.txt".into(), lines: 1 }));
+    }
+
+    #[test]
+    fn a_builder_keeps_known_ids_and_adds_what_is_new() {
+        let known = LabelIndex::from_lines(["<http://x/1>\tred", "red", "", "b\tred"]);
+        let mut builder = LabelIndexBuilder::new(&known);
+        assert_eq!(["http://x/1", "red", "2", "b"].map(|label| builder.id(label)), [0, 1, 2, 3]);
+        assert_eq!(["two\nlines\tx", "two lines x"].map(|label| builder.id(label)), [4, 4]);
+        assert_eq!(builder.len(), 5);
+        let labels = builder.finish();
+        let lines = ["http://x/1\tred", "red", "2", "b\tred", "two lines x"];
+        assert_eq!(labels.lines().collect::<Vec<_>>(), lines);
+        assert_eq!(labels.find("two lines\tx"), Some(4));
+        assert!(LabelIndexBuilder::default().is_empty());
     }
 
     #[test]

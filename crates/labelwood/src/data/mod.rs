@@ -2,9 +2,9 @@
 //!
 //! A [`Dataset`] is features and labels of the same rows, and the names of the labels if they are
 //! known. [`read`] takes it from a file in any [`Format`], compressed or not, [`Batches`] some rows at
-//! a time; [`write()`] is the way back. [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data
-//! sets. Whatever is wrong with a file is one line that names the place and the remedy:
-//! [`ReadError`].
+//! a time; [`write()`] is the way back. [`documents`] are texts that have no features yet.
+//! [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data sets.
+//! Whatever is wrong with a file is one line that names the place and the remedy: [`ReadError`].
 //!
 //! Files are read in blocks while the last block is parsed on all threads, so the text of a file is
 //! never in memory as a whole, and nothing is reserved because a header says so.
@@ -18,13 +18,14 @@ mod batches;
 mod label_index;
 mod tables;
 mod write;
+pub mod documents;
 pub mod generate;
 pub mod predictions;
 
 pub use batches::Batches;
 pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
-pub use label_index::LabelIndex;
-pub use read::{Format, Read, ReadOptions, read, read_bytes};
+pub use label_index::{LabelIndex, LabelIndexBuilder};
+pub use read::{Format, Read, ReadOptions, names_beside, read, read_bytes};
 pub use tables::{Splits, read_filter};
 pub use write::{write, write_atomically, write_header, write_row};
 

@@ -39,7 +39,7 @@ impl Format {
 }
 
 /// The ending of a name without `.gz` or `.zst`, in lower case.
-fn plain_ending(path: &Path) -> Option<String> {
+pub(super) fn plain_ending(path: &Path) -> Option<String> {
     let ending = |path: &Path| Some(path.extension()?.to_string_lossy().to_lowercase());
     match ending(path)?.as_str() {
         "gz" | "zst" => ending(&path.with_extension("")),
@@ -99,7 +99,7 @@ pub struct Read {
 pub fn read(path: &Path, options: &ReadOptions, run: &Run) -> Result<Read, ReadError> {
     let names = match &options.label_names {
         Some(given) => Some(given.clone()),
-        None if options.ignore_label_names || path.as_os_str() == "-" => None,
+        None if options.ignore_label_names => None,
         None => names_beside(path),
     };
     read_source(path, || Source::open(path), names, options, run)
@@ -124,7 +124,12 @@ pub fn read_bytes(
     read_source(Path::new(name), open, options.label_names.clone(), options, run)
 }
 
-fn names_beside(path: &Path) -> Option<PathBuf> {
+/// The file of label names beside a data file, if there is one: `labels.txt`, `labels.txt.gz` or
+/// `labels.txt.zst`.
+pub fn names_beside(path: &Path) -> Option<PathBuf> {
+    if path.as_os_str() == "-" {
+        return None;
+    }
     ["labels.txt", "labels.txt.gz", "labels.txt.zst"]
         .map(|name| path.with_file_name(name))
         .into_iter()

@@ -352,7 +352,7 @@ fn check_id<'a>(
 }
 
 /// Cuts `text` behind line feeds into pieces of at least `size` bytes but for the last.
-fn split_at_lines(mut text: &[u8], size: usize) -> Vec<&[u8]> {
+pub(super) fn split_at_lines(mut text: &[u8], size: usize) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     while text.len() > size {
         let end = memchr::memchr(b'\n', &text[size..]).map_or(text.len(), |at| size + at + 1);

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
 /// How long a line may be; what is longer is no text file.
-const LONGEST_LINE: usize = 256 << 20;
+pub(super) const LONGEST_LINE: usize = 256 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Something to read from, with the name that messages use.

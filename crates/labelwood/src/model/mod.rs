@@ -25,15 +25,19 @@ pub mod store;
 
 mod craftml;
 mod labels;
+mod text;
 
 pub use labels::Labels;
+pub use text::{open_text, save_text};
 
 use crate::craftml::{Forest, ParamError, Params, Trainer};
 use crate::data::Dataset;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Scored};
+use crate::text::TextReader;
 use std::path::Path;
 use store::{Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training};
+use text::LabelTerms;
 use thiserror::Error;
 
 /// What to learn and with which settings.
@@ -48,6 +52,8 @@ pub enum Algorithm {
 pub struct Model {
     manifest: Manifest,
     labels: Labels,
+    text: Option<TextReader>,
+    label_terms: Option<LabelTerms>,
     learned: Learned,
 }
 
@@ -104,6 +110,30 @@ pub fn train(
     start: Start,
     run: &Run,
 ) -> Result<Trained, TrainError> {
+    train_from(dataset, None, algorithm, target, start, run)
+}
+
+/// Trains a model into the folder `target` on rows that `reader` made of text; the model keeps the
+/// reader.
+pub fn train_text(
+    dataset: &Dataset,
+    reader: &TextReader,
+    algorithm: &Algorithm,
+    target: &Path,
+    start: Start,
+    run: &Run,
+) -> Result<Trained, TrainError> {
+    train_from(dataset, Some(reader), algorithm, target, start, run)
+}
+
+fn train_from(
+    dataset: &Dataset,
+    reader: Option<&TextReader>,
+    algorithm: &Algorithm,
+    target: &Path,
+    start: Start,
+    run: &Run,
+) -> Result<Trained, TrainError> {
     if dataset.is_empty() {
         return Err(TrainError::NoRows);
     }
@@ -113,6 +143,7 @@ pub fn train(
         algorithm: "craftml".to_owned(),
         settings: craftml::settings(trainer.params()),
         data: format!("{:032x}", dataset.digest()),
+        text: reader.map(text::settings),
     };
     let partial = match Partial::begin(target, &training, start)? {
         Begin::Work(partial) => partial,
@@ -120,6 +151,9 @@ pub fn train(
     };
     let mut units = craftml::write(&trainer, &partial, run)?;
     units.push(labels::write(dataset, &partial)?);
+    if let Some(reader) = reader {
+        units.extend(text::write(reader, dataset, &partial, run)?);
+    }
     let manifest = Manifest {
         training,
         instances: dataset.len() as u64,
@@ -138,12 +172,17 @@ impl Model {
         let labels = labels::read(&stored)?;
         let learned = match stored.manifest().training.algorithm.as_str() {
             "craftml" => Learned::CraftMl(craftml::read(&stored)?),
+            text::VECTORISER => {
+                return Err(StoreError::NoModel { folder: folder.to_owned() });
+            }
             other => {
                 let reason = format!("`{other}` is no algorithm that this version knows");
                 return Err(StoreError::from(stored.refused(reason)));
             }
         };
-        Ok(Model { manifest: stored.manifest().clone(), labels, learned })
+        let text = text::read(&stored)?;
+        let label_terms = text::read_label_terms(&stored)?;
+        Ok(Model { manifest: stored.manifest().clone(), labels, text, label_terms, learned })
     }
 
     /// What the model is: algorithm, settings, sizes, files.
@@ -154,6 +193,20 @@ impl Model {
     /// What is known of the labels.
     pub fn labels(&self) -> &Labels {
         &self.labels
+    }
+
+    /// How the model reads text, if it was trained on text.
+    pub fn text(&self) -> Option<&TextReader> {
+        self.text.as_ref()
+    }
+
+    /// The terms that tell most about a label with their weights, best first: those whose mean
+    /// value in the training documents with the label exceeds that in all documents most. Nothing
+    /// if the model was trained on vectors, or on hashed terms.
+    pub fn label_terms(&self, label: u32) -> Option<Vec<(&str, f32)>> {
+        let (terms, reader) = (self.label_terms.as_ref()?, self.text.as_ref()?);
+        let named = |(term, weight)| Some((reader.vectoriser().term(term)?, weight));
+        Some(terms.of(label).filter_map(named).collect())
     }
 
     /// The learned state.

@@ -10,7 +10,7 @@ use labelwood::craftml::{Trainer, Tree};
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
 use labelwood::model::store::{Manifest, Options};
-use labelwood::model::{Algorithm, Model, TrainError, Trained, train};
+use labelwood::model::{Algorithm, Model, TrainError, Trained, train, train_text};
 use labelwood::report::EvaluationReport;
 use labelwood::run::{Cancelled, Progress};
 use labelwood::sparse::Predictions;
@@ -160,8 +160,12 @@ impl Training<'_> {
         self.trees.begin(target);
         let clock = Clock::start();
         let algorithm = Algorithm::CraftMl(self.params.clone());
-        let trained = train(rows, &algorithm, target, self.args.start(), &self.run)
-            .map_err(|error| stopped_or(error, target))?;
+        let start = self.args.start();
+        let trained = match &self.reader {
+            Some(reader) => train_text(rows, reader, &algorithm, target, start, &self.run),
+            None => train(rows, &algorithm, target, start, &self.run),
+        }
+        .map_err(|error| stopped_or(error, target))?;
         let save = self.trees.end();
         let fit = clock.spent().less(save);
         let (manifest, was_there) = match trained {

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use labelwood::craftml::{Estimate, Params, Projection};
-use labelwood::data::Dataset;
+use labelwood::data::{Dataset, LabelIndex};
+use labelwood::text::{Arrays, TextReader};
 
 use crate::bytes::Bytes;
 use crate::fault::MachineFault;
@@ -22,13 +23,25 @@ pub struct Need<'a> {
     pub threads: usize,
     /// Whether the model stays in memory rather than going to disk.
     pub keeps_model: bool,
+    /// How text became the rows, if they were text.
+    pub reader: Option<&'a TextReader>,
 }
 
 impl Need<'_> {
     fn bytes(&self) -> u64 {
         let (features, labels) = (self.dataset.features.view(), self.dataset.labels.view());
         let estimate = Estimate::new(features, labels, self.params, self.threads);
-        PROCESS + estimate.memory + if self.keeps_model { estimate.model } else { 0 }
+        let model = if self.keeps_model { estimate.model } else { 0 };
+        PROCESS + estimate.memory + model + self.text_bytes()
+    }
+
+    /// The vocabulary, and label names with the lines that they are written from.
+    fn text_bytes(&self) -> u64 {
+        let Some(reader) = self.reader else { return 0 };
+        let Arrays { text, starts, slots, idf } = reader.vectoriser().arrays();
+        let vocabulary = text.len() + 8 * (starts.len() + slots.len()) + 4 * idf.len();
+        let names = self.dataset.label_names.iter().flat_map(LabelIndex::lines);
+        (vocabulary + names.map(|name| 2 * name.len() + 16).sum::<usize>()) as u64
     }
 
     /// The first change of settings that makes it fit.

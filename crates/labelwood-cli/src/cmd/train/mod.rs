@@ -1,10 +1,11 @@
 //! `labelwood train`: from a data file to a model folder.
 //!
-//! Here is what is typed and the order of the work; [`memory`] says whether it will fit, [`fit`]
-//! trains and tests one model, and [`summary`] prints what came of it.
+//! Here is what is typed and the order of the work; [`read`] gets the rows, [`memory`] says whether
+//! it will fit, [`fit`] trains and tests one model, and [`summary`] prints what came of it.
 
 mod fit;
 mod memory;
+mod read;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use labelwood::model::TrainError;
 use labelwood::model::store::{Start, check_target};
 use labelwood::run::Run;
 use labelwood::sparse::CsrView;
+use labelwood::text::TextReader;
 
 use crate::bytes::Bytes;
 use crate::context::Context;
@@ -25,13 +27,16 @@ use crate::output::print;
 use crate::settings::SettingsArgs;
 use crate::split::{SplitArgs, SplitFiles, numbered};
 use crate::spread::Spread;
+use crate::text::{DocumentArgs, VectoriserArgs, describe};
 use fit::{Fitted, Trees};
+use read::Rows;
 use summary::Summary;
 
 /// Arguments of `labelwood train`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A stopped training is kept in DIR.partial: the same command with --resume \
+    after_help = "DATA is text (.tsv: text, TAB, labels; .csv with a header; .jsonl) or vectors (.txt: XC \
+    repository format; .svm: LIBSVM), each also with .gz or .zst. A stopped training is kept in DIR.partial: the same command with --resume \
     goes on with it. The same data, settings and seed give the same model on any number of threads."
 )]
 pub struct Args {
@@ -64,11 +69,17 @@ pub struct Args {
     json: bool,
 
     /// The format of DATA, if its ending does not tell
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", visible_alias = "format")]
     from: Option<Format>,
 
     #[command(flatten)]
     reading: InputArgs,
+
+    #[command(flatten)]
+    documents: DocumentArgs,
+
+    #[command(flatten)]
+    vectoriser: VectoriserArgs,
 
     #[command(flatten)]
     split: SplitArgs,
@@ -114,23 +125,22 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let trees = Trees::default();
     let run = context.watched_run(trees.watch(), trees.kept())?;
     let clock = Clock::start();
-    let dataset = args.reading.read(&args.data, args.from, &run)?;
-    let splits = args.split.read(dataset.len())?;
+    let rows = args.read(&run)?;
+    let splits = args.split.read(rows.dataset.len())?;
     let read = clock.spent();
-    let training = Training { args: &args, context, run, params, trees };
+    // Read before the training so that a wrong name does not cost an hour.
+    let test = args.test.as_ref().map(|test| args.read_test(test, &rows, &run)).transpose()?;
+    let Rows { dataset, reader } = rows;
+    let training = Training { args: &args, context, run, params, trees, reader };
     let Some(target) = single else {
         let splits = splits.context("--split-column all needs --train-split")?;
         return training.all(&dataset, &splits, read);
     };
-    let (train, test) = match splits {
+    let (train, split_test) = match splits {
         Some(splits) => splits.select(&dataset, args.split.one())?,
         None => (dataset, None),
     };
-    let test = match test {
-        None => training.read_test()?,
-        some => some,
-    };
-    training.one(&train, test.as_ref(), target, read)
+    training.one(&train, split_test.or(test).as_ref(), target, read)
 }
 
 /// Everything that a training needs but the rows.
@@ -140,15 +150,11 @@ struct Training<'a> {
     run: Run,
     params: Params,
     trees: Trees,
+    /// How text became the rows, if they were text.
+    reader: Option<TextReader>,
 }
 
 impl Training<'_> {
-    /// The rows of `--test`, read before the training so that a wrong name does not cost an hour.
-    fn read_test(&self) -> Result<Option<Dataset>> {
-        let read = |path: &PathBuf| self.args.reading.read(path, None, &self.run);
-        self.args.test.as_ref().map(read).transpose()
-    }
-
     /// One model of these rows.
     fn one(
         &self,
@@ -206,10 +212,14 @@ impl Training<'_> {
             params: &self.params,
             threads: self.run.threads(),
             keeps_model: self.args.model.is_none(),
+            reader: self.reader.as_ref(),
         };
         let text = memory::check(&need, self.args.max_memory)?;
-        let weighting = weighting_text(self.params.weighting, train.features.view());
-        self.args.note(self.context, weighting.to_owned());
+        let what = match &self.reader {
+            Some(reader) => describe(reader, train),
+            None => weighting_text(self.params.weighting, train.features.view()).to_owned(),
+        };
+        self.args.note(self.context, what);
         self.args.note(self.context, text);
         Ok(())
     }

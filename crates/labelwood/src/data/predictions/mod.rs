@@ -8,12 +8,14 @@
 //! | `npz` | `scipy.sparse.save_npz` of a CSR matrix | scipy, PECOS, pyxclib |
 //!
 //! [`write()`], [`read`] and [`read_file`] take whichever is asked for, [`Writer`] writes batch by
-//! batch, [`write_table`] is for people. Scores are written with just the digits that give the same
+//! batch, [`write_table`] is for people. [`DocumentWriter`] writes label names and document ids instead
+//! of numbers. Scores are written with just the digits that give the same
 //! `f32` back. The text formats carry label ids; `jsonl` adds the names.
 //!
 //! A row is ranked by its scores, and equal scores by the lower label id, in whatever order a file
 //! lists them. What is read is never trusted: a header's numbers are compared, not allocated.
 
+mod documents;
 mod jsonl;
 mod npz;
 mod table;
@@ -21,6 +23,7 @@ mod text;
 mod writer;
 mod zip;
 
+pub use documents::{DocumentFormat, DocumentWriter};
 pub use table::write_table;
 pub use writer::Writer;
 

@@ -33,6 +33,9 @@ pub struct Training {
     pub settings: Value,
     /// The digest of the parsed training rows.
     pub data: String,
+    /// How text became these rows, if they were text.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
+    pub text: Option<Value>,
 }
 
 /// What a model consists of.
@@ -59,6 +62,8 @@ struct Written {
     #[serde(serialize_with = "sorted")]
     settings: Value,
     data: String,
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
+    text: Option<Value>,
     instances: u64,
     features: u64,
     labels: u64,
@@ -97,8 +102,9 @@ impl Manifest {
         let written: Written =
             serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
         let found = written.model_id;
-        let Written { algorithm, settings, data, instances, features, labels, units, .. } = written;
-        let training = Training { algorithm, settings, data };
+        let Written { algorithm, settings, data, text, .. } = written;
+        let Written { instances, features, labels, units, .. } = written;
+        let training = Training { algorithm, settings, data, text };
         let manifest = Manifest { training, instances, features, labels, units };
         let mut stems = BTreeSet::new();
         for unit in &manifest.units {
@@ -135,7 +141,7 @@ impl Manifest {
     }
 
     fn written(&self, model_id: Option<Digest>) -> Written {
-        let Training { algorithm, settings, data } = self.training.clone();
+        let Training { algorithm, settings, data, text } = self.training.clone();
         let &Manifest { instances, features, labels, .. } = self;
         let units = self.units.clone();
         Written {
@@ -143,6 +149,7 @@ impl Manifest {
             algorithm,
             settings,
             data,
+            text,
             instances,
             features,
             labels,
@@ -164,6 +171,7 @@ impl Training {
         compare("algorithm", &self.algorithm, &other.algorithm);
         compare("the digest of the data", &self.data, &other.data);
         differences("", Some(&self.settings), Some(&other.settings), &mut clauses);
+        differences("text", self.text.as_ref(), other.text.as_ref(), &mut clauses);
         (!clauses.is_empty()).then(|| clauses.join(", "))
     }
 }
@@ -227,6 +235,10 @@ fn sorted<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error
     sort(value).serialize(serializer)
 }
 
+fn sorted_if_any<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.as_ref().map(sort).serialize(serializer)
+}
+
 fn sort(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -252,6 +264,7 @@ mod tests {
                 algorithm: "craftml".into(),
                 settings: json!({"trees": 50, "seed": 42, "shrink": 0.1, "inner": {"b": 1, "a": [2]}}),
                 data: "d1".into(),
+                text: None,
             },
             instances: 10,
             features: 20,
@@ -376,10 +389,11 @@ mod tests {
     #[test]
     fn the_model_id_covers_every_field() {
         let base = example();
-        let changes: [fn(&mut Manifest); 7] = [
+        let changes: [fn(&mut Manifest); 8] = [
             |manifest| manifest.training.algorithm.push('x'),
             |manifest| manifest.training.settings["trees"] = json!(51),
             |manifest| manifest.training.data.push('x'),
+            |manifest| manifest.training.text = Some(json!({"vectoriser": {"min_df": 1}})),
             |manifest| manifest.instances += 1,
             |manifest| manifest.features += 1,
             |manifest| manifest.labels += 1,
@@ -400,10 +414,12 @@ mod tests {
         here.settings =
             json!({"trees": 60, "seed": 42, "shrink": 0.1, "inner": {"a": [2]}, "leaf": 9});
         here.data = "d2".into();
+        here.text = Some(json!({"min_df": 1}));
         assert_eq!(
             there.difference(&here).unwrap(),
             "the digest of the data is d1 there but d2 here, inner.b is 1 there but not set here, \
-             leaf is not set there but 9 here, trees is 50 there but 60 here"
+             leaf is not set there but 9 here, trees is 50 there but 60 here, text is not set there \
+             but {\"min_df\":1} here"
         );
     }
 }

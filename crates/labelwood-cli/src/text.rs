@@ -1,0 +1,350 @@
+//! Text as an argument: the flags that say how documents are read and become vectors.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use labelwood::data::documents::{Documents, Format, Labels, Options};
+use labelwood::data::{Dataset, LabelIndex, LabelIndexBuilder, names_beside};
+use labelwood::run::Run;
+use labelwood::text::{
+    CharNgramsIn, FitError, Frequency, Language, Params, StopWords, TextError, TextReader, Tokens,
+};
+
+use crate::settings::{as_flag, named};
+
+/// Which fields of a file are text, labels and id.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Text")]
+pub struct DocumentArgs {
+    /// The columns of a CSV file, or fields of a JSONL file, that make up the text [default: text]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    text_column: Vec<String>,
+
+    /// The column or field of the labels; a path such as subjects[].uri leads into JSON objects
+    /// [default: labels]
+    #[arg(long, value_name = "NAME")]
+    label_column: Option<String>,
+
+    /// The column or field of the document's id [default: id, if there is one]
+    #[arg(long, value_name = "NAME")]
+    id_column: Option<String>,
+
+    /// What stands between two labels; by default a space, comma, semicolon or | as the first
+    /// labels of the training file tell
+    #[arg(long, value_name = "TEXT", value_parser = separator)]
+    label_separator: Option<String>,
+}
+
+fn separator(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("expected a character or some, such as ';'".to_owned()),
+        "\\t" => Ok("\t".to_owned()),
+        other => Ok(other.to_owned()),
+    }
+}
+
+impl DocumentArgs {
+    /// The first flag that was typed, if any.
+    pub fn typed(&self) -> Option<&'static str> {
+        let flags = [
+            ("--text-column", !self.text_column.is_empty()),
+            ("--label-column", self.label_column.is_some()),
+            ("--id-column", self.id_column.is_some()),
+            ("--label-separator", self.label_separator.is_some()),
+        ];
+        flags.into_iter().find(|(_, is_typed)| *is_typed).map(|(flag, _)| flag)
+    }
+
+    /// What was typed, and `base` for the rest.
+    fn over(&self, base: &Options) -> Options {
+        let text = if self.text_column.is_empty() { &base.text } else { &self.text_column };
+        Options {
+            text: text.clone(),
+            labels: self.label_column.clone().unwrap_or_else(|| base.labels.clone()),
+            id: self.id_column.clone().or_else(|| base.id.clone()),
+            separator: self.label_separator.clone().or_else(|| base.separator.clone()),
+        }
+    }
+
+    /// Opens a file of documents; what was not typed is as in `base`.
+    pub fn open<'a>(
+        &self,
+        path: &Path,
+        format: Option<Format>,
+        base: &Options,
+        labels: Labels,
+        run: &'a Run,
+    ) -> Result<(Documents<'a>, Options)> {
+        let options = self.over(base);
+        let documents = Documents::open(path, format, &options, labels, run)?;
+        if let Some(flag) = self.typed()
+            && documents.format() == Format::Tsv
+            && flag != "--label-separator"
+        {
+            bail!(
+                "{}: a TSV file has no names of columns for {flag}: leave it out, or add --from csv \
+                 if the first line names the columns",
+                path.display()
+            );
+        }
+        Ok((documents, options))
+    }
+}
+
+/// How text becomes vectors, each flag with the name it has in [`Params`].
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Text to vectors")]
+pub struct VectoriserArgs {
+    /// What a word is: a run of letters and digits, or what Unicode's rules say
+    #[arg(long, value_name = "NAME", value_parser = named::<Tokens>(&["word", "unicode"]))]
+    tokens: Option<Tokens>,
+
+    /// Leave out words of fewer characters [default: 2]
+    #[arg(long, value_name = "N")]
+    min_token: Option<usize>,
+
+    /// Take upper and lower case for different letters
+    #[arg(long)]
+    keep_case: bool,
+
+    /// Cut off the endings of words by the Snowball rules of a language, such as english
+    #[arg(long, value_name = "LANGUAGE", value_parser = named::<Language>(&LANGUAGES))]
+    stem: Option<Language>,
+
+    /// Leave out the words of a file, one per line; `english` has a list of its own
+    #[arg(long, value_name = "FILE|english")]
+    stop_words: Option<PathBuf>,
+
+    /// From how many to how many words in a row make a term; none for characters only [default: 1,1]
+    #[arg(long, value_name = "A,B", value_parser = ngrams)]
+    word_ngrams: Option<Ngrams>,
+
+    /// From how many to how many characters in a row make a term [default: none]
+    #[arg(long, value_name = "A,B", value_parser = ngrams)]
+    char_ngrams: Option<Ngrams>,
+
+    /// Take characters in a row within words or across the whole text [default: words]
+    #[arg(long, value_name = "NAME", value_parser = named::<CharNgramsIn>(&["words", "text"]))]
+    char_ngrams_in: Option<CharNgramsIn>,
+
+    /// Leave out terms in fewer documents: a number, or a share such as 0.001 [default: 2]
+    #[arg(long, value_name = "N|SHARE")]
+    min_df: Option<Frequency>,
+
+    /// Leave out terms in more documents: a number, or a share such as 0.5 [default: 1.0]
+    #[arg(long, value_name = "N|SHARE")]
+    max_df: Option<Frequency>,
+
+    /// Keep at most so many terms, the most frequent
+    #[arg(long, value_name = "N")]
+    max_features: Option<usize>,
+
+    /// Count a term that occurs n times in a document n rather than 1 + ln n
+    #[arg(long)]
+    no_sublinear_tf: bool,
+
+    /// Weigh rare terms no more than frequent ones
+    #[arg(long)]
+    no_idf: bool,
+
+    /// Do not count one document with every term more than there are
+    #[arg(long)]
+    no_smooth_idf: bool,
+
+    /// Hash terms to N columns, which takes no memory for a vocabulary
+    #[arg(long, value_name = "N")]
+    hashing: Option<usize>,
+}
+
+const LANGUAGES: [&str; 18] = [
+    "arabic",
+    "danish",
+    "dutch",
+    "english",
+    "finnish",
+    "french",
+    "german",
+    "greek",
+    "hungarian",
+    "italian",
+    "norwegian",
+    "portuguese",
+    "romanian",
+    "russian",
+    "spanish",
+    "swedish",
+    "tamil",
+    "turkish",
+];
+
+/// From how many to how many; none.
+type Ngrams = (usize, usize);
+
+fn ngrams(text: &str) -> Result<Ngrams, String> {
+    if text == "none" {
+        return Ok((0, 0));
+    }
+    let range = text.split_once(',').unwrap_or((text, text));
+    match (range.0.trim().parse(), range.1.trim().parse()) {
+        (Ok(least), Ok(most)) if least > 0 => Ok((least, most)),
+        _ => Err("expected two lengths such as 1,2, or none".to_owned()),
+    }
+}
+
+impl VectoriserArgs {
+    /// Whether a flag was typed.
+    pub fn is_typed(&self) -> bool {
+        self.over(Params::default()).map_or(true, |params| params != Params::default())
+    }
+
+    /// What was typed, and `base` for the rest, checked.
+    pub fn over(&self, base: Params) -> Result<Params> {
+        let ngrams = |typed: Option<Ngrams>, base| match typed {
+            None => base,
+            Some((0, _)) => None,
+            some => some,
+        };
+        let params = Params {
+            tokens: self.tokens.unwrap_or(base.tokens),
+            min_token: self.min_token.unwrap_or(base.min_token),
+            lowercase: base.lowercase && !self.keep_case,
+            stem: self.stem.or(base.stem),
+            stop_words: match &self.stop_words {
+                Some(file) => stop_words(file)?,
+                None => base.stop_words,
+            },
+            word_ngrams: ngrams(self.word_ngrams, base.word_ngrams),
+            char_ngrams: ngrams(self.char_ngrams, base.char_ngrams),
+            char_ngrams_in: self.char_ngrams_in.unwrap_or(base.char_ngrams_in),
+            min_df: self.min_df.unwrap_or(base.min_df),
+            max_df: self.max_df.unwrap_or(base.max_df),
+            max_features: self.max_features.or(base.max_features),
+            sublinear_tf: base.sublinear_tf && !self.no_sublinear_tf,
+            idf: base.idf && !self.no_idf,
+            smooth_idf: base.smooth_idf && !self.no_smooth_idf,
+            hashing: self.hashing.or(base.hashing),
+        };
+        params.check().map_err(as_flag)?;
+        Ok(params)
+    }
+}
+
+fn stop_words(file: &Path) -> Result<StopWords> {
+    if file == Path::new("english") {
+        return Ok(StopWords::English);
+    }
+    let text = fs::read_to_string(file).with_context(|| {
+        format!("{}: the stop words cannot be read: name a file, or english", file.display())
+    })?;
+    let words = text.lines().map(str::trim).filter(|word| !word.is_empty());
+    Ok(StopWords::Words(words.map(str::to_owned).collect()))
+}
+
+/// The labels of documents to learn from: those of a file of names come first.
+pub fn known_labels(data: &Path, given: Option<&Path>) -> Result<LabelIndexBuilder> {
+    match given.map(Path::to_owned).or_else(|| names_beside(data)) {
+        Some(names) => Ok(LabelIndexBuilder::new(&LabelIndex::read(&names)?)),
+        None => Ok(LabelIndexBuilder::default()),
+    }
+}
+
+/// Learns how to read text from a file of documents; gives their rows too.
+pub fn fit(
+    (documents, options): (Documents<'_>, Options),
+    params: Params,
+    names: LabelIndexBuilder,
+    run: &Run,
+) -> Result<(TextReader, Dataset)> {
+    TextReader::fit(documents, &options, params, names, run).map_err(lift)
+}
+
+/// The error by itself, where it is known whose fault it is.
+pub fn lift(error: TextError) -> anyhow::Error {
+    match error {
+        TextError::Read(error) => error.into(),
+        TextError::Cancelled(error) | TextError::Fit(FitError::Cancelled(error)) => error.into(),
+        TextError::Params(error) => as_flag(error),
+        TextError::NoTerms { documents, min_df, max_df } => anyhow::anyhow!(
+            "no term of the {documents} documents is kept (--min-df {min_df}, --max-df {max_df}): \
+             give more text, or add --min-df 1"
+        ),
+        other => other.into(),
+    }
+}
+
+/// What was decided on text, in one line.
+pub fn describe(reader: &TextReader, dataset: &Dataset) -> String {
+    let terms = match reader.vectoriser().params().hashing {
+        Some(columns) => format!("hashed to {columns} columns"),
+        None => format!("{} terms", reader.vectoriser().columns()),
+    };
+    let separator = match reader.options().separator.as_deref() {
+        Some(" ") => " separated by spaces (--label-separator)".to_owned(),
+        Some(other) => format!(" separated by `{other}` (--label-separator)"),
+        None => String::new(),
+    };
+    let (documents, labels) = (dataset.len(), dataset.labels.columns());
+    format!("text: {documents} documents, {terms}, {labels} labels{separator}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        documents: DocumentArgs,
+        #[command(flatten)]
+        vectoriser: VectoriserArgs,
+    }
+
+    fn parse(line: &str) -> Command {
+        Command::parse_from(["x"].into_iter().chain(line.split_whitespace()))
+    }
+
+    #[test]
+    fn flags_go_over_what_a_model_keeps() {
+        let command = parse("--text-column title,abstract --label-separator \\t");
+        let base = Options { labels: "tags".to_owned(), ..Options::default() };
+        let options = command.documents.over(&base);
+        assert_eq!(options.text, ["title", "abstract"]);
+        assert_eq!((options.labels.as_str(), options.separator.as_deref()), ("tags", Some("\t")));
+        assert_eq!(command.documents.typed(), Some("--text-column"));
+        assert_eq!(parse("").documents.over(&base), base);
+    }
+
+    #[test]
+    fn every_flag_of_the_vectoriser_has_its_setting() {
+        let line = "--tokens unicode --min-token 1 --keep-case --stem finnish --stop-words english \
+            --word-ngrams none --char-ngrams 3,5 --char-ngrams-in text --min-df 3 --max-df 0.5 \
+            --max-features 9 --no-sublinear-tf --no-idf --no-smooth-idf";
+        let params = parse(line).vectoriser.over(Params::default()).expect("they are possible");
+        let expected = Params {
+            tokens: Tokens::Unicode,
+            min_token: 1,
+            lowercase: false,
+            stem: Some(Language::Finnish),
+            stop_words: StopWords::English,
+            word_ngrams: None,
+            char_ngrams: Some((3, 5)),
+            char_ngrams_in: CharNgramsIn::Text,
+            min_df: Frequency::Count(3),
+            max_df: Frequency::Share(0.5),
+            max_features: Some(9),
+            sublinear_tf: false,
+            idf: false,
+            smooth_idf: false,
+            hashing: None,
+        };
+        assert_eq!(params, expected);
+        assert!(
+            parse("").vectoriser.over(expected.clone()).expect("they are possible") == expected
+        );
+        assert!(parse("--min-token 1").vectoriser.is_typed() && !parse("").vectoriser.is_typed());
+        let error = parse("--word-ngrams none").vectoriser.over(Params::default()).unwrap_err();
+        assert!(error.to_string().starts_with("--word-ngrams is none"), "{error}");
+    }
+}

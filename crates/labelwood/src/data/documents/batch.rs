@@ -1,0 +1,144 @@
+//! Some documents, in one piece of memory.
+
+use super::separator;
+
+/// Some documents of a file, in order.
+///
+/// All strings lie in one text, so that a batch costs a handful of allocations however many
+/// documents it has.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    arena: String,
+    texts: Vec<Span>,
+    /// An empty one where a document has no id.
+    ids: Vec<Span>,
+    /// The labels of all documents, and where those of each document end.
+    labels: Vec<Span>,
+    label_ends: Vec<usize>,
+    pub(super) first_row: u64,
+}
+
+/// A piece of the arena.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Span {
+    fn of(self, arena: &str) -> &str {
+        &arena[self.start..self.end]
+    }
+
+    fn moved(self, by: usize) -> Self {
+        Span { start: self.start + by, end: self.end + by }
+    }
+}
+
+impl Batch {
+    /// The number of documents.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there are no documents.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// The number of the first document, counted from 0 within the file.
+    pub fn first_row(&self) -> u64 {
+        self.first_row
+    }
+
+    /// The text of each document.
+    pub fn texts(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        self.texts.iter().map(|span| span.of(&self.arena))
+    }
+
+    /// The id of a document, if it has one.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such document in the batch, as does [`labels`](Self::labels).
+    pub fn id(&self, row: usize) -> Option<&str> {
+        Some(self.ids[row].of(&self.arena)).filter(|id| !id.is_empty())
+    }
+
+    /// The labels of a document as they are written, without blanks and angle brackets around them.
+    pub fn labels(&self, row: usize) -> impl ExactSizeIterator<Item = &str> + Clone {
+        let start = row.checked_sub(1).map_or(0, |before| self.label_ends[before]);
+        self.labels[start..self.label_ends[row]].iter().map(|span| span.of(&self.arena))
+    }
+
+    /// An empty batch over a text, parts of which are to become documents.
+    pub(super) fn over(arena: String) -> Self {
+        Batch { arena, ..Batch::default() }
+    }
+
+    /// The arena with everything that was appended so far.
+    pub(super) fn arena(&self) -> &str {
+        &self.arena
+    }
+
+    /// Appends strings to the arena with `between` between them.
+    pub(super) fn store<'s>(
+        &mut self,
+        strings: impl IntoIterator<Item = &'s str>,
+        between: &str,
+    ) -> Span {
+        let start = self.arena.len();
+        for (at, string) in strings.into_iter().enumerate() {
+            if at > 0 {
+                self.arena.push_str(between);
+            }
+            self.arena.push_str(string);
+        }
+        Span { start, end: self.arena.len() }
+    }
+
+    /// Adds a document; its labels are whole fields until they are split.
+    pub(super) fn push(
+        &mut self,
+        text: Span,
+        id: Span,
+        label_fields: impl IntoIterator<Item = Span>,
+    ) {
+        self.texts.push(text);
+        self.ids.push(id);
+        self.labels.extend(label_fields);
+        self.label_ends.push(self.labels.len());
+    }
+
+    /// The label fields of all documents before they are split.
+    pub(super) fn raw_labels(&self) -> impl Iterator<Item = &str> {
+        self.labels.iter().map(|span| span.of(&self.arena))
+    }
+
+    /// Splits the label fields at the separator, if there is one, and tidies them.
+    pub(super) fn split_labels(&mut self, separator: Option<&str>) {
+        let fields = std::mem::take(&mut self.labels);
+        let mut start = 0;
+        for end in &mut self.label_ends {
+            for field in &fields[start..*end] {
+                let labels = &mut self.labels;
+                separator::split(field.of(&self.arena), separator, |start, end| {
+                    labels.push(Span { start, end }.moved(field.start));
+                });
+            }
+            start = std::mem::replace(end, self.labels.len());
+        }
+    }
+
+    /// Takes over the documents of another batch.
+    pub(super) fn append(&mut self, other: &Batch) {
+        let offset = self.arena.len();
+        self.arena.push_str(&other.arena);
+        let moved = |span: &Span| span.moved(offset);
+        let labels = self.labels.len();
+        self.texts.extend(other.texts.iter().map(moved));
+        self.ids.extend(other.ids.iter().map(moved));
+        self.labels.extend(other.labels.iter().map(moved));
+        self.label_ends.extend(other.label_ends.iter().map(|end| labels + end));
+    }
+}

@@ -1,0 +1,238 @@
+//! Documents: texts with their labels, as people keep them in spreadsheets and dumps.
+//!
+//! [`Documents`] reads them from a file in any [`Format`], compressed or not, a [`Batch`] of some
+//! megabytes at a time, so that the text is never in memory as a whole. [`Options`] says which
+//! fields to take. Labels come as they are written; a
+//! [`LabelIndexBuilder`](super::LabelIndexBuilder) turns them into ids.
+//!
+//! All of a file must be UTF-8. A line, or a row of a CSV file, may have up to 256 MiB.
+
+mod batch;
+mod blocks;
+mod csv;
+mod jsonl;
+mod quotes;
+mod separator;
+mod tsv;
+
+pub use batch::Batch;
+
+use self::blocks::TextBlocks;
+use super::error::{Problem, ReadError};
+use super::read::plain_ending;
+use super::source::Source;
+use crate::run::Run;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// How documents are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// A line is a text, a TAB and labels. Nothing is quoted. An empty line is a document without
+    /// text and labels, except at the end of the file, where it is ignored.
+    Tsv,
+    /// A table whose first line names the columns. The header tells whether commas, semicolons or
+    /// TABs separate them; fields in double quotes may hold these and line breaks.
+    Csv,
+    /// A line is a JSON object; empty lines are ignored.
+    Jsonl,
+}
+
+impl Format {
+    /// The format that a file name ends in, with `.gz` and `.zst` looked through.
+    ///
+    /// ```
+    /// use labelwood::data::documents::Format;
+    /// use std::path::Path;
+    /// assert_eq!(Format::of_path(Path::new("books.tsv.gz")), Some(Format::Tsv));
+    /// assert_eq!(Format::of_path(Path::new("books.jsonl")), Some(Format::Jsonl));
+    /// assert_eq!(Format::of_path(Path::new("books.txt")), None);
+    /// ```
+    pub fn of_path(path: &Path) -> Option<Self> {
+        match plain_ending(path)?.as_str() {
+            "tsv" => Some(Format::Tsv),
+            "csv" => Some(Format::Csv),
+            "jsonl" | "ndjson" => Some(Format::Jsonl),
+            _ => None,
+        }
+    }
+}
+
+/// Which fields of a file are text, labels and id. The default takes `text`, `labels` and, if it is
+/// there, `id`.
+///
+/// In a CSV file a field is a column. In JSONL it is a key, or a path of keys such as `record.title`
+/// or `subjects[].uri`; lists on the way are followed, whether or not the path marks them by `[]`.
+/// TSV knows no field names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// The fields that make up the text, joined by a space.
+    pub text: Vec<String>,
+    /// The field of the labels.
+    pub labels: String,
+    /// The field of the document's id; by default `id`, if there is one.
+    pub id: Option<String>,
+    /// What stands between two labels of one field; blanks around it do not count. By default the
+    /// first labels of a TSV or CSV file tell whether it is a space, `,`, `;` or `|`, and a string
+    /// in JSONL is one label.
+    pub separator: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (text, labels) = (vec!["text".to_owned()], "labels".to_owned());
+        Options { text, labels, id: None, separator: None }
+    }
+}
+
+/// Whether documents have to say which labels they have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Labels {
+    /// As for training: a document may have no labels, but the place for them must be there.
+    Required,
+    /// As for prediction: a line without a TAB, a table without the column or an object without the
+    /// key is a document without labels.
+    Optional,
+}
+
+/// How much of a file makes a batch. It is the same on every machine, because the first batch
+/// decides on the separator.
+const BATCH: usize = 8 << 20;
+
+/// A file of documents that is being read.
+///
+/// ```
+/// use labelwood::data::documents::{Documents, Format, Labels, Options};
+/// use labelwood::run::Run;
+/// let run = Run::new(1)?;
+/// let text = b"Birds of the north\tornithology; arctic\nCats\t\n";
+/// let options = Options::default();
+/// let mut documents =
+///     Documents::from_bytes(text, "books.tsv", Format::Tsv, &options, Labels::Required, &run)?;
+/// let batch = documents.next_batch()?.expect("there are documents");
+/// assert_eq!(batch.texts().collect::<Vec<_>>(), ["Birds of the north", "Cats"]);
+/// assert_eq!(batch.labels(0).collect::<Vec<_>>(), ["ornithology", "arctic"]);
+/// assert_eq!(batch.labels(1).count(), 0);
+/// assert_eq!(documents.separator(), Some(";"));
+/// assert!(documents.next_batch()?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Documents<'a> {
+    reader: Reader<'a>,
+    path: String,
+    format: Format,
+    separator: Option<String>,
+    rows: u64,
+    run: &'a Run,
+}
+
+enum Reader<'a> {
+    Tsv(tsv::Reader<'a>),
+    Csv(Box<csv::Reader<'a>>),
+    Jsonl(jsonl::Reader<'a>),
+}
+
+impl<'a> Documents<'a> {
+    /// Opens a file, or standard input for `-`, decompressing as its first bytes tell. Without a
+    /// `format` the file's ending tells it; what has no ending is TSV.
+    pub fn open(
+        path: &Path,
+        format: Option<Format>,
+        options: &Options,
+        labels: Labels,
+        run: &'a Run,
+    ) -> Result<Self, ReadError> {
+        let format = match format.or_else(|| Format::of_path(path)) {
+            Some(format) => format,
+            None if plain_ending(path).is_none() => Format::Tsv,
+            None => {
+                let path = path.display().to_string();
+                return Err(ReadError::UnknownDocumentFormat { path });
+            }
+        };
+        Self::new(Source::open(path)?, format, options, labels, BATCH, run)
+    }
+
+    /// Reads documents from the bytes of a file; `name` appears in messages.
+    pub fn from_bytes(
+        bytes: &'a [u8],
+        name: &str,
+        format: Format,
+        options: &Options,
+        labels: Labels,
+        run: &'a Run,
+    ) -> Result<Self, ReadError> {
+        Self::new(Source::from_bytes(name, bytes)?, format, options, labels, BATCH, run)
+    }
+
+    fn new(
+        source: Source<'a>,
+        format: Format,
+        options: &Options,
+        labels: Labels,
+        size: usize,
+        run: &'a Run,
+    ) -> Result<Self, ReadError> {
+        let blocks = TextBlocks::new(source, size);
+        let path = blocks.name().to_owned();
+        let reader = match format {
+            Format::Tsv => Reader::Tsv(tsv::Reader::new(blocks, labels)),
+            Format::Csv => Reader::Csv(Box::new(csv::Reader::new(blocks, options, labels, size)?)),
+            Format::Jsonl => Reader::Jsonl(jsonl::Reader::new(blocks, options, labels)),
+        };
+        let separator = options.separator.clone();
+        Ok(Documents { reader, path, format, separator, rows: 0, run })
+    }
+
+    /// The next documents, never none; nothing at the end. A file without any is an error.
+    pub fn next_batch(&mut self) -> Result<Option<Batch>, ReadError> {
+        loop {
+            self.run.check()?;
+            let batch = match &mut self.reader {
+                Reader::Tsv(reader) => reader.next()?,
+                Reader::Csv(reader) => reader.next()?,
+                Reader::Jsonl(reader) => reader.next(self.run)?,
+            };
+            let Some(mut batch) = batch else { break };
+            if batch.is_empty() {
+                continue;
+            }
+            if self.separator.is_none() && self.format != Format::Jsonl {
+                self.separator = separator::decide(batch.raw_labels()).map(str::to_owned);
+            }
+            batch.split_labels(self.separator.as_deref());
+            batch.first_row = self.rows;
+            self.rows += batch.len() as u64;
+            return Ok(Some(batch));
+        }
+        if self.rows == 0 {
+            let expected = match self.format {
+                Format::Tsv => "lines of a text, a TAB and labels",
+                Format::Csv => "a line that names the columns, and rows",
+                Format::Jsonl => "lines such as `{\"text\": \"Birds\", \"labels\": [\"zoology\"]}`",
+            };
+            return Err(ReadError::content(&self.path, (1, 1), Problem::Empty { expected }));
+        }
+        Ok(None)
+    }
+
+    /// The format of the file.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// What separates the labels, once it is known: it was stated, or labels were read that tell.
+    pub fn separator(&self) -> Option<&str> {
+        self.separator.as_deref()
+    }
+
+    /// How many documents were read so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What stands between two labels of one field.
+
+/// Separators to choose from. A space comes last, since names of several words hold it.
+const CANDIDATES: [&str; 3] = ["|", ";", ","];
+
+/// Decides on a separator by some label fields; nothing if all are empty.
+///
+/// It is the first of `|`, `;` and `,` that at least one field in twenty has, else a space. Where
+/// most fields start with an angle bracket they are URIs, which blanks separate, since URIs may hold
+/// the others.
+pub(super) fn decide<'a>(fields: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+    let (mut total, mut uris, mut having) = (0u64, 0u64, [0u64; 3]);
+    for field in fields.map(str::trim_ascii).filter(|field| !field.is_empty()) {
+        total += 1;
+        uris += u64::from(field.starts_with('<') && is_bracketed(field));
+        for (count, candidate) in having.iter_mut().zip(CANDIDATES) {
+            *count += u64::from(field.contains(candidate));
+        }
+    }
+    if total == 0 {
+        return None;
+    }
+    let is_common = |&(count, _): &(u64, &str)| 20 * count >= total;
+    let common = having.into_iter().zip(CANDIDATES).find(is_common).map(|(_, candidate)| candidate);
+    Some(common.filter(|_| 2 * uris <= total).unwrap_or(" "))
+}
+
+/// Whether every word of the field is in angle brackets.
+fn is_bracketed(field: &str) -> bool {
+    field.split_ascii_whitespace().all(|word| word.starts_with('<') && word.ends_with('>'))
+}
+
+/// Hands on where each label of a field starts and ends, without blanks and angle brackets around
+/// it; what is left empty is no label. Without a separator a field is one label.
+pub(super) fn split(field: &str, separator: Option<&str>, mut take: impl FnMut(usize, usize)) {
+    let mut take_trimmed = |from: usize, piece: &str| {
+        let start = from + piece.len() - piece.trim_start().len();
+        let label = piece.trim();
+        let inner = label.strip_prefix('<').and_then(|label| label.strip_suffix('>'));
+        let (start, label) = inner.map_or((start, label), |inner| (start + 1, inner));
+        if !label.is_empty() {
+            take(start, start + label.len());
+        }
+    };
+    let Some(separator) = separator.filter(|separator| !separator.is_empty()) else {
+        return take_trimmed(0, field);
+    };
+    let mut from = 0;
+    if let [byte] = separator.as_bytes() {
+        for at in memchr::memchr_iter(*byte, field.as_bytes()) {
+            take_trimmed(from, &field[from..at]);
+            from = at + 1;
+        }
+    } else {
+        for (at, found) in field.match_indices(separator) {
+            take_trimmed(from, &field[from..at]);
+            from = at + found.len();
+        }
+    }
+    take_trimmed(from, &field[from..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels<'a>(field: &'a str, separator: Option<&str>) -> Vec<&'a str> {
+        let mut found = Vec::new();
+        split(field, separator, |from, to| found.push(&field[from..to]));
+        found
+    }
+
+    #[test]
+    fn labels_lose_blanks_and_brackets_but_not_what_is_within() {
+        assert_eq!(labels(" a b ; c;;d ", Some(";")), ["a b", "c", "d"]);
+        assert_eq!(labels("<http://x/a,b>  <y> <>", Some(" ")), ["http://x/a,b", "y"]);
+        assert_eq!(labels("a < b|<c", Some("|")), ["a < b", "<c"]);
+        assert_eq!(labels("a -- b -- c", Some(" -- ")), ["a", "b", "c"]);
+        assert_eq!(labels(" a b ", None), ["a b"]);
+        assert_eq!(labels(" a b ", Some("")), ["a b"]);
+        assert_eq!(labels("", Some(" ")), [""; 0]);
+        assert_eq!(labels("é·è", Some("·")), ["é", "è"]);
+    }
+
+    #[test]
+    fn the_labels_tell_the_separator() {
+        let decided = |fields: &[&str]| decide(fields.iter().copied());
+        assert_eq!(decided(&["p1 p2", "p3"]), Some(" "));
+        assert_eq!(decided(&["machine learning, cats", "cats"]), Some(","));
+        assert_eq!(decided(&["Smith, John; Doe, Jane", "Poe, Edgar"]), Some(";"));
+        assert_eq!(decided(&["a|b;c,d"]), Some("|"));
+        assert_eq!(decided(&["<http://x/a,b> <http://x/c>", "<http://x/d;e>"]), Some(" "));
+        assert_eq!(decided(&["<http://x/a>, <http://x/c>"]), Some(","));
+        assert_eq!(decided(&["", " "]), None);
+        let mut rare = vec!["p1 p2"; 21];
+        rare[3] = "p1,x p2";
+        assert_eq!(decided(&rare), Some(" "), "one field in 21 is an accident");
+        rare.truncate(20);
+        assert_eq!(decided(&rare), Some(","));
+    }
+}

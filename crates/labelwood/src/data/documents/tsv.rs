@@ -1,0 +1,67 @@
+//! Lines of a text, a TAB and labels.
+
+use super::super::error::{Problem, ReadError};
+use super::Labels;
+use super::batch::{Batch, Span};
+use super::blocks::TextBlocks;
+
+/// Reads the lines of a file.
+pub(super) struct Reader<'a> {
+    blocks: TextBlocks<'a>,
+    labels: Labels,
+    /// Empty lines that are documents if there is something after them.
+    pending: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(blocks: TextBlocks<'a>, labels: Labels) -> Self {
+        Reader { blocks, labels, pending: 0 }
+    }
+
+    /// The documents of the next block; the block's own text is their memory.
+    pub fn next(&mut self) -> Result<Option<Batch>, ReadError> {
+        let Some(block) = self.blocks.next()? else { return Ok(None) };
+        let mut batch = Batch::over(block.text);
+        let mut start = 0;
+        let mut line = block.first_line;
+        while let Some(length) = memchr::memchr(b'\n', &batch.arena().as_bytes()[start..]) {
+            let row = (start, batch.arena()[start..start + length].trim_end_matches('\r').len());
+            self.take_line(&mut batch, row)
+                .map_err(|(column, problem)| self.blocks.fault((line, column), problem))?;
+            start += length + 1;
+            line += 1;
+        }
+        Ok(Some(batch))
+    }
+
+    /// Adds the line that starts at a place of the arena and has some length.
+    fn take_line(
+        &mut self,
+        batch: &mut Batch,
+        (start, length): (usize, usize),
+    ) -> Result<(), (u64, Problem)> {
+        if length == 0 {
+            self.pending += 1;
+            return Ok(());
+        }
+        for _ in 0..std::mem::take(&mut self.pending) {
+            batch.push(Span::default(), Span::default(), None);
+        }
+        let end = start + length;
+        let bytes = &batch.arena().as_bytes()[start..end];
+        let Some(tab) = memchr::memchr(b'\t', bytes) else {
+            if self.labels == Labels::Required {
+                return Err((length as u64 + 1, Problem::NoTab));
+            }
+            batch.push(Span { start, end }, Span::default(), None);
+            return Ok(());
+        };
+        if let Some(second) = memchr::memchr(b'\t', &bytes[tab + 1..]) {
+            let found = 1 + memchr::memchr_iter(b'\t', bytes).count();
+            return Err(((tab + second) as u64 + 2, Problem::TooManyTabs { found }));
+        }
+        let labels = Span { start: start + tab + 1, end };
+        batch.push(Span { start, end: start + tab }, Span::default(), Some(labels));
+        Ok(())
+    }
+}

@@ -1,0 +1,255 @@
+//! What a model keeps when it was trained on text: how it reads text, and the terms that tell most
+//! about each label.
+//!
+//! The settings stand in the manifest; the vocabulary is the unit `text`, the terms of the labels
+//! the unit `label-terms`.
+
+use super::labels::{self, Labels};
+use super::store::{
+    Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,
+};
+use crate::array::Array;
+use crate::data::Dataset;
+use crate::run::{Cancelled, Run};
+use crate::sparse::CsrView;
+use crate::text::{Arrays, TextReader, TextSettings, Vectoriser};
+use rayon::prelude::*;
+use std::path::Path;
+
+const TEXT: &str = "text";
+const LABEL_TERMS: &str = "label-terms";
+/// The algorithm's name in the manifest of a folder that holds a vectoriser and no model.
+pub(super) const VECTORISER: &str = "vectoriser";
+/// How many terms are kept for a label.
+const TERMS: usize = 10;
+
+/// The terms that tell most about each label.
+///
+/// The weight of a term is by how much its mean value in the training rows with the label exceeds
+/// that in all rows: what the centre of the label's documents has and the centre of all has not.
+/// This is what both forests and linear models go by, and it is the same for all of them.
+#[derive(Clone, Debug)]
+pub(super) struct LabelTerms {
+    /// Where the terms of each label start, and last their number.
+    starts: Array<u64>,
+    /// Best first.
+    terms: Array<u32>,
+    weights: Array<f32>,
+}
+
+impl LabelTerms {
+    /// Columns and weights, best first; none for a label beyond those of training.
+    pub fn of(&self, label: u32) -> impl Iterator<Item = (u32, f32)> {
+        let place = |at: usize| self.starts.get(at).map(|&start| start as usize);
+        let range = place(label as usize).zip(place(label as usize + 1));
+        let range = range.map_or(0..0, |(start, end)| start..end);
+        let terms = self.terms.get(range.clone()).unwrap_or_default();
+        let weights = self.weights.get(range).unwrap_or_default();
+        terms.iter().copied().zip(weights.iter().copied())
+    }
+
+    fn new(dataset: &Dataset, run: &Run) -> Result<Self, Cancelled> {
+        let features = dataset.features.view();
+        let rows_of_labels = dataset.labels.view().transpose();
+        let means = means(features);
+        let labels = rows_of_labels.len();
+        let best = run.install(|| {
+            let sums = || vec![0f64; features.columns()];
+            let best = |sums: &mut Vec<f64>, label| {
+                run.check()?;
+                let rows = rows_of_labels.row(label).indices;
+                Ok(best_terms(features, rows, &means, sums))
+            };
+            // Every piece of work takes memory for the sums of all columns, so there are few.
+            let pieces = (0..labels).into_par_iter().with_min_len(labels / (8 * run.threads()) + 1);
+            pieces.map_init(sums, best).collect::<Result<Vec<_>, Cancelled>>()
+        })?;
+        let mut starts = vec![0];
+        for terms in &best {
+            starts.push(starts[starts.len() - 1] + terms.len() as u64);
+        }
+        let terms: Vec<u32> = best.iter().flatten().map(|&(term, _)| term).collect();
+        let weights: Vec<f32> = best.iter().flatten().map(|&(_, weight)| weight).collect();
+        Ok(LabelTerms { starts: starts.into(), terms: terms.into(), weights: weights.into() })
+    }
+}
+
+/// The mean of each column.
+fn means(features: CsrView<'_>) -> Vec<f64> {
+    let mut means = vec![0.0; features.columns()];
+    for (&column, &value) in features.indices().iter().zip(features.values()) {
+        means[column as usize] += f64::from(value);
+    }
+    means.iter_mut().for_each(|mean| *mean /= features.len() as f64);
+    means
+}
+
+/// The columns whose mean in `rows` exceeds `means` most; `sums` holds zeros before and after.
+fn best_terms(
+    features: CsrView<'_>,
+    rows: &[u32],
+    means: &[f64],
+    sums: &mut [f64],
+) -> Vec<(u32, f32)> {
+    let mut seen = Vec::new();
+    for &row in rows {
+        for (column, value) in features.row(row as usize).iter() {
+            let sum = &mut sums[column as usize];
+            if *sum == 0.0 {
+                seen.push(column);
+            }
+            *sum += f64::from(value);
+        }
+    }
+    let mut best: Vec<(u32, f32)> = seen
+        .iter()
+        .map(|&column| {
+            let sum = std::mem::take(&mut sums[column as usize]);
+            (column, (sum / rows.len() as f64 - means[column as usize]) as f32)
+        })
+        .filter(|&(_, weight)| weight > 0.0)
+        .collect();
+    let order =
+        |one: &(u32, f32), other: &(u32, f32)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
+    if best.len() > TERMS {
+        best.select_nth_unstable_by(TERMS, order);
+        best.truncate(TERMS);
+    }
+    best.sort_unstable_by(order);
+    best
+}
+
+/// The settings as the manifest keeps them.
+pub(super) fn settings(reader: &TextReader) -> serde_json::Value {
+    serde_json::to_value(reader.settings()).expect("settings are numbers and names")
+}
+
+/// Writes what there is to keep of a training on text.
+pub(super) fn write(
+    reader: &TextReader,
+    dataset: &Dataset,
+    partial: &Partial,
+    run: &Run,
+) -> Result<Vec<UnitFile>, StoreError> {
+    let mut units = vec![write_vectoriser(reader, partial)?];
+    if reader.vectoriser().params().hashing.is_none() {
+        let LabelTerms { starts, terms, weights } = LabelTerms::new(dataset, run)?;
+        units.push(partial.write_unit(
+            LABEL_TERMS,
+            &[
+                ("starts", starts[..].into()),
+                ("terms", terms[..].into()),
+                ("weights", weights[..].into()),
+            ],
+        )?);
+    }
+    Ok(units)
+}
+
+fn write_vectoriser(reader: &TextReader, partial: &Partial) -> Result<UnitFile, StoreError> {
+    let Arrays { text, starts, slots, idf } = reader.vectoriser().arrays();
+    partial.write_unit(
+        TEXT,
+        &[
+            ("text", text[..].into()),
+            ("starts", starts[..].into()),
+            ("slots", slots[..].into()),
+            ("idf", idf[..].into()),
+        ],
+    )
+}
+
+/// Reads how text is read, if the model was trained on text.
+pub(super) fn read(stored: &Stored) -> Result<Option<TextReader>, FormatError> {
+    let Some(settings) = &stored.manifest().training.text else { return Ok(None) };
+    let TextSettings { documents, vectoriser } = serde_json::from_value(settings.clone())
+        .map_err(|error| stored.refused(format!("its text settings cannot be read: {error}")))?;
+    let unit = stored.unit(TEXT)?;
+    let arrays = Arrays {
+        text: unit.array("text")?,
+        starts: unit.array("starts")?,
+        slots: unit.array("slots")?,
+        idf: unit.array("idf")?,
+    };
+    let vectoriser =
+        Vectoriser::from_arrays(vectoriser, arrays).map_err(|reason| unit.refused(reason))?;
+    if vectoriser.columns() as u64 != stored.manifest().features {
+        return Err(unit.refused(format!("it makes {} features", vectoriser.columns())));
+    }
+    Ok(Some(TextReader::new(documents, vectoriser)))
+}
+
+/// Reads the terms of the labels, if there are any.
+pub(super) fn read_label_terms(stored: &Stored) -> Result<Option<LabelTerms>, FormatError> {
+    if !stored.manifest().units.iter().any(|unit| unit.stem() == LABEL_TERMS) {
+        return Ok(None);
+    }
+    let unit = stored.unit(LABEL_TERMS)?;
+    let terms = LabelTerms {
+        starts: unit.array("starts")?,
+        terms: unit.array("terms")?,
+        weights: unit.array("weights")?,
+    };
+    if terms.starts.len() as u64 != stored.manifest().labels + 1 {
+        return Err(unit.refused("its terms do not fit the labels"));
+    }
+    Ok(Some(terms))
+}
+
+/// Opens how a folder reads text, and its labels: that of a model that was trained on text, or one
+/// that [`save_text`] wrote. Nothing if the model was trained on vectors.
+pub fn open_text(
+    folder: &Path,
+    options: Options,
+    run: &Run,
+) -> Result<Option<(TextReader, Labels)>, StoreError> {
+    let stored = Stored::open(folder, options, run)?;
+    let labels = labels::read(&stored)?;
+    Ok(read(&stored)?.map(|reader| (reader, labels)))
+}
+
+/// Writes a folder that holds how text is read and the labels, but no model: what converting text
+/// to vectors leaves for the next file.
+///
+/// ```
+/// use labelwood::data::documents::{Documents, Format, Labels, Options};
+/// use labelwood::model::{open_text, save_text};
+/// use labelwood::run::Run;
+/// use labelwood::text::{Params, TextReader};
+/// let run = Run::new(1)?;
+/// let options = Options::default();
+/// let text = b"old maps\tmaps\nold books\tbooks\n";
+/// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
+/// let names = Default::default();
+/// let (reader, dataset) = TextReader::fit(documents, &options, Params::default(), names, &run)?;
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("words");
+/// save_text(&reader, &dataset, &path, false)?;
+/// let (again, labels) = open_text(&path, Default::default(), &run)?.expect("text was saved");
+/// assert_eq!((again, labels.name(1)), (reader, Some("books")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn save_text(
+    reader: &TextReader,
+    dataset: &Dataset,
+    target: &Path,
+    overwrite: bool,
+) -> Result<(), StoreError> {
+    let training = Training {
+        algorithm: VECTORISER.to_owned(),
+        settings: serde_json::json!({}),
+        data: format!("{:032x}", dataset.digest()),
+        text: Some(settings(reader)),
+    };
+    let start = Start { resume: false, overwrite };
+    let Begin::Work(partial) = Partial::begin(target, &training, start)? else { return Ok(()) };
+    let units = vec![write_vectoriser(reader, &partial)?, labels::write(dataset, &partial)?];
+    let manifest = Manifest {
+        training,
+        instances: dataset.len() as u64,
+        features: dataset.features.columns() as u64,
+        labels: dataset.labels.columns() as u64,
+        units,
+    };
+    partial.commit(&manifest)
+}

@@ -1,0 +1,266 @@
+//! Documents as rows: what a model that was trained on text keeps to read more of it.
+
+use super::fit::{FitError, Fitting};
+use super::params::Params;
+use super::vectorise::Vectoriser;
+use crate::data::documents::{Batch, Documents, Options};
+use crate::data::{Dataset, LabelIndex, LabelIndexBuilder, ReadError};
+use crate::params::ParamError;
+use crate::run::{Cancelled, Run};
+use crate::sparse::{Csr, LabelRows};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Reads documents always in the same way: the same fields, and the same columns for their words.
+///
+/// ```
+/// use labelwood::data::documents::{Documents, Format, Labels, Options};
+/// use labelwood::run::Run;
+/// use labelwood::text::{Params, TextReader};
+/// let run = Run::new(1)?;
+/// let (options, names) = (Options::default(), Default::default());
+/// let documents = |text: &'static str| {
+///     Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, &run)
+/// };
+/// let training = documents("old maps\tmaps,old\nold books\told\nnew maps\tmaps\n")?;
+/// let (reader, dataset) = TextReader::fit(training, &options, Params::default(), names, &run)?;
+/// assert_eq!(dataset.labels.row(1).indices, [1]);
+/// assert_eq!(reader.options().separator.as_deref(), Some(","));
+///
+/// let names = dataset.label_names.as_ref().unwrap();
+/// let test = reader.read(documents("old birds\told,birds\n")?, names, &run)?;
+/// assert_eq!((test.features.row(0).indices, test.labels.row(0).indices), (&[1][..], &[1, 2][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextReader {
+    options: Options,
+    vectoriser: Vectoriser,
+}
+
+/// The settings of a [`TextReader`], as a model's manifest keeps them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextSettings {
+    /// Which fields of a file are read.
+    pub documents: Options,
+    /// How text becomes rows.
+    pub vectoriser: Params,
+}
+
+/// Why documents could not become rows.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TextError {
+    /// The file could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A setting is impossible.
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    /// The texts could not be taken in.
+    #[error(transparent)]
+    Fit(#[from] FitError),
+    /// The work was cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// No term is left after all settings.
+    #[error(
+        "no term of the {documents} documents is kept (min_df is {min_df}, max_df is {max_df}): give \
+         more text, or lower min_df to 1"
+    )]
+    NoTerms {
+        /// How many documents there were.
+        documents: usize,
+        /// The least number of documents with a term.
+        min_df: super::Frequency,
+        /// The largest number of documents with a term.
+        max_df: super::Frequency,
+    },
+}
+
+impl TextReader {
+    /// A reader of its parts.
+    pub fn new(options: Options, vectoriser: Vectoriser) -> Self {
+        TextReader { options, vectoriser }
+    }
+
+    /// Learns from documents, which were opened with the same `options`; gives their rows too.
+    ///
+    /// Labels get their ids in the order in which they are met, after those of `names`. What
+    /// separates labels is kept, be it stated or decided on these documents.
+    pub fn fit(
+        mut documents: Documents<'_>,
+        options: &Options,
+        params: Params,
+        names: LabelIndexBuilder,
+        run: &Run,
+    ) -> Result<(Self, Dataset), TextError> {
+        let mut fitting = Fitting::new(params)?;
+        let mut labels = Labels::new(names);
+        for_each_batch(&mut documents, run, |batch| {
+            labels.add(batch);
+            Ok(fitting.add(&batch.texts().collect::<Vec<_>>(), run)?)
+        })?;
+        let (vectoriser, features) = fitting.finish(run)?;
+        if vectoriser.columns() == 0 {
+            let &Params { min_df, max_df, .. } = vectoriser.params();
+            return Err(TextError::NoTerms { documents: features.len(), min_df, max_df });
+        }
+        let separator = documents.separator().map(str::to_owned);
+        let options = Options { separator, ..options.clone() };
+        Ok((TextReader { options, vectoriser }, labels.finish(features)))
+    }
+
+    /// Reads all of some documents. Labels that `names` does not know get ids beyond it.
+    pub fn read(
+        &self,
+        mut documents: Documents<'_>,
+        names: &LabelIndex,
+        run: &Run,
+    ) -> Result<Dataset, TextError> {
+        let mut labels = Labels::new(LabelIndexBuilder::new(names));
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for_each_batch(&mut documents, run, |batch| {
+            labels.add(batch);
+            let rows = self.vectorise(batch, run)?;
+            let before = indices.len() as u64;
+            offsets.extend(rows.view().offsets()[1..].iter().map(|end| before + end));
+            indices.extend_from_slice(rows.view().indices());
+            values.extend_from_slice(rows.view().values());
+            Ok(())
+        })?;
+        let features = Csr::try_new(self.vectoriser.columns(), offsets, indices, values)
+            .expect("rows of the same columns stay rows one after the other");
+        Ok(labels.finish(features))
+    }
+
+    /// The rows of some documents.
+    pub fn vectorise(&self, batch: &Batch, run: &Run) -> Result<Csr, Cancelled> {
+        self.vectoriser.transform(&batch.texts().collect::<Vec<_>>(), run)
+    }
+
+    /// Which fields of a file are read, and what separates labels.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// How text becomes rows.
+    pub fn vectoriser(&self) -> &Vectoriser {
+        &self.vectoriser
+    }
+
+    /// The settings of both.
+    pub fn settings(&self) -> TextSettings {
+        let vectoriser = self.vectoriser.params().clone();
+        TextSettings { documents: self.options.clone(), vectoriser }
+    }
+}
+
+/// Hands every batch to `take`, reading the next one meanwhile.
+fn for_each_batch(
+    documents: &mut Documents<'_>,
+    run: &Run,
+    mut take: impl FnMut(&Batch) -> Result<(), TextError> + Send,
+) -> Result<(), TextError> {
+    let mut next = documents.next_batch()?;
+    while let Some(batch) = next {
+        let (following, taken) =
+            run.install(|| rayon::join(|| documents.next_batch(), || take(&batch)));
+        taken?;
+        next = following?;
+    }
+    Ok(())
+}
+
+/// The labels of documents on their way to ids.
+struct Labels {
+    names: LabelIndexBuilder,
+    offsets: Vec<u64>,
+    ids: Vec<u32>,
+}
+
+impl Labels {
+    fn new(names: LabelIndexBuilder) -> Self {
+        Labels { names, offsets: vec![0], ids: Vec::new() }
+    }
+
+    fn add(&mut self, batch: &Batch) {
+        let mut row_ids = Vec::new();
+        for row in 0..batch.len() {
+            row_ids.clear();
+            row_ids.extend(batch.labels(row).map(|label| self.names.id(label)));
+            row_ids.sort_unstable();
+            row_ids.dedup();
+            self.ids.extend_from_slice(&row_ids);
+            self.offsets.push(self.ids.len() as u64);
+        }
+    }
+
+    fn finish(self, features: Csr) -> Dataset {
+        let no_values = vec![(); self.ids.len()];
+        let labels = LabelRows::try_new(self.names.len(), self.offsets, self.ids, no_values)
+            .expect("ids are sorted, single and known");
+        Dataset { features, labels, label_names: Some(self.names.finish()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::documents::{Format, Labels as Demand};
+
+    fn documents<'a>(text: &'a str, options: &Options, run: &'a Run) -> Documents<'a> {
+        let required = Demand::Required;
+        Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, options, required, run).unwrap()
+    }
+
+    #[test]
+    fn labels_are_numbered_as_they_are_met_and_those_of_a_list_first() {
+        let run = Run::new(2).unwrap();
+        let options = Options::default();
+        let text = "a bird\tp2 p1 p2\na bird\t\nthe bird\tp9\n";
+        let fit = |names| {
+            let documents = documents(text, &options, &run);
+            TextReader::fit(documents, &options, Params::default(), names, &run).unwrap().1
+        };
+        let dataset = fit(LabelIndexBuilder::default());
+        let rows: Vec<&[u32]> = dataset.labels.rows().map(|row| row.indices).collect();
+        assert_eq!(rows, [&[0, 1][..], &[], &[2]]);
+        let lines = ["p2", "p1", "p9"];
+        assert_eq!(dataset.label_names, Some(LabelIndex::from_lines(lines)));
+        let known = LabelIndex::from_lines(["p0\tbirds", "p1\tcats"]);
+        let dataset = fit(LabelIndexBuilder::new(&known));
+        let rows: Vec<&[u32]> = dataset.labels.rows().map(|row| row.indices).collect();
+        assert_eq!(rows, [&[1, 2][..], &[], &[3]]);
+        assert_eq!(dataset.labels.columns(), 4);
+    }
+
+    #[test]
+    fn documents_without_a_common_term_are_refused_with_the_remedy() {
+        let run = Run::new(1).unwrap();
+        let options = Options::default();
+        let fit = |text, params| {
+            let documents = documents(text, &options, &run);
+            TextReader::fit(documents, &options, params, LabelIndexBuilder::default(), &run)
+        };
+        let error = fit("one line\tx\n", Params::default()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no term of the 1 documents is kept (min_df is 2, max_df is 1.0): give more text, or \
+             lower min_df to 1"
+        );
+        let params = Params { min_df: super::super::Frequency::Count(1), ..Params::default() };
+        assert_eq!(fit("one line\tx\n", params).unwrap().1.features.columns(), 2);
+    }
+
+    #[test]
+    fn errors_of_the_file_come_through() {
+        let run = Run::new(1).unwrap();
+        let options = Options::default();
+        let documents = documents("no labels\n", &options, &run);
+        let names = LabelIndexBuilder::default();
+        let error = TextReader::fit(documents, &options, Params::default(), names, &run);
+        assert!(matches!(error, Err(TextError::Read(ReadError::Content { line: 1, .. }))));
+    }
+}

@@ -1,0 +1,43 @@
+//! Any bytes read as documents, in each format, give texts and labels that a label index takes, or
+//! an error.
+
+#![no_main]
+
+use labelwood::data::LabelIndexBuilder;
+use labelwood::data::documents::{Documents, Format, Labels, Options};
+use labelwood::run::Run;
+use std::sync::LazyLock;
+
+static RUN: LazyLock<Run> = LazyLock::new(|| Run::new(1).expect("one thread can be started"));
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    for format in [Format::Tsv, Format::Csv, Format::Jsonl] {
+        for labels in [Labels::Required, Labels::Optional] {
+            read(bytes, format, labels);
+        }
+    }
+});
+
+fn read(bytes: &[u8], format: Format, labels: Labels) {
+    let options = Options { labels: "labels[].uri".to_owned(), ..Options::default() };
+    let documents = Documents::from_bytes(bytes, "fuzz", format, &options, labels, &RUN);
+    let Ok(mut documents) = documents else { return };
+    let mut names = LabelIndexBuilder::default();
+    let mut rows = 0;
+    while let Ok(Some(batch)) = documents.next_batch() {
+        assert_eq!(batch.first_row(), rows);
+        rows += batch.len() as u64;
+        assert_eq!(batch.texts().len(), batch.len());
+        for row in 0..batch.len() {
+            assert_ne!(batch.id(row), Some(""));
+            for label in batch.labels(row) {
+                assert!(!label.is_empty());
+                names.id(label);
+            }
+        }
+    }
+    let known = names.len();
+    let names = names.finish();
+    assert_eq!(names.len(), known);
+    assert!((0..known as u32).all(|id| names.find(names.code(id)) == Some(id)));
+}
