@@ -24,6 +24,7 @@
 //! ```
 
 mod beam;
+mod estimate;
 mod grow;
 mod params;
 
@@ -146,6 +147,11 @@ impl Tree {
             labels: sum.labels + part.labels,
             weights: sum.weights + part.weights,
         })
+    }
+
+    /// The bytes of its arrays.
+    pub fn bytes(&self) -> usize {
+        self.subtrees.iter().chain([&self.root]).map(Nodes::bytes).sum()
     }
 }
 

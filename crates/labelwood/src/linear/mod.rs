@@ -11,5 +11,6 @@ mod score;
 
 pub use build::Builder;
 pub(crate) use build::Learn;
+pub(crate) use nodes::Values;
 pub use nodes::{Child, Nodes, NodesFigures, Precision};
 pub use score::{Link, Scorer};
