@@ -12,13 +12,16 @@
 //!
 //! The entry point is [`Workspace::solve`]; [`Rows`] are what is learned from.
 
-mod dual;
 mod params;
 mod rows;
+mod vector;
+mod dual;
+mod guess;
+mod pass;
+mod block;
 
-pub use dual::{STATS, Positives, Weights, Workspace};
+pub use block::{Positives, Weights, Workspace};
 pub use params::{Loss, Params};
 pub use rows::Rows;
 
 pub use crate::cluster::lanes::{LANES, Lanes};
-
