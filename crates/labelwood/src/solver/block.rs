@@ -116,8 +116,11 @@ impl Workspace {
         let [negative, positive] = sums.guess(dual);
         let (minus, plus) = (dual.signed(&negative, 0), dual.signed(&positive, u16::MAX));
         for (weight, all) in self.weights.iter_mut().zip(all_rows()) {
-            let both = each(|lane| plus.0[lane] - minus.0[lane]);
-            *weight = each(|lane| both.0[lane] * weight.0[lane] + minus.0[lane] * all as f32);
+            *weight = each(|lane| {
+                let own = f64::from(weight.0[lane]);
+                let [plus, minus] = [plus.0[lane], minus.0[lane]].map(f64::from);
+                (plus * own + minus * (all - own)) as f32
+            });
         }
         self.duals.clear();
         self.duals.resize(rows.len(), negative);

@@ -79,11 +79,12 @@ impl Sums {
         for _ in 0..ROUNDS {
             for side in [1, 0] {
                 let most = f64::from(dual.most[side].0[lane]);
-                pair[side] = match curvature[side] > 0.0 {
-                    true => (count[side] + cross * pair[1 - side]) / curvature[side],
-                    false => 0.0,
-                }
-                .clamp(0.0, most);
+                // Without rows on a side, rounding is all that is left of its sum.
+                pair[side] = if count[side] > 0.0 && curvature[side] > 0.0 {
+                    ((count[side] + cross * pair[1 - side]) / curvature[side]).clamp(0.0, most)
+                } else {
+                    0.0
+                };
             }
         }
         pair
