@@ -180,8 +180,8 @@ impl Workspace {
             for entry in rows.row(row as u32) {
                 add(&mut self.weights[entry.column as usize], &signed, entry.value);
             }
-            for lane in 0..LANES {
-                total[lane] += f64::from(signed.0[lane]);
+            for (total, dual) in total.iter_mut().zip(signed.0) {
+                *total += f64::from(dual);
             }
         }
         let last = self.weights.last_mut().expect("the bias is always there");

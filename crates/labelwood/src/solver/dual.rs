@@ -41,10 +41,17 @@ impl Dual {
         each(|lane| sign.0[lane] * share.0[lane] * self.most(&sign, lane))
     }
 
+    /// The largest dual variable of a lane.
     #[inline(always)]
     pub fn most(&self, sign: &Lanes, lane: usize) -> f32 {
-        if sign.0[lane] > 0.0 { self.most[1].0[lane] } else { self.most[0].0[lane] }
+        by_sign(self.most[0].0[lane], self.most[1].0[lane], sign.0[lane])
     }
+}
+
+/// What goes with a sign of -1 or 1; by arithmetic, which vector instructions have for all lanes.
+#[inline(always)]
+pub(super) fn by_sign(negative: f32, positive: f32, sign: f32) -> f32 {
+    negative + (positive - negative) * (0.5 * sign + 0.5)
 }
 
 /// The logit u with `u + offset + slope * sigmoid(u) = 0` in each lane, to the given accuracy of

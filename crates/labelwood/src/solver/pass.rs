@@ -1,7 +1,7 @@
 //! One pass over the rows: each row's dual variables improved in turn.
 
 use super::block::Workspace;
-use super::dual::{Dual, logit_root};
+use super::dual::{Dual, by_sign, logit_root};
 use super::params::{Loss, Params};
 use super::rows::Rows;
 use super::vector::{add, each, furthest, greater, greatest, lesser, spread};
@@ -72,6 +72,18 @@ impl<'a> Pass<'a> {
     /// Improves each active row's dual variables in turn; rows that are settled become inactive.
     #[inline(always)]
     pub fn run(&self, block: &mut Workspace) -> Range {
+        match self.dual.loss {
+            Loss::SquaredHinge | Loss::Hinge => self.visit(block, Self::step_hinge),
+            Loss::Logistic => self.visit(block, Self::step_logistic),
+        }
+    }
+
+    #[inline(always)]
+    fn visit(
+        &self,
+        block: &mut Workspace,
+        step: impl Fn(&Self, &Lanes, f32, u16, &mut Lanes, &mut Range) -> Step,
+    ) -> Range {
         let Workspace { weights, duals, signs, active } = block;
         let (bias, weights) = weights.split_last_mut().expect("the bias is always there");
         let mut range = Range { least: Lanes::ZERO, most: Lanes::ZERO };
@@ -87,14 +99,7 @@ impl<'a> Pass<'a> {
             add(&mut products, bias, self.bias);
             let row = row as usize;
             let square = self.rows.squares[row] + self.bias * self.bias;
-            let step = match self.dual.loss {
-                Loss::SquaredHinge | Loss::Hinge => {
-                    self.step_hinge(&products, square, signs[row], &mut duals[row], &mut range)
-                }
-                Loss::Logistic => {
-                    self.step_logistic(&products, square, signs[row], &mut duals[row], &mut range)
-                }
-            };
+            let step = step(self, &products, square, signs[row], &mut duals[row], &mut range);
             active[kept] = row as u32;
             kept += usize::from(step.is_active);
             if let Some(change) = step.change {
@@ -139,7 +144,7 @@ impl<'a> Pass<'a> {
     ) -> Step {
         let sign = spread(signs);
         let most = each(|lane| self.dual.most(&sign, lane));
-        let pick = |of: [f32; 2], lane: usize| if sign.0[lane] > 0.0 { of[1] } else { of[0] };
+        let pick = |of: [f32; 2], lane: usize| by_sign(of[0], of[1], sign.0[lane]);
         let gradient = each(|lane| {
             sign.0[lane] * products.0[lane] - 1.0 + duals.0[lane] * pick(self.dual.ridge, lane)
         });
