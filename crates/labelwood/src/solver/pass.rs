@@ -73,17 +73,14 @@ impl<'a> Pass<'a> {
     #[inline(always)]
     pub fn run(&self, block: &mut Workspace) -> Range {
         match self.dual.loss {
-            Loss::SquaredHinge | Loss::Hinge => self.visit(block, Self::step_hinge),
-            Loss::Logistic => self.visit(block, Self::step_logistic),
+            Loss::SquaredHinge | Loss::Hinge => self.visit::<false>(block),
+            Loss::Logistic => self.visit::<true>(block),
         }
     }
 
+    /// One loop for each kind of loss: the other kind would take registers from it.
     #[inline(always)]
-    fn visit(
-        &self,
-        block: &mut Workspace,
-        step: impl Fn(&Self, &Lanes, f32, u16, &mut Lanes, &mut Range) -> Step,
-    ) -> Range {
+    fn visit<const IS_LOGISTIC: bool>(&self, block: &mut Workspace) -> Range {
         let Workspace { weights, duals, signs, active } = block;
         let (bias, weights) = weights.split_last_mut().expect("the bias is always there");
         let mut range = Range { least: Lanes::ZERO, most: Lanes::ZERO };
@@ -99,7 +96,12 @@ impl<'a> Pass<'a> {
             add(&mut products, bias, self.bias);
             let row = row as usize;
             let square = self.rows.squares[row] + self.bias * self.bias;
-            let step = step(self, &products, square, signs[row], &mut duals[row], &mut range);
+            let (sign, dual) = (signs[row], &mut duals[row]);
+            let step = if IS_LOGISTIC {
+                self.step_logistic(&products, square, sign, dual, &mut range)
+            } else {
+                self.step_hinge(&products, square, sign, dual, &mut range)
+            };
             active[kept] = row as u32;
             kept += usize::from(step.is_active);
             if let Some(change) = step.change {
