@@ -79,9 +79,9 @@ pub(super) fn logit_root(offset: &Lanes, slope: &Lanes, start: &Lanes, accuracy:
         for lane in 0..LANES {
             let steepness = 1.0 + slope.0[lane] * share.0[lane] * (1.0 - share.0[lane]);
             let next = root.0[lane] - sum.0[lane] / steepness;
-            let is_within = (next >= low.0[lane]) & (next <= high.0[lane]);
             let half = 0.5 * (low.0[lane] + high.0[lane]);
-            root.0[lane] = if is_within { next } else { half };
+            let next = if next >= low.0[lane] { next } else { half };
+            root.0[lane] = if next <= high.0[lane] { next } else { half };
         }
     }
     root

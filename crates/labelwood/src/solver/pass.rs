@@ -150,17 +150,20 @@ impl<'a> Pass<'a> {
         let gradient = each(|lane| {
             sign.0[lane] * products.0[lane] - 1.0 + duals.0[lane] * pick(self.dual.ridge, lane)
         });
+        // Chosen among numbers, never among combined conditions, which vectors are slow at.
         let projected = each(|lane| {
             let (dual, gradient) = (duals.0[lane], gradient.0[lane]);
-            let is_low = (dual <= 0.0) & (gradient > 0.0);
-            let is_high = (dual >= most.0[lane]) & (gradient < 0.0);
-            if is_low | is_high { 0.0 } else { gradient * self.live.0[lane] }
+            let above = if dual <= 0.0 { lesser(gradient, 0.0) } else { gradient };
+            let within = if dual >= most.0[lane] { greater(above, 0.0) } else { above };
+            within * self.live.0[lane]
         });
         let busy = each(|lane| {
             let (dual, gradient) = (duals.0[lane], gradient.0[lane]);
-            let is_low = (dual <= 0.0) & (gradient > self.beyond.most.0[lane]);
-            let is_high = (dual >= most.0[lane]) & (gradient < self.beyond.least.0[lane]);
-            if is_low | is_high { 0.0 } else { self.live.0[lane] }
+            let high = if dual <= 0.0 { self.beyond.most.0[lane] } else { f32::INFINITY };
+            let low =
+                if dual >= most.0[lane] { self.beyond.least.0[lane] } else { f32::NEG_INFINITY };
+            let busy = if gradient > high { 0.0 } else { self.live.0[lane] };
+            if gradient < low { 0.0 } else { busy }
         });
         let is_active = greatest(&busy) > 0.0;
         range.include(&projected);
