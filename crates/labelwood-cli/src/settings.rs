@@ -26,7 +26,8 @@ pub struct SettingsArgs {
     /// Settings to start from, which the flags below change: of craftml default, compact (the
     /// smallest models) or paper (as published); of label-tree default, libmultilabel, bonsai,
     /// parabel, plt, homer or omikuji [default: default]
-    #[arg(long, value_name = "NAME", conflicts_with = "settings")]
+    #[arg(long, value_name = "NAME", conflicts_with = "settings",
+        value_parser = PossibleValuesParser::new(presets()), hide_possible_values = true)]
     preset: Option<String>,
 
     /// Start from the settings of this model, its seed included
@@ -231,6 +232,15 @@ struct LinearArgs {
 
 const PROJECTIONS: [&str; 4] = ["auto", "none", "hashing", "gaussian"];
 
+/// The presets of all algorithms.
+fn presets() -> Vec<&'static str> {
+    let mut presets: Vec<_> =
+        Algorithm::NAMES.iter().flat_map(|name| Algorithm::presets(name)).copied().collect();
+    presets.sort_unstable();
+    presets.dedup();
+    presets
+}
+
 /// A parser of the names that a setting of the library has in model files.
 pub fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
@@ -301,6 +311,9 @@ fn over(base: &Algorithm, typed: Map<String, Value>) -> Result<Algorithm> {
         let flag = setting.replace('_', "-");
         if settings.get(&setting).is_none() {
             bail!("--{flag} is no setting of {name}: leave it out, or choose another --algorithm");
+        }
+        if value.is_null() {
+            bail!("--{flag} must be a finite number");
         }
         settings[&setting] = value.clone();
         // One by one, so that the one to blame can be named.

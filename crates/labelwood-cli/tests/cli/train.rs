@@ -166,7 +166,27 @@ fn impossible_settings_are_refused_before_the_data_are_read() {
         ("--iterations 0", "error: --iterations is 0, but must be from 1 to 1000\n"),
         ("--beam 0", "error: --beam is 0, but must be from 1 to 1,048,576\n"),
         ("--keep 0", "error: --keep is 0, but must be above 0 and at most 1\n"),
-        ("--keep nan", "error: --keep is NaN, but must be above 0 and at most 1\n"),
+        ("--keep nan", "error: --keep must be a finite number\n"),
+        (
+            "--preset bonsai",
+            "error: --preset bonsai is none of craftml, which has default, compact, paper\n",
+        ),
+        (
+            "--algorithm label-tree --sample 10",
+            "error: --sample is no setting of label-tree: leave it out, or choose another --algorithm\n",
+        ),
+        (
+            "--algorithm label-tree --precision byte",
+            "error: --precision byte does not go with label-tree: unknown variant `byte`, expected `half` or `single`\n",
+        ),
+        (
+            "--algorithm label-tree --cost 0",
+            "error: --cost is 0, but must be above 0 and at most 1e9\n",
+        ),
+        (
+            "--algorithm label-tree --branches 0",
+            "error: --branches is 0, but must be from 1 to 65,536\n",
+        ),
         (
             "--feature-projection gaussian --feature-dimensions 2000",
             "error: --feature-dimensions is 2000, but must be at most 1000 with a gaussian projection\n",
