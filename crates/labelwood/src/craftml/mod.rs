@@ -34,8 +34,9 @@ mod tree;
 mod weighting;
 
 pub use crate::cluster::Starts;
+pub use crate::params::ParamError;
 pub use estimate::Estimate;
-pub use params::{Diversity, Metric, ParamError, Params, Precision, Projection, Weighting};
+pub use params::{Diversity, Metric, Params, Precision, Projection, Weighting};
 pub use tree::{Tree, TreeFigures};
 pub(crate) use weighting::FeatureWeights;
 

@@ -2,9 +2,9 @@
 
 use crate::cluster::Starts;
 use crate::cluster::lanes::LANES;
+use crate::params::ParamError;
 use crate::sparse::{CsrView, LabelRowsView};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 /// What a forest is grown with. The paper's letters stand in each setting's description.
 ///
@@ -176,18 +176,6 @@ impl Default for Params {
             seed: 42,
         }
     }
-}
-
-/// A setting that no forest can be grown with.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[error("{setting} is {found}, but must be {expected}")]
-pub struct ParamError {
-    /// The setting's name, the same in the command, in Rust and in Python.
-    pub setting: &'static str,
-    /// What was given.
-    pub found: String,
-    /// What is allowed.
-    pub expected: &'static str,
 }
 
 impl Params {

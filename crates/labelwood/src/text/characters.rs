@@ -1,0 +1,96 @@
+//! What Python takes for a word character, white space and lower case, on which scikit-learn's
+//! tokens rest. Rust's own notions differ in the details that stand here.
+
+use unicode_normalization::char::is_combining_mark;
+
+/// Whether Python's `\w` matches: letters and numbers of any script, and the underscore.
+///
+/// Rust counts marks and letters in circles or squares that have the property Alphabetic, which
+/// Python does not.
+#[inline]
+pub(super) fn is_word(character: char) -> bool {
+    match character {
+        '\0'..='\x7f' => IS_WORD[character as usize],
+        '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f189}' => false,
+        '\u{80}'..='\u{2ff}' => character.is_alphanumeric(),
+        _ => character.is_alphanumeric() && !is_combining_mark(character),
+    }
+}
+
+/// [`is_word`] of the ASCII characters, by byte; false for all others.
+pub(super) static IS_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    table
+};
+
+/// Whether Python's `\s` matches: it adds four separators to Unicode's White_Space.
+#[inline]
+pub(super) fn is_space(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '\x1c'..='\x1f')
+}
+
+/// Writes `text` in lower case into `lower`, as Python's `str.lower()` does.
+pub(super) fn lowercase(text: &str, lower: &mut String) {
+    lower.clear();
+    if text.is_ascii() {
+        lower.push_str(text);
+        lower.make_ascii_lowercase();
+    } else if text.contains('Σ') {
+        // At the end of a word it becomes another letter, which is for the standard library to tell.
+        lower.push_str(&text.to_lowercase());
+    } else {
+        for character in text.chars() {
+            if character.is_ascii() {
+                lower.push(character.to_ascii_lowercase());
+            } else {
+                lower.extend(character.to_lowercase());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lower(text: &str) -> String {
+        let mut lower = "left over".to_owned();
+        lowercase(text, &mut lower);
+        lower
+    }
+
+    #[test]
+    fn lower_case_is_that_of_the_standard_library() {
+        for text in ["", "ABC_Z[1]", "ÄÖ Å", "ΟΔΟΣ ΣΑΣ.", "İstanbul", "ẞ", "Ⅷ", "日本 A"]
+        {
+            assert_eq!(lower(text), text.to_lowercase());
+        }
+        assert_eq!(lower("ΟΔΟΣ"), "οδος");
+        assert_eq!(lower("İ"), "i\u{307}");
+    }
+
+    #[test]
+    fn marks_circles_and_squares_are_no_word_characters() {
+        for character in ['a', 'Z', '0', '_', 'é', 'ß', '語', '٣', '½', 'Ⅷ', 'ª', '\u{10ffff}']
+        {
+            assert_eq!(is_word(character), character != '\u{10ffff}', "{character}");
+        }
+        for character in ['-', '\'', '\u{301}', '\u{93e}', 'Ⓐ', '🅰', '😀', '€', '\u{200d}', '\0']
+        {
+            assert!(!is_word(character), "{character}");
+        }
+    }
+
+    #[test]
+    fn separators_are_white_space() {
+        for character in ['\x1c', '\x1f', '\u{85}', '\u{a0}', '\u{3000}', '\t'] {
+            assert!(is_space(character));
+        }
+        assert!(!is_space('\u{200b}') && !is_space('\x1b'));
+    }
+}

@@ -1,0 +1,27 @@
+//! From text to rows: words, n-grams, tf-idf.
+//!
+//! [`Fitting`] reads the training texts once, in batches, and learns which terms there are and how
+//! much each one weighs. What it leaves is the matrix of those texts and a [`Vectoriser`], which a
+//! model keeps to read new text in the same way. [`Params`] says what a term is. On the same
+//! settings, terms and values are those of scikit-learn's `TfidfVectorizer`, which most vectors in
+//! use come from.
+//!
+//! A vectoriser is four flat [`Arrays`]; looking a term up goes through a hash table that is one of
+//! them, so that a model is open at once however large its vocabulary is.
+
+mod analyse;
+mod characters;
+mod chunk;
+mod fit;
+mod params;
+mod stop_words;
+mod terms;
+mod vectorise;
+mod weigh;
+
+pub use fit::{FitError, Fitting};
+pub use params::{CharNgramsIn, Frequency, Language, Params, StopWords, Tokens};
+pub use vectorise::{Arrays, Vectoriser};
+
+#[cfg(test)]
+mod tests;
