@@ -103,7 +103,7 @@ fn texts(path: &Path) -> Vec<String> {
     lines.map(|line| line.split_once('\t').map_or(line, |(text, _)| text).to_owned()).collect()
 }
 
-/// The vectors are written with a few decimals, so that small values may be missing.
+/// The vectors are written with a few decimals only.
 fn assert_near(found: &Csr, expected: &Csr, name: &str) {
     assert_eq!(found.len(), expected.len(), "{name}");
     assert!(found.columns() >= expected.columns(), "{name}");

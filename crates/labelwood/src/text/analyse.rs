@@ -170,13 +170,12 @@ fn in_lower_case<'a>(text: &str, lower: &'a mut String) -> &'a str {
 
 /// The words of at least `least` characters.
 #[inline]
-fn each_word(text: &str, tokens: Tokens, least: usize, mut take: impl FnMut(&str)) {
+fn each_word(text: &str, tokens: Tokens, least: usize, take: impl FnMut(&str)) {
     match tokens {
         Tokens::Word => each_run(text, least, take),
-        Tokens::Unicode => text
-            .unicode_words()
-            .filter(|word| prefix(word, least).is_some())
-            .for_each(|word| take(word)),
+        Tokens::Unicode => {
+            text.unicode_words().filter(|word| prefix(word, least).is_some()).for_each(take)
+        }
     }
 }
 
