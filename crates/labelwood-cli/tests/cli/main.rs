@@ -12,6 +12,7 @@ mod faults;
 mod generate;
 mod guide;
 mod inspect;
+mod linear;
 mod pages;
 mod predict;
 #[cfg(unix)]
