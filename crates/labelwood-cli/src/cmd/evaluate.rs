@@ -372,8 +372,7 @@ impl Args {
         if self.json {
             return Ok(report.to_json() + "\n");
         }
-        let deepest = self.deepest(&subject.filter);
-        let popular = most_frequent(&subject.counts, deepest, subject.truth.len());
+        let popular = subject.popular(self.deepest(&subject.filter));
         let popular = subject.evaluation(&popular, &self.metric_options())?.metrics();
         let figures: Vec<String> =
             popular.at.iter().map(|at| format!("{:.2} @{}", 100.0 * at.precision, at.k)).collect();
@@ -392,14 +391,14 @@ impl Subject {
         let evaluation = Evaluation::new(self.truth.view(), predictions, training, options)?;
         Ok(evaluation.without(&self.filter)?)
     }
-}
 
-/// The `k` most frequent training labels, by their counts, as the prediction of each of `rows`.
-pub fn most_frequent(counts: &[u32], k: usize, rows: usize) -> Predictions {
-    let scored = |(id, &count): (usize, &u32)| Scored { id: id as u32, score: count as f32 };
-    let mut best: Vec<Scored> = counts.iter().enumerate().map(scored).collect();
-    top_k(&mut best, k);
-    let mut predictions = Predictions::default();
-    (0..rows).for_each(|_| predictions.push_row(&best));
-    predictions
+    /// The `k` most frequent training labels as the prediction of every row.
+    fn popular(&self, k: usize) -> Predictions {
+        let scored = |(id, &count): (usize, &u32)| Scored { id: id as u32, score: count as f32 };
+        let mut best: Vec<Scored> = self.counts.iter().enumerate().map(scored).collect();
+        top_k(&mut best, k);
+        let mut predictions = Predictions::default();
+        (0..self.truth.len()).for_each(|_| predictions.push_row(&best));
+        predictions
+    }
 }

@@ -33,7 +33,7 @@ fn the_demo_beats_the_most_frequent_labels_and_leaves_nothing_behind() {
 #[test]
 fn the_demo_is_the_same_on_any_number_of_threads() {
     let folder = Folder::new();
-    let without_time = |page: String| page.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let without_time = |page: String| page.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
     let one = without_time(folder.run("demo --threads 1").succeeds());
     assert_eq!(without_time(folder.run("demo --threads 3").succeeds()), one);
 }
@@ -66,4 +66,16 @@ fn files_are_announced_and_a_format_needs_a_folder() {
     assert_eq!(done.code(), 0);
     assert!(done.stderr().contains("train.tsv: 436 questions"), "{}", done.stderr());
     assert_eq!(folder.run("demo --format csv").code(), 2);
+}
+
+#[test]
+fn a_kept_model_is_a_model_like_any_other() {
+    let folder = Folder::new();
+    let page = folder.run("demo --model kept -q").succeeds();
+    assert_eq!(folder.names(), ["kept"]);
+    folder.run("inspect kept").succeeds();
+    folder.run("demo --model kept -q").fails(1);
+    let again = folder.run("demo --model kept --overwrite -q").succeeds();
+    let figures = |page: &str| page.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(figures(&again), figures(&page));
 }

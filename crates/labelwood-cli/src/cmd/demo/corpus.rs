@@ -23,28 +23,18 @@ pub enum FileFormat {
 }
 
 /// A question with its tags.
-pub type Question = (&'static str, Vec<&'static str>);
-
-/// The questions to learn from and those to measure on.
-pub fn parts() -> (Vec<Question>, Vec<Question>) {
-    (train().collect(), test().collect())
-}
+type Question = (&'static str, Vec<&'static str>);
 
 /// Writes the parts to `train` and `test` files in a folder, which is made if it is not there.
-pub fn write(
-    folder: &Path,
-    format: FileFormat,
-    train: &[Question],
-    test: &[Question],
-    context: &Context,
-) -> Result<()> {
+pub fn write(folder: &Path, format: FileFormat, context: &Context) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let ending = match format {
         FileFormat::Tsv => "tsv",
         FileFormat::Csv => "csv",
         FileFormat::Jsonl => "jsonl",
     };
-    for (part, questions, first) in [("train", train, 1), ("test", test, train.len() + 1)] {
+    let (train, test): (Vec<Question>, Vec<Question>) = (train().collect(), test().collect());
+    for (part, questions, first) in [("train", &train, 1), ("test", &test, train.len() + 1)] {
         let path = folder.join(format!("{part}.{ending}"));
         write_atomically(&path, |output| write_part(output, questions, first, format))?;
         context.note(format_args!("{}: {} questions", path.display(), questions.len()));

@@ -1,31 +1,45 @@
 //! `labelwood demo`: what labelwood does, shown on the questions that come with it.
 //!
+//! It takes the way that one's own texts take: the questions are read as a TSV file, the model is
+//! trained into a folder, and the figures are those of the model as it is opened from there.
 //! [`page`] is what is printed; [`corpus`] writes the questions to files instead.
 
 mod corpus;
 mod page;
 
 use std::path::{Path, PathBuf};
+use std::{env, fs, process};
 
-use anyhow::Result;
-use labelwood::craftml::{Params, Trainer};
-use labelwood::data::{LabelIndexBuilder, write_atomically};
+use anyhow::{Context as _, Result};
+use labelwood::craftml::Params;
+use labelwood::data::corpus::{TEST, TRAIN};
+use labelwood::data::documents::{Documents, Format, Labels, Options};
+use labelwood::data::{Dataset, LabelIndexBuilder, write_atomically};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
-use labelwood::sparse::{LabelRows, Predictions};
-use labelwood::text::{self, Fitting};
+use labelwood::model::store::{self, Start, check_target};
+use labelwood::model::{Algorithm, Model, train_text};
+use labelwood::run::Run;
+use labelwood::sparse::Predictions;
+use labelwood::text::{self, TextReader};
 
-use super::evaluate::most_frequent;
 use crate::context::Context;
 use crate::machine::Clock;
-use corpus::Question;
 use page::Page;
 
 /// Arguments of `labelwood demo`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The questions were written for labelwood and are part of the command.")]
 pub struct Args {
+    /// Keep the model in DIR; by default it is gone when the demo ends
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+
+    /// Replace a model that is there
+    #[arg(long, requires = "model")]
+    overwrite: bool,
+
     /// Train nothing, but write the questions to FOLDER: a file to train on and one to test with
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "model")]
     write_corpus: Option<PathBuf>,
 
     /// How to write the questions
@@ -35,59 +49,101 @@ pub struct Args {
 
 /// Trains on the questions and shows what came of it, or only writes them.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let (train, test) = corpus::parts();
     if let Some(folder) = &args.write_corpus {
-        return corpus::write(folder, args.format, &train, &test, context);
+        return corpus::write(folder, args.format, context);
     }
+    let start = Start { resume: false, overwrite: args.overwrite };
+    match &args.model {
+        Some(target) => {
+            check_target(target, args.overwrite)?;
+            show(target, start, context)?;
+            context.note(format_args!("The model is in {}.", target.display()));
+            Ok(())
+        }
+        None => {
+            let temporary = Temporary::new()?;
+            show(&temporary.0.join("model"), start, context)
+        }
+    }
+}
+
+/// Trains a model into a folder, measures it and prints the page.
+fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
     let run = context.run()?;
     let clock = Clock::start();
-    let mut names = LabelIndexBuilder::default();
-    let labels = label_rows(&train, &mut names)?;
-    let mut fitting = Fitting::new(text::Params::default())?;
-    fitting.add(&texts(&train), &run)?;
-    let (vectoriser, features) = fitting.finish(&run)?;
-    let params = Params { seed: context.seed, ..Params::default() };
-    let forest = Trainer::new(features.view(), labels.view(), params)?.forest(&run)?;
+    train(target, start, context.seed, &run)?;
+    let model = Model::open(target, store::Options::default(), &run)?;
     let seconds = clock.spent().seconds;
-
-    let truth = label_rows(&test, &mut names)?;
-    let rows = vectoriser.transform(&texts(&test), &run)?;
+    let test = read_test(&model, &run)?;
     let options = MetricOptions::default();
     let k = options.at.iter().copied().max().unwrap_or(1);
-    let predictions = forest.predict(rows.view(), k, None, &run)?;
-    let counts = labels.view().column_counts();
+    let predictions = model.predict(test.features.view(), k, None, &run)?;
     let metrics = |predictions: &Predictions| {
-        let training = TrainingCounts { instances: train.len(), labels: &counts };
-        Evaluation::new(truth.view(), predictions, training, &options).map(|it| it.metrics())
+        let instances = model.manifest().instances as usize;
+        let training = TrainingCounts { instances, labels: model.labels().counts() };
+        let evaluation = Evaluation::new(test.labels.view(), predictions, training, &options)?;
+        anyhow::Ok(evaluation.metrics())
     };
     let page = Page {
-        train: train.len(),
-        test: &test,
-        names: &names.finish(),
+        model: &model,
         seconds,
         metrics: metrics(&predictions)?,
-        popular: metrics(&most_frequent(&counts, k, test.len()))?,
+        popular: metrics(&most_frequent(&model, k, test.len()))?,
         predictions: &predictions,
     };
+    context.clear_bar();
     write_atomically(Path::new("-"), |output| write!(output, "{page}"))?;
     Ok(())
 }
 
-fn texts(questions: &[Question]) -> Vec<&'static str> {
-    questions.iter().map(|(text, _)| *text).collect()
+/// Trains with default settings.
+fn train(target: &Path, start: Start, seed: u64, run: &Run) -> Result<()> {
+    let options = Options::default();
+    let documents = documents(TRAIN, &options, run)?;
+    let (params, names) = (text::Params::default(), LabelIndexBuilder::default());
+    let (reader, dataset) = TextReader::fit(documents, &options, params, names, run)?;
+    let algorithm = Algorithm::CraftMl(Params { seed, ..Params::default() });
+    train_text(&dataset, &reader, &algorithm, target, start, run)?;
+    Ok(())
 }
 
-/// The tags of questions as ids; `names` learns those that it does not know.
-fn label_rows(questions: &[Question], names: &mut LabelIndexBuilder) -> Result<LabelRows> {
-    let ids = |tags: &Vec<&str>| {
-        let mut ids: Vec<u32> = tags.iter().map(|tag| names.id(tag)).collect();
-        ids.sort_unstable();
-        ids
-    };
-    let rows: Vec<Vec<u32>> = questions.iter().map(|(_, tags)| tags).map(ids).collect();
-    let mut labels = LabelRows::new(names.len());
-    for row in rows {
-        labels.push_row(&row, &vec![(); row.len()])?;
+/// Reads the questions to measure on, in the way that the model keeps.
+fn read_test(model: &Model, run: &Run) -> Result<Dataset> {
+    let reader = model.text().context("the model was trained on text")?;
+    let names = model.labels().names().context("the labels of text have names")?;
+    Ok(reader.read(documents(TEST, reader.options(), run)?, names, run)?)
+}
+
+/// A part of the corpus as a file that is being read.
+fn documents<'a>(part: &'static str, options: &Options, run: &'a Run) -> Result<Documents<'a>> {
+    let required = Labels::Required;
+    Ok(Documents::from_bytes(part.as_bytes(), "corpus", Format::Tsv, options, required, run)?)
+}
+
+/// The `k` most frequent labels for each of `rows`.
+fn most_frequent(model: &Model, k: usize, rows: usize) -> Predictions {
+    let mut nothing = Predictions::default();
+    (0..rows).for_each(|_| nothing.push_row(&[]));
+    model.fill(&nothing, k)
+}
+
+/// A folder of our own that is removed in the end.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Result<Self> {
+        let folder = env::temp_dir().join(format!("labelwood-demo-{}", process::id()));
+        // Not create_dir_all: what is there already belongs to somebody else.
+        fs::create_dir(&folder).with_context(|| {
+            format!("{} cannot be made: name a folder with --model", folder.display())
+        })?;
+        Ok(Temporary(folder))
     }
-    Ok(labels)
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Something left among the temporary files is no reason to fail.
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }

@@ -2,14 +2,14 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use labelwood::data::LabelIndex;
+use labelwood::data::corpus;
 use labelwood::metrics::{AtK, Metrics};
+use labelwood::model::Model;
+use labelwood::model::store::Manifest;
 use labelwood::sparse::Predictions;
 
-use super::corpus::Question;
-
 /// The questions of the test part that are shown with their predictions.
-const SHOWN: [usize; 3] = [1, 2, 3];
+const SHOWN: [usize; 3] = [4, 17, 87];
 /// How many labels each of them gets.
 const LABELS: usize = 4;
 /// The width that questions are broken to.
@@ -17,13 +17,9 @@ const WIDTH: usize = 80;
 
 /// A finished demo.
 pub struct Page<'a> {
-    /// How many questions were learned from.
-    pub train: usize,
-    /// The questions to measure on.
-    pub test: &'a [Question],
-    /// The names of the tags.
-    pub names: &'a LabelIndex,
-    /// How long reading and training took.
+    /// The model, trained on the corpus.
+    pub model: &'a Model,
+    /// How long reading, training and opening took.
     pub seconds: f64,
     /// How good the model is on the test part.
     pub metrics: Metrics,
@@ -35,14 +31,16 @@ pub struct Page<'a> {
 
 impl Display for Page<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Manifest { instances, labels, .. } = self.model.manifest();
+        let (seconds, others) = (self.seconds, self.metrics.instances);
         writeln!(
             out,
-            "{} questions to a library's reference desk, with {} different subjects: learned in {:.1} s.",
-            self.train,
-            self.names.len(),
-            self.seconds
+            "{instances} questions to a library's reference desk, about {labels} subjects:"
         )?;
-        writeln!(out, "How well it does on {} others, in percent:\n", self.test.len())?;
+        writeln!(
+            out,
+            "learned in {seconds:.1} s. How well that does on {others} others, in percent:\n"
+        )?;
         self.table(out)?;
         writeln!(out, "\nThree of them, with scores; ✓ marks what is right:")?;
         for row in SHOWN {
@@ -78,7 +76,7 @@ impl Page<'_> {
 
     /// A question and its predictions.
     fn question(&self, out: &mut Formatter<'_>, row: usize) -> fmt::Result {
-        let Some((text, tags)) = self.test.get(row) else { return Ok(()) };
+        let Some((text, tags)) = corpus::test().nth(row) else { return Ok(()) };
         writeln!(out)?;
         for line in broken(text, WIDTH) {
             writeln!(out, "{line}")?;
@@ -88,7 +86,7 @@ impl Page<'_> {
             .row(row)
             .iter()
             .take(LABELS)
-            .map(|scored| (self.names.display(scored.id), scored.score))
+            .filter_map(|scored| Some((self.model.labels().name(scored.id)?, scored.score)))
             .collect();
         let width = predicted.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         for (name, score) in &predicted {
@@ -96,7 +94,7 @@ impl Page<'_> {
             writeln!(out, "  {mark} {name:width$}  {score:.2}")?;
         }
         let missed = |tag: &&str| !predicted.iter().any(|(name, _)| name == tag);
-        let missed: Vec<&str> = tags.iter().copied().filter(missed).collect();
+        let missed: Vec<&str> = tags.into_iter().filter(missed).collect();
         if !missed.is_empty() {
             writeln!(out, "    missed: {}", missed.join(", "))?;
         }
@@ -132,6 +130,6 @@ mod tests {
 
     #[test]
     fn the_questions_that_are_shown_are_there() {
-        assert!(SHOWN.iter().all(|&row| row < super::super::corpus::parts().1.len()));
+        assert!(SHOWN.iter().all(|&row| row < corpus::test().count()));
     }
 }
