@@ -19,7 +19,7 @@ use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{self, Start, check_target};
 use labelwood::model::{Algorithm, Model, train_text};
 use labelwood::run::Run;
-use labelwood::sparse::Predictions;
+use labelwood::sparse::{Predictions, Scored};
 use labelwood::text::{self, TextReader};
 
 use crate::context::Context;
@@ -120,11 +120,14 @@ fn documents<'a>(part: &'static str, options: &Options, run: &'a Run) -> Result<
     Ok(Documents::from_bytes(part.as_bytes(), "corpus", Format::Tsv, options, required, run)?)
 }
 
-/// The `k` most frequent labels for each of `rows`.
+/// The `k` most frequent labels for each of `rows`, ranked by how many questions have them.
 fn most_frequent(model: &Model, k: usize, rows: usize) -> Predictions {
-    let mut nothing = Predictions::default();
-    (0..rows).for_each(|_| nothing.push_row(&[]));
-    model.fill(&nothing, k)
+    let labels = model.labels();
+    let scored = |id: u32| Scored { id, score: labels.counts()[id as usize] as f32 };
+    let best: Vec<Scored> = labels.most_frequent(k).into_iter().map(scored).collect();
+    let mut predictions = Predictions::default();
+    (0..rows).for_each(|_| predictions.push_row(&best));
+    predictions
 }
 
 /// A folder of our own that is removed in the end.
