@@ -35,7 +35,7 @@ impl Display for Page<'_> {
         let (seconds, others) = (self.seconds, self.metrics.instances);
         writeln!(
             out,
-            "{instances} questions to a library's reference desk, about {labels} subjects:"
+            "{instances} questions to a library's reference desk, on {labels} subjects in all,"
         )?;
         writeln!(
             out,
