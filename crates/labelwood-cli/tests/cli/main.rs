@@ -7,6 +7,7 @@ mod harness;
 mod trained;
 
 mod convert;
+mod demo;
 mod evaluate;
 mod faults;
 mod generate;
