@@ -46,7 +46,7 @@ fn a_label_tree_is_trained_inspected_and_asked() {
     assert_eq!(inside["trees"][0]["unit"], "tree-0000");
     assert!(inside["trees"][0]["weights"].as_u64().expect("a number") > 0);
 
-    let evaluated = folder.run("evaluate model test.txt --json").succeeds();
+    let evaluated = folder.run("evaluate model test.txt --json -q").succeeds();
     let evaluated: Value = serde_json::from_str(&evaluated).expect("it is JSON");
     assert_eq!(evaluated["metrics"], line["test"]["metrics"]);
     let wide = folder.run("predict model test.txt --format tsv --beam 50").succeeds();
