@@ -4,8 +4,8 @@
 //! dual variable and its sign: 1 where the row is positive for the label, -1 where it is negative.
 
 use super::params::{Loss, Params};
-use super::vector::{each, furthest, sigmoid, spread};
-use crate::cluster::lanes::{LANES, Lanes};
+use super::vector::{each, furthest, greater, lesser, sigmoid, spread};
+use crate::cluster::lanes::Lanes;
 
 /// The dual problem's constants, of negative and of positive rows.
 pub(super) struct Dual {
@@ -64,25 +64,23 @@ pub(super) fn logit_root(offset: &Lanes, slope: &Lanes, start: &Lanes, accuracy:
     const STEPS: usize = 30;
     let mut low = each(|lane| -offset.0[lane] - slope.0[lane]);
     let mut high = each(|lane| -offset.0[lane]);
-    let mut root = each(|lane| start.0[lane].max(low.0[lane]).min(high.0[lane]));
+    let mut root = each(|lane| lesser(greater(start.0[lane], low.0[lane]), high.0[lane]));
     for _ in 0..STEPS {
         let share = sigmoid(&root);
         let sum = each(|lane| root.0[lane] + offset.0[lane] + slope.0[lane] * share.0[lane]);
         if furthest(&sum) <= accuracy {
             break;
         }
-        for lane in 0..LANES {
-            let is_above = sum.0[lane] > 0.0;
-            high.0[lane] = if is_above { root.0[lane] } else { high.0[lane] };
-            low.0[lane] = if is_above { low.0[lane] } else { root.0[lane] };
-        }
-        for lane in 0..LANES {
+        high = each(|lane| if sum.0[lane] > 0.0 { root.0[lane] } else { high.0[lane] });
+        low = each(|lane| if sum.0[lane] > 0.0 { low.0[lane] } else { root.0[lane] });
+        let next = each(|lane| {
             let steepness = 1.0 + slope.0[lane] * share.0[lane] * (1.0 - share.0[lane]);
-            let next = root.0[lane] - sum.0[lane] / steepness;
-            let half = 0.5 * (low.0[lane] + high.0[lane]);
-            let next = if next >= low.0[lane] { next } else { half };
-            root.0[lane] = if next <= high.0[lane] { next } else { half };
-        }
+            root.0[lane] - sum.0[lane] / steepness
+        });
+        let half = each(|lane| 0.5 * (low.0[lane] + high.0[lane]));
+        let next =
+            each(|lane| if next.0[lane] < low.0[lane] { half.0[lane] } else { next.0[lane] });
+        root = each(|lane| if next.0[lane] > high.0[lane] { half.0[lane] } else { next.0[lane] });
     }
     root
 }
