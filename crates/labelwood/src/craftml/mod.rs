@@ -25,9 +25,11 @@
 //! ```
 
 mod block;
+mod centroids;
 mod estimate;
 mod grow;
 mod params;
+mod plot;
 mod project;
 mod route;
 mod tree;
