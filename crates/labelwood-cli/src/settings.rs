@@ -108,6 +108,11 @@ struct CraftMlArgs {
     #[arg(long, value_name = "NAME", value_parser = named::<Metric>(&["cosine", "euclidean"]))]
     metric: Option<Metric>,
 
+    /// How strongly a centroid is pushed away from the instances of other clusters that it is
+    /// nearest to; 0 leaves it the mean of its own
+    #[arg(long, value_name = "SHARE")]
+    repel: Option<f64>,
+
     /// How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances with
     /// the feature), auto takes it when all values are whole positive numbers
     #[arg(long, value_name = "NAME", value_parser = named::<Weighting>(&["auto", "none", "idf"]))]
@@ -192,6 +197,7 @@ impl CraftMlArgs {
             iterations: self.iterations.unwrap_or(base.iterations),
             more_iterations: self.more_iterations.unwrap_or(base.more_iterations),
             metric: self.metric.unwrap_or(base.metric),
+            repel: self.repel.unwrap_or(base.repel),
             weighting: self.weighting.unwrap_or(base.weighting),
             keep: self.keep.or(base.keep),
             keep_at_least: self.keep_at_least.unwrap_or(base.keep_at_least),

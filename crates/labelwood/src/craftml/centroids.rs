@@ -4,6 +4,10 @@ use super::params::{Metric, Params, Precision};
 use crate::cluster::NOWHERE;
 use crate::cluster::lanes::{Entries, LANES, Lanes, best_lane, products};
 
+/// Centroids are pushed away from the rows of others only where this many rows are sampled: in
+/// smaller nodes the mistakes are few and of no consequence.
+const REPEL_FROM: usize = 100;
+
 /// The centroids of one node; the memory serves one node after the other.
 #[derive(Default)]
 pub(super) struct Centroids {
@@ -12,6 +16,8 @@ pub(super) struct Centroids {
     /// How many lanes are in use.
     pub lanes: usize,
     pub nearness: Nearness,
+    /// The rows that lie nearest to another cluster than their own, and its lane.
+    strays: Vec<(u32, usize)>,
     magnitudes: [Vec<f32>; LANES],
 }
 
@@ -66,12 +72,11 @@ impl Centroids {
         self.table.resize(features, Lanes::ZERO);
         for (&row, &cluster) in sample.iter().zip(clusters) {
             if cluster != NOWHERE {
-                let lane = lane_of[cluster as usize % LANES];
-                let (columns, values) = rows.row(row);
-                for (&column, &value) in columns.iter().zip(values) {
-                    self.table[column as usize].0[lane % LANES] += value;
-                }
+                self.add(rows.row(row), 1.0, lane_of[cluster as usize % LANES]);
             }
+        }
+        if params.repel > 0.0 && sample.len() >= REPEL_FROM {
+            self.repel(rows, sample, clusters, &lane_of, &members, params);
         }
         if let Some(keep) = params.keep.filter(|&keep| keep < 1.0) {
             prune(&mut self.table, keep, params.keep_at_least, &mut self.magnitudes);
@@ -81,6 +86,42 @@ impl Centroids {
         for (row, lane) in chosen.iter_mut().enumerate() {
             let near = self.nearness.of(&products(&self.table, rows.row(row as u32)));
             *lane = best_lane(&near, self.lanes) as u8;
+        }
+    }
+
+    /// Takes a part of each row that lies nearest to another cluster than its own from the centroid
+    /// of that cluster: one step towards telling the clusters apart.
+    #[inline(always)]
+    fn repel(
+        &mut self,
+        rows: Entries<'_>,
+        sample: &[u32],
+        clusters: &[u8],
+        lane_of: &[usize; LANES],
+        members: &[usize; LANES],
+        params: &Params,
+    ) {
+        let nearness = Nearness::new(&self.table, members, params.metric);
+        let mut strays = std::mem::take(&mut self.strays);
+        strays.clear();
+        for (&row, &cluster) in sample.iter().zip(clusters) {
+            let near = nearness.of(&products(&self.table, rows.row(row)));
+            let best = best_lane(&near, self.lanes);
+            if cluster != NOWHERE && best != lane_of[cluster as usize % LANES] {
+                strays.push((row, best));
+            }
+        }
+        for &(row, lane) in &strays {
+            self.add(rows.row(row), -params.repel as f32, lane);
+        }
+        self.strays = strays;
+    }
+
+    /// Adds a row times a factor to a centroid.
+    #[inline(always)]
+    fn add(&mut self, (columns, values): (&[u32], &[f32]), factor: f32, lane: usize) {
+        for (&column, &value) in columns.iter().zip(values) {
+            self.table[column as usize].0[lane % LANES] += factor * value;
         }
     }
 
@@ -110,6 +151,32 @@ pub(super) struct Nearness {
 }
 
 impl Nearness {
+    /// For centroids that are sums over their members.
+    #[inline(always)]
+    fn new(table: &[Lanes], members: &[usize; LANES], metric: Metric) -> Self {
+        let mut squares = Lanes::ZERO;
+        table.iter().for_each(|row| squares.add_squares(row));
+        let mut scales = Lanes::ZERO;
+        for lane in (0..LANES).filter(|&lane| squares.0[lane] > 0.0) {
+            scales.0[lane] = 1.0 / length(squares.0[lane], members[lane], metric);
+        }
+        Nearness::scaled(squares, scales, metric)
+    }
+
+    /// From the centroids' squared lengths before scaling.
+    #[inline(always)]
+    fn scaled(squares: Lanes, scales: Lanes, metric: Metric) -> Self {
+        // |x - c|^2 = |x|^2 - 2 (x . c - |c|^2 / 2): the nearest has the largest x . c - |c|^2 / 2.
+        let biases = (metric == Metric::Euclidean).then(|| {
+            let mut biases = squares;
+            for lane in 0..LANES {
+                biases.0[lane] *= -0.5 * scales.0[lane] * scales.0[lane];
+            }
+            biases
+        });
+        Nearness { scales, biases }
+    }
+
     /// The nearness of a row to each centroid.
     #[inline(always)]
     pub fn of(&self, products: &Lanes) -> Lanes {
@@ -165,10 +232,7 @@ fn store(table: &mut [Lanes], members: &[usize; LANES], params: &Params) -> Near
     }
     let (mut to_stored, mut scales) = (Lanes::ZERO, Lanes::ZERO);
     for lane in (0..LANES).filter(|&lane| squares.0[lane] > 0.0) {
-        let length = match params.metric {
-            Metric::Cosine => squares.0[lane].sqrt(),
-            Metric::Euclidean => members[lane] as f32,
-        };
+        let length = length(squares.0[lane], members[lane], params.metric);
         (to_stored.0[lane], scales.0[lane]) = match params.precision {
             Precision::Byte => (127.0 / largest.0[lane], largest.0[lane] / (127.0 * length)),
             Precision::Half => (1.0 / length, 1.0),
@@ -185,16 +249,21 @@ fn store(table: &mut [Lanes], members: &[usize; LANES], params: &Params) -> Near
                 .for_each(|value| *value = half::f16::from_f32(*value).to_f32()),
         }
     }
-    // |x - c|^2 = |x|^2 - 2 (x . c - |c|^2 / 2): the nearest has the largest x . c - |c|^2 / 2.
-    let biases = (params.metric == Metric::Euclidean).then(|| {
-        let mut squares = Lanes::ZERO;
+    let mut squares = Lanes::ZERO;
+    if params.metric == Metric::Euclidean {
         table.iter().for_each(|row| squares.add_squares(row));
-        for lane in 0..LANES {
-            squares.0[lane] *= -0.5 * scales.0[lane] * scales.0[lane];
-        }
-        squares
-    });
-    Nearness { scales, biases }
+    }
+    Nearness::scaled(squares, scales, params.metric)
+}
+
+/// What a sum of features is divided by: its length for the cosine, the number of its members for
+/// the Euclidean metric.
+#[inline(always)]
+fn length(square: f32, members: usize, metric: Metric) -> f32 {
+    match metric {
+        Metric::Cosine => square.sqrt(),
+        Metric::Euclidean => members as f32,
+    }
 }
 
 /// Rounds a number of small magnitude to the nearest whole number, with additions alone, which
@@ -203,4 +272,66 @@ fn store(table: &mut [Lanes], members: &[usize; LANES], params: &Params) -> Near
 fn rounded(value: f32) -> f32 {
     const SHIFT: f32 = 12_582_912.0;
     (value + SHIFT) - SHIFT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::project::OwnedEntries;
+    use super::*;
+
+    /// Two clusters, the first of two rows and a stray that lies nearer to the second, all of them
+    /// so many times.
+    fn divided(params: &Params, times: usize) -> (Centroids, Vec<u8>) {
+        let mut rows = OwnedEntries::with_capacity(0, 0);
+        for row in [&[0][..], &[0], &[1, 2], &[1], &[1]] {
+            rows.columns.extend_from_slice(row);
+            rows.values.resize(rows.columns.len(), 1.0);
+            rows.end_unit_row();
+        }
+        let (mut centroids, mut chosen) = (Centroids::default(), Vec::new());
+        let sample = [0, 1, 2, 3, 4].repeat(times);
+        let clusters = [3, 3, 3, 7, 7].repeat(times);
+        centroids.divide(rows.view(), 3, &sample, &clusters, params, &mut chosen);
+        (centroids, chosen)
+    }
+
+    /// A centroid with its stored values scaled back.
+    fn centroid(centroids: &Centroids, lane: usize) -> Vec<f32> {
+        let scale = centroids.nearness.scales.0[lane];
+        centroids.table.iter().map(|row| row.0[lane] * scale).collect()
+    }
+
+    fn assert_near(found: &[f32], expected: &[f32]) {
+        assert_eq!(found.len(), expected.len());
+        let near = found.iter().zip(expected).all(|(found, wanted)| (found - wanted).abs() < 0.005);
+        assert!(near, "{found:?}, expected {expected:?}");
+    }
+
+    #[test]
+    fn a_stray_pushes_the_centroid_that_it_is_nearest_to() {
+        for precision in [Precision::Byte, Precision::Half] {
+            let params = Params { repel: 0.0, precision, ..Params::default() };
+            let (centroids, chosen) = divided(&params, 20);
+            assert_eq!(centroids.lanes, 2, "only clusters with members have lanes");
+            assert_near(&centroid(&centroids, 0), &[0.8944, 0.3162, 0.3162]);
+            assert_near(&centroid(&centroids, 1), &[0.0, 1.0, 0.0]);
+            assert_eq!(chosen, [0, 0, 1, 1, 1]);
+            // (0, 2, 0) - 0.5 (0, 1, 1) / sqrt 2 = (0, 1.6464, -0.3536), of length 1.6840.
+            let (centroids, chosen) = divided(&Params { repel: 0.5, ..params.clone() }, 20);
+            assert_near(&centroid(&centroids, 0), &[0.8944, 0.3162, 0.3162]);
+            assert_near(&centroid(&centroids, 1), &[0.0, 0.9777, -0.2100]);
+            assert_eq!(chosen, [0, 0, 1, 1, 1]);
+            let (centroids, _) = divided(&Params { repel: 0.5, ..params }, 19);
+            assert_near(&centroid(&centroids, 1), &[0.0, 1.0, 0.0]);
+        }
+    }
+
+    #[test]
+    fn means_are_kept_for_the_euclidean_metric() {
+        let params = Params { repel: 0.0, metric: Metric::Euclidean, ..Params::default() };
+        let (centroids, chosen) = divided(&params, 1);
+        assert_near(&centroid(&centroids, 0), &[0.6667, 0.2357, 0.2357]);
+        assert_near(&centroid(&centroids, 1), &[0.0, 1.0, 0.0]);
+        assert_eq!(chosen, [0, 0, 1, 1, 1]);
+    }
 }
