@@ -44,7 +44,7 @@ pub struct Params {
     /// What nearness means when an instance chooses a child.
     pub metric: Metric,
     /// How strongly a centroid is pushed away from the instances of other clusters that it is
-    /// nearest to; 0 leaves it the mean of its own.
+    /// nearest to, in nodes of 100 instances and more; 0 leaves it the mean of its own.
     pub repel: f64,
     /// How feature values are weighted before anything else.
     pub weighting: Weighting,
