@@ -141,8 +141,8 @@ fn similarities_portable(
 pub fn best_lane(values: &Lanes, count: usize) -> usize {
     // No branches: the maximum by halves, then the first lane that has it.
     let mut open = [f32::NEG_INFINITY; LANES];
-    for lane in 0..LANES {
-        open[lane] = if lane < count { values.0[lane] } else { f32::NEG_INFINITY };
+    for (lane, (open, &value)) in open.iter_mut().zip(&values.0).enumerate() {
+        *open = if lane < count { value } else { f32::NEG_INFINITY };
     }
     let mut most = open;
     for half in [8, 4, 2, 1] {
@@ -152,8 +152,8 @@ pub fn best_lane(values: &Lanes, count: usize) -> usize {
         }
     }
     let mut best = 0u16;
-    for lane in 0..LANES {
-        best |= u16::from(open[lane] == most[0]) << lane;
+    for (lane, &value) in open.iter().enumerate() {
+        best |= u16::from(value == most[0]) << lane;
     }
     best.trailing_zeros() as usize % LANES
 }

@@ -140,6 +140,16 @@ proptest! {
 }
 
 #[test]
+fn the_best_lane_is_the_first_of_the_largest_in_use() {
+    let lanes = Lanes(std::array::from_fn(|lane| [-3.0, -1.0, -2.0, -1.0, 5.0][lane % 5]));
+    assert_eq!(best_lane(&lanes, 1), 0);
+    assert_eq!(best_lane(&lanes, 4), 1, "ties go to the lowest");
+    assert_eq!(best_lane(&lanes, 16), 4);
+    assert_eq!(best_lane(&Lanes([f32::NAN; LANES]), 16), 0);
+    assert_eq!(best_lane(&Lanes::ZERO, 0), 0);
+}
+
+#[test]
 fn a_chain_of_common_columns_is_followed_pass_by_pass() {
     // Each row shares a column with the next only: two centres reach all of them in time.
     let rows: Vec<Vec<(u32, f32)>> = (0..20).map(|at| vec![(at, 1.0), (at + 1, 1.0)]).collect();
