@@ -147,6 +147,12 @@ struct CraftMlArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     metric: Option<String>,
 
+    /// How much of each instance of another cluster that is nearest to a centroid is taken from it;
+    /// 0 takes nothing
+    #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repel: Option<f64>,
+
     /// Share of a centroid's entries that is kept, the largest first; 1 keeps all [default: 1, and
     /// 0.25 for forests of many gigabytes]
     #[arg(long, value_name = "X")]

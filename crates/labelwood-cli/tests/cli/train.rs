@@ -142,14 +142,14 @@ fn every_setting_has_a_flag() {
     let folder = small();
     let flags = "--trees 2 --branches 3 --leaf 2 --sample 100 --feature-projection gaussian \
         --feature-dimensions 5 --label-projection hashing --label-dimensions 4 --diversity dxdy \
-        --starts plus-plus --iterations 3 --more-iterations 7 --metric euclidean --weighting idf --keep 0.5 \
-        --keep-at-least 2 --precision half --beam 2 --seed 5 --algorithm craftml";
+        --starts plus-plus --iterations 3 --more-iterations 7 --metric euclidean --repel 0.1 --weighting idf \
+        --keep 0.5 --keep-at-least 2 --precision half --beam 2 --seed 5 --algorithm craftml";
     let line = folder.run(&format!("train a.txt --model model --json {flags}")).succeeds();
     let expected = serde_json::json!({
         "trees": 2, "branches": 3, "leaf": 2, "sample": 100, "feature_projection": "gaussian",
         "feature_dimensions": 5, "label_projection": "hashing", "label_dimensions": 4,
         "diversity": "dxdy", "starts": "plus-plus", "iterations": 3, "more_iterations": 7,
-        "metric": "euclidean", "weighting": "idf", "keep": 0.5, "keep_at_least": 2, "precision": "half", "beam": 2,
+        "metric": "euclidean", "repel": 0.1, "weighting": "idf", "keep": 0.5, "keep_at_least": 2, "precision": "half", "beam": 2,
         "seed": 5
     });
     assert_eq!(json(&line)["settings"], expected);
