@@ -147,9 +147,9 @@ struct CraftMlArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     metric: Option<String>,
 
-    /// How much of each instance of another cluster that is nearest to a centroid is taken from it;
-    /// 0 takes nothing
-    #[arg(long, value_name = "X")]
+    /// How strongly a centroid is pushed away from the instances of other clusters that it is
+    /// nearest to; 0 leaves it the mean of its own
+    #[arg(long, value_name = "SHARE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     repel: Option<f64>,
 
