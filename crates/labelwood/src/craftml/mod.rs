@@ -35,7 +35,7 @@ mod weighting;
 
 pub use crate::cluster::Starts;
 pub use crate::params::ParamError;
-pub use estimate::Estimate;
+pub use estimate::{Distinct, Estimate};
 pub use params::{Diversity, Metric, Params, Precision, Projection, Weighting};
 pub use tree::{Tree, TreeFigures};
 pub(crate) use weighting::FeatureWeights;

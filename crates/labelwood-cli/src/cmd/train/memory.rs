@@ -1,7 +1,7 @@
 //! Whether a training will fit into memory, and what to change if not.
 
 use anyhow::Result;
-use labelwood::craftml::{Estimate, Params, Projection};
+use labelwood::craftml::{Distinct, Estimate, Params, Projection};
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::text::{Arrays, TextReader};
 
@@ -17,6 +17,8 @@ const PROCESS: u64 = 8 << 20;
 pub struct Need<'a> {
     /// The rows to learn from.
     pub dataset: &'a Dataset,
+    /// Those of them that differ.
+    pub distinct: Distinct,
     /// The settings.
     pub params: &'a Params,
     /// Trees that grow at the same time.
@@ -30,7 +32,7 @@ pub struct Need<'a> {
 impl Need<'_> {
     fn bytes(&self) -> u64 {
         let (features, labels) = (self.dataset.features.view(), self.dataset.labels.view());
-        let estimate = Estimate::new(features, labels, self.params, self.threads);
+        let estimate = Estimate::of(features, labels, self.distinct, self.params, self.threads);
         let model = if self.keeps_model { estimate.model } else { 0 };
         PROCESS + estimate.memory + model + self.text_bytes()
     }

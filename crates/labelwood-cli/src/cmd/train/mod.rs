@@ -11,7 +11,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::craftml::{Params, Weighting};
+use labelwood::craftml::{Distinct, Params, Weighting};
 use labelwood::data::Dataset;
 use labelwood::model::TrainError;
 use labelwood::model::store::{Start, check_target};
@@ -209,6 +209,7 @@ impl Training<'_> {
         }
         let need = memory::Need {
             dataset: train,
+            distinct: Distinct::of(train.features.view(), train.labels.view()),
             params: &self.params,
             threads: self.run.threads(),
             keeps_model: self.args.model.is_none(),
