@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use labelwood::run::{Progress, Run};
 
 use crate::args::Common;
@@ -60,6 +60,11 @@ impl Context {
         let limit = machine::memory_limit().map_or("unknown".to_owned(), |limit| limit.to_string());
         tracing::info!("seed {}, {} threads, memory limit {limit}", self.seed, run.threads());
         Ok(run)
+    }
+
+    /// Draws no progress from here on, for results that go to the terminal as they come.
+    pub fn hide_progress(&self) {
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
     }
 
     /// Tells the user something on stderr, unless `--quiet` was asked for.
