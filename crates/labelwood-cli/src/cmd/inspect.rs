@@ -259,6 +259,7 @@ impl Inside {
                 let shown = match value.as_str() {
                     Some(" ") => "space".to_owned(),
                     Some(text) => text.to_owned(),
+                    None if value.is_null() => "none".to_owned(),
                     None => value.to_string(),
                 };
                 writeln!(out, "  {:20}{shown}", name.replace('_', "-"))?;

@@ -69,6 +69,16 @@ pub struct Args {
     opening: ModelArgs,
 }
 
+impl Args {
+    fn to_stdout(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+
+    fn to_terminal(&self) -> bool {
+        self.to_stdout() && io::stdout().is_terminal()
+    }
+}
+
 /// How predictions are written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
@@ -87,6 +97,9 @@ enum Format {
 /// Predicts the rows of DATA and writes the predictions, a batch of rows at a time.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let format = format_of(&args)?;
+    if args.to_terminal() {
+        context.hide_progress();
+    }
     let shown = Shown::default();
     let run = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
     let model = args.opening.open(&args.model, &run)?;
@@ -213,8 +226,7 @@ impl Format {
 
 /// The format that was asked for, or that the output's name tells, or that suits standard output.
 fn format_of(args: &Args) -> Result<Format> {
-    let to_stdout = args.output.as_os_str() == "-";
-    let to_terminal = to_stdout && io::stdout().is_terminal();
+    let (to_stdout, to_terminal) = (args.to_stdout(), args.to_terminal());
     let by_ending = || PredictionFormat::of_path(&args.output.to_string_lossy());
     let format = match args.format {
         Some(format) => format,
