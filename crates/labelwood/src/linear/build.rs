@@ -72,7 +72,7 @@ impl Builder {
     pub(crate) fn learn(
         &mut self,
         rows: &Rows,
-        positives: &[Vec<u32>],
+        positives: &[impl AsRef<[u32]> + Sync],
         learn: Learn,
         seed: u64,
         run: &Run,
@@ -85,7 +85,7 @@ impl Builder {
             .with_max_len(1)
             .map_init(Workspace::default, |workspace, (at, positives)| {
                 run.check()?;
-                let lists: Vec<&[u32]> = positives.iter().map(|list| &list[..]).collect();
+                let lists: Vec<&[u32]> = positives.iter().map(AsRef::as_ref).collect();
                 let mut random = Stream::new(derive(seed, at as u64));
                 let weights = workspace.solve(rows, &lists, &learn.solver, &mut random);
                 let mut block = Block::default();
