@@ -25,6 +25,7 @@
 //! ```
 
 mod beam;
+mod estimate;
 mod grow;
 mod params;
 
@@ -169,3 +170,6 @@ impl LabelTrees {
         ensemble.predict(features, query, |_| self.trees.len(), run)
     }
 }
+
+#[cfg(test)]
+mod tests;

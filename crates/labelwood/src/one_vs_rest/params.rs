@@ -34,7 +34,7 @@ impl Default for Params {
     fn default() -> Self {
         Params {
             solver: solver::Params { iterations: 200, ..solver::Params::default() },
-            weight_threshold: 0.01,
+            weight_threshold: 0.03,
             precision: Precision::Half,
             // Unlike the hinges it never saturates where labels are still to be told apart.
             link: Link::SteepSigmoid,
