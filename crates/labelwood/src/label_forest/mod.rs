@@ -40,6 +40,7 @@ use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, LabelRowsView, LabelSet, Predictions, Query};
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Labels that a submodel votes for at least, if it comes to as many: few, since each knows few.
 const VOTES: usize = 20;
@@ -157,9 +158,15 @@ impl Trainer {
 
     /// Grows all submodels in memory.
     pub fn forest(&self, run: &Run) -> Result<LabelForest, Cancelled> {
+        let (done, total) = (AtomicU64::new(0), self.params.submodels as u64);
+        let grow = |number| {
+            let submodel = self.submodel(number, run)?;
+            run.progress("submodels", done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            Ok(submodel)
+        };
         let submodels = run.install(|| {
             let numbers = (0..self.params.submodels).into_par_iter().with_max_len(1);
-            numbers.map(|number| self.submodel(number, run)).collect::<Result<_, _>>()
+            numbers.map(grow).collect::<Result<_, Cancelled>>()
         })?;
         Ok(LabelForest::new(
             self.params.clone(),

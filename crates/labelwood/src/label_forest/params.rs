@@ -70,7 +70,12 @@ impl Default for Params {
             cover: true,
             group: 1,
             drop_unlabelled: false,
-            tree: label_tree::Params { trees: 1, ..label_tree::Params::default() },
+            // With few labels each, submodels rely on small weights more than a full tree does.
+            tree: label_tree::Params {
+                trees: 1,
+                weight_threshold: 0.05,
+                ..label_tree::Params::default()
+            },
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::sample::draw;
 use super::*;
 use crate::linear::Link;
-use crate::linear::testing::{Written, nodes, small_rows};
+use crate::linear::testing::{Written, axes, nodes, small_rows};
 use crate::sparse::{Csr, LabelRows, Scored};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -22,17 +22,6 @@ fn singles(labels: u32) -> Vec<Vec<u32>> {
 fn trainer(features: &Csr, labels: &LabelRows, params: &Params) -> Trainer {
     let run = Run::new(1).unwrap();
     Trainer::new(features.view(), labels.view(), params.clone(), &run).unwrap()
-}
-
-/// Rows whose label is their feature.
-fn axes(rows: u32, labels: u32) -> (Csr, LabelRows) {
-    let mut features = Csr::new(labels as usize);
-    let mut label_rows = LabelRows::new(labels as usize);
-    for row in 0..rows {
-        features.push_row(&[row % labels], &[1.0]).unwrap();
-        label_rows.push_row(&[row % labels], &[()]).unwrap();
-    }
-    (features, label_rows)
 }
 
 proptest! {

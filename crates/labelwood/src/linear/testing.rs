@@ -88,3 +88,14 @@ pub(crate) fn collect(rows: &[(BTreeMap<u32, f32>, BTreeSet<u32>)]) -> (Csr, Lab
     }
     (features, labels)
 }
+
+/// Rows whose label is their feature.
+pub(crate) fn axes(rows: u32, labels: u32) -> (Csr, LabelRows) {
+    let mut features = Csr::new(labels as usize);
+    let mut label_rows = LabelRows::new(labels as usize);
+    for row in 0..rows {
+        features.push_row(&[row % labels], &[1.0]).unwrap();
+        label_rows.push_row(&[row % labels], &[()]).unwrap();
+    }
+    (features, label_rows)
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::linear::Precision;
-use crate::linear::testing::small_rows;
+use crate::linear::testing::{axes, margins, small_rows};
 use crate::random::Stream;
 use crate::solver::{self, Workspace};
 use crate::sparse::{Csr, LabelSet, Scored, best_first, top_k};
@@ -15,17 +15,6 @@ fn exact() -> Params {
         precision: Precision::Single,
         ..Params::default()
     }
-}
-
-/// Rows whose label is their feature.
-fn axes(rows: u32, labels: u32) -> (Csr, LabelRows) {
-    let mut features = Csr::new(labels as usize);
-    let mut label_rows = LabelRows::new(labels as usize);
-    for row in 0..rows {
-        features.push_row(&[row % labels], &[1.0]).unwrap();
-        label_rows.push_row(&[row % labels], &[()]).unwrap();
-    }
-    (features, label_rows)
 }
 
 proptest! {
@@ -70,7 +59,7 @@ proptest! {
         let block = &model.blocks()[0];
         for (row, best) in predictions.rows().enumerate() {
             let (columns, values) = rows.view().row(row as u32);
-            let margins = crate::linear::testing::margins(block, 0, columns, values);
+            let margins = margins(block, 0, columns, values);
             let mut expected: Vec<Scored> = (0..margins.len())
                 .filter_map(|at| match block.child(at) {
                     Child::Label(id) if query.allows(id) => Some(Scored { id, score: margins[at] }),

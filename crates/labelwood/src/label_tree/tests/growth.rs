@@ -1,17 +1,11 @@
 //! What every tree has in common.
 
 use super::*;
-use crate::linear::testing::{collect, small_rows};
+use crate::linear::testing::{axes, collect, small_rows};
 use crate::random::Stream;
 use crate::solver::{self, Loss};
 use crate::sparse::Query;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Rows whose label is their feature.
-fn axes(rows: u32, labels: u32) -> (Csr, LabelRows) {
-    let row = |at: u32| (BTreeMap::from([(at % labels, 1.0)]), BTreeSet::from([at % labels]));
-    collect(&(0..rows).map(row).collect::<Vec<_>>())
-}
 
 /// The levels of nodes below and at the root.
 fn depth(tree: &Tree) -> usize {

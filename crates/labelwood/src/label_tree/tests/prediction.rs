@@ -1,7 +1,7 @@
 //! Prediction against a plain walk, label by label.
 
 use super::*;
-use crate::linear::testing::{margins, small_rows};
+use crate::linear::testing::{axes, margins, small_rows};
 use crate::sparse::{LabelSet, Query, Scored, Votes, top_k};
 
 /// The best labels of a row, by following each tree's nodes level by level.
@@ -86,12 +86,7 @@ proptest! {
 
 #[test]
 fn a_narrow_beam_still_finds_the_one_allowed_label() {
-    let mut features = Csr::new(8);
-    let mut labels = LabelRows::new(8);
-    for row in 0..32 {
-        features.push_row(&[row % 8], &[1.0]).unwrap();
-        labels.push_row(&[row % 8], &[()]).unwrap();
-    }
+    let (features, labels) = axes(32, 8);
     let params = Params { trees: 1, branches: 2, balanced: true, leaf: 1, ..Params::default() };
     let model = grown(&features, &labels, &params, 1);
     let run = Run::new(1).unwrap();
@@ -107,12 +102,7 @@ fn a_narrow_beam_still_finds_the_one_allowed_label() {
 
 #[test]
 fn columns_that_training_did_not_know_are_ignored() {
-    let mut features = Csr::new(2);
-    let mut labels = LabelRows::new(2);
-    for row in 0..4 {
-        features.push_row(&[row % 2], &[1.0]).unwrap();
-        labels.push_row(&[row % 2], &[()]).unwrap();
-    }
+    let (features, labels) = axes(4, 2);
     let model = grown(&features, &labels, &Params::default(), 1);
     let mut wider = Csr::new(9);
     wider.push_row(&[0], &[1.0]).unwrap();
