@@ -2,14 +2,13 @@
 
 CARGO ?= cargo
 LABELWOOD = target/release/labelwood
-DEMO = target/demo
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
 .PHONY: help demo test choices scale bench compare reproduce lint docs release
 
 help:
-	@echo 'make demo    train, evaluate and predict on generated data'
+	@echo 'make demo    train, evaluate and predict on questions to a library'
 	@echo 'make test    run all tests'
 	@echo 'make lint    check formatting, lints and documentation'
 	@echo 'make bench   measure speed'
@@ -17,16 +16,8 @@ help:
 	@echo 'make reproduce repeat the experiments of the paper; needs Python and the sets in LABELWOOD_DATA'
 	@echo 'make docs    build the API documentation and the guide'
 
-# Data with the shape of EURLex-4K: the first part is learned, the second measured, and three of
-# its rows are predicted.
 demo: release
-	mkdir -p $(DEMO)
-	$(LABELWOOD) generate --profile eurlex-4k --instances 4000 \
-		--output $(DEMO)/train.txt --test-output $(DEMO)/test.txt
-	$(LABELWOOD) train $(DEMO)/train.txt --model $(DEMO)/model --overwrite
-	$(LABELWOOD) evaluate $(DEMO)/model $(DEMO)/test.txt
-	awk 'NR == 1 { print 3, $$2, $$3 } NR >= 2 && NR <= 4' $(DEMO)/test.txt > $(DEMO)/three.txt
-	$(LABELWOOD) predict $(DEMO)/model $(DEMO)/three.txt
+	$(LABELWOOD) demo
 
 release:
 	$(CARGO) build --release --locked --package labelwood-cli

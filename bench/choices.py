@@ -24,6 +24,8 @@ CHANGES = [
     ("--beam 8", ["--beam", "8"]),
     ("--trees 15", ["--trees", "15"]),
     ("--trees 60", ["--trees", "60"]),
+    ("--repel 0", ["--repel", "0"]),
+    ("--repel 0.5", ["--repel", "0.5"]),
     ("--more-iterations 0", ["--more-iterations", "0"]),
     ("--starts plus-plus", ["--starts", "plus-plus"]),
     ("--feature-projection hashing", ["--feature-projection", "hashing"]),

@@ -62,6 +62,11 @@ impl Context {
         Ok(run)
     }
 
+    /// Takes the progress bar off the terminal, before something is printed below it.
+    pub fn clear_bar(&self) {
+        self.bar.finish_and_clear();
+    }
+
     /// Tells the user something on stderr, unless `--quiet` was asked for.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use labelwood::data::documents::{self, Documents, Labels};
-use labelwood::data::{self, Batches, Dataset, LabelIndex, ReadOptions};
+use labelwood::data::{self, Batches, Dataset, LabelIndex, LabelIndexBuilder, ReadOptions};
 use labelwood::model::Model;
 use labelwood::model::store::{self, Options};
 use labelwood::run::Run;
@@ -100,6 +100,29 @@ impl RowArgs {
         let none = LabelIndex::default();
         let names = model.labels().names().unwrap_or(&none);
         reader.read(documents, names, run).map_err(text::lift)
+    }
+
+    /// Reads rows of either kind for their labels, without a model. Labels in text are those of
+    /// `known` and new ones, else those of a file of label names beside it.
+    pub fn read_labels(
+        &self,
+        path: &Path,
+        known: Option<&LabelIndex>,
+        run: &Run,
+    ) -> Result<Dataset> {
+        let kind = Kind::required(path, self.from)?;
+        let Some(Kind::Text(format)) = kind else {
+            let options = ReadOptions { ignore_label_names: known.is_some(), ..self.options(kind) };
+            return Ok(input::read(path, &options, run)?.dataset);
+        };
+        let names = match known {
+            Some(known) => LabelIndexBuilder::new(known),
+            None => text::known_labels(path, None)?,
+        };
+        let base = documents::Options::default();
+        let (documents, _) =
+            self.documents.open(path, Some(format), &base, Labels::Required, run)?;
+        labelwood::text::read_labels(documents, names, run).map_err(text::lift)
     }
 
     fn kind(&self, path: &Path, model: &Model) -> Result<Option<Kind>> {

@@ -1,138 +1,251 @@
 //! The settings of an algorithm as flags: what was typed, and what it means.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
-use labelwood::craftml::{
-    Diversity, Metric, ParamError, Params, Precision, Projection, Starts, Weighting,
-};
+use labelwood::craftml::ParamError;
+use labelwood::model::Algorithm;
 use labelwood::model::store::Manifest;
 use labelwood::text::TextSettings;
+use serde::Serialize;
 use serde::de::{DeserializeOwned, IntoDeserializer, value};
+use serde_json::{Map, Value};
 
 use crate::context::Context;
-
-/// What can be learned.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum AlgorithmName {
-    /// A forest of clustered instance trees
-    Craftml,
-}
-
-/// Settings to start from.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Preset {
-    /// The best accuracy for its cost
-    Default,
-    /// The smallest models, for a small loss of accuracy
-    Compact,
-    /// What the paper published: 50 trees, hashed dimensions, a single path, no weights
-    Paper,
-}
 
 /// Where the settings come from.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
-    /// What to learn
-    #[arg(long, value_name = "NAME", default_value = "craftml")]
-    pub algorithm: AlgorithmName,
+    /// What to learn [default: craftml]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Algorithm::NAMES))]
+    algorithm: Option<String>,
 
-    /// Settings to start from; the flags below change them [default: default]
-    #[arg(long, value_name = "NAME", conflicts_with = "settings")]
-    preset: Option<Preset>,
+    /// Settings to start from, which the flags below change: of craftml default, compact (the
+    /// smallest models) or paper (as published); of label-tree default, libmultilabel, bonsai,
+    /// parabel, plt, homer or omikuji [default: default]
+    #[arg(long, value_name = "NAME", conflicts_with = "settings",
+        value_parser = PossibleValuesParser::new(presets()), hide_possible_values = true)]
+    preset: Option<String>,
 
     /// Start from the settings of this model, its seed included
     #[arg(long, value_name = "MODEL")]
     settings: Option<PathBuf>,
 
     #[command(flatten)]
-    craftml: CraftMlArgs,
+    typed: Typed,
 }
 
-/// The settings of CRAFTML, each with the name it has in [`Params`].
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Settings of craftml")]
-struct CraftMlArgs {
-    /// Trees of the forest (the paper's m_F)
+/// The flags that were typed, each with the name that the setting has in the library.
+#[derive(Debug, Args, Serialize)]
+struct Typed {
+    #[command(flatten)]
+    #[serde(flatten)]
+    common: CommonArgs,
+    #[command(flatten)]
+    #[serde(flatten)]
+    craftml: CraftMlArgs,
+    #[command(flatten)]
+    #[serde(flatten)]
+    linear: LinearArgs,
+}
+
+/// Settings that several algorithms have.
+#[derive(Debug, Args, Serialize)]
+#[command(next_help_heading = "Settings of several algorithms")]
+struct CommonArgs {
+    /// Trees, whose scores are averaged (the CRAFTML paper's m_F)
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     trees: Option<usize>,
 
-    /// Children of a node at most, 2 to 16 (the paper's k)
+    /// Children of a node at most: of craftml 2 to 16 (the paper's k), of a label tree any number;
+    /// 1 does not divide the labels
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     branches: Option<usize>,
 
-    /// A node with fewer instances becomes a leaf (the paper's n_leaf)
+    /// A craftml node with fewer instances becomes a leaf (the paper's n_leaf); a label tree's node
+    /// with at most so many labels is not divided
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     leaf: Option<usize>,
 
+    /// Passes of the clustering (the paper's i); of linear classifiers, passes over the rows at
+    /// most
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iterations: Option<usize>,
+
+    /// How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances with
+    /// the feature), auto takes it when all values are whole positive numbers
+    #[arg(long, value_name = "NAME", value_parser = ["auto", "none", "idf"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weighting: Option<String>,
+
+    /// How weights are stored: in 16 bits (half), of craftml also in 8 (byte), of linear
+    /// classifiers also in 32 (single)
+    #[arg(long, value_name = "NAME", value_parser = ["half", "byte", "single"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<String>,
+
+    /// Paths that a prediction follows in a tree at most; 1 is the CRAFTML paper's single path
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beam: Option<usize>,
+}
+
+/// Settings of CRAFTML alone.
+#[derive(Debug, Args, Serialize)]
+#[command(next_help_heading = "Settings of craftml")]
+struct CraftMlArgs {
     /// Instances of a node that its split is learned from (the paper's n_s)
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<usize>,
 
     /// How features are projected before clustering (the paper's P_x)
-    #[arg(long, value_name = "NAME", value_parser = named::<Projection>(&PROJECTIONS))]
-    feature_projection: Option<Projection>,
+    #[arg(long, value_name = "NAME", value_parser = PROJECTIONS)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feature_projection: Option<String>,
 
     /// Dimensions of projected features at most (the paper's d'_x)
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     feature_dimensions: Option<usize>,
 
     /// How labels are projected before clustering (the paper's P_y)
-    #[arg(long, value_name = "NAME", value_parser = named::<Projection>(&PROJECTIONS))]
-    label_projection: Option<Projection>,
+    #[arg(long, value_name = "NAME", value_parser = PROJECTIONS)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_projection: Option<String>,
 
     /// Dimensions of projected labels at most (the paper's d'_y)
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     label_dimensions: Option<usize>,
 
     /// Whether the nodes of a tree share (s) or differ in (d) their projections of features (x)
     /// and labels (y)
-    #[arg(long, value_name = "NAME", value_parser = named::<Diversity>(&["sxsy", "sxdy", "dxsy", "dxdy"]))]
-    diversity: Option<Diversity>,
+    #[arg(long, value_name = "NAME", value_parser = ["sxsy", "sxdy", "dxsy", "dxdy"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diversity: Option<String>,
 
     /// How clustering chooses its first centres; plus-plus is k-means++
-    #[arg(long, value_name = "NAME", value_parser = named::<Starts>(&["random", "plus-plus"]))]
-    starts: Option<Starts>,
-
-    /// Passes of the clustering (the paper's i)
-    #[arg(long, value_name = "N")]
-    iterations: Option<usize>,
+    #[arg(long, value_name = "NAME", value_parser = ["random", "plus-plus"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    starts: Option<String>,
 
     /// Passes that may follow while many instances share no label with any cluster
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     more_iterations: Option<usize>,
 
     /// What nearness means when an instance chooses a child
-    #[arg(long, value_name = "NAME", value_parser = named::<Metric>(&["cosine", "euclidean"]))]
-    metric: Option<Metric>,
+    #[arg(long, value_name = "NAME", value_parser = ["cosine", "euclidean"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metric: Option<String>,
 
-    /// How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances with
-    /// the feature), auto takes it when all values are whole positive numbers
-    #[arg(long, value_name = "NAME", value_parser = named::<Weighting>(&["auto", "none", "idf"]))]
-    weighting: Option<Weighting>,
+    /// How much of each instance of another cluster that is nearest to a centroid is taken from it;
+    /// 0 takes nothing
+    #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repel: Option<f64>,
 
     /// Share of a centroid's entries that is kept, the largest first; 1 keeps all [default: 1, and
     /// 0.25 for forests of many gigabytes]
     #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     keep: Option<f64>,
 
     /// Entries that a centroid keeps at least, whatever --keep says
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     keep_at_least: Option<usize>,
+}
 
-    /// How centroids are stored: in sixteen bits or in eight
-    #[arg(long, value_name = "NAME", value_parser = named::<Precision>(&["half", "byte"]))]
-    precision: Option<Precision>,
+/// Settings of label trees and other linear classifiers.
+#[derive(Debug, Args, Serialize)]
+#[command(next_help_heading = "Settings of linear classifiers and label trees")]
+struct LinearArgs {
+    /// What a wrong or narrow margin costs
+    #[arg(long, value_name = "NAME", value_parser = ["squared-hinge", "hinge", "logistic"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loss: Option<String>,
 
-    /// Paths that a prediction follows in a tree at most; 1 is the paper's single path
+    /// The weight of the loss against the length of the weights (LIBLINEAR's C)
+    #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f32>,
+
+    /// The weight of positive rows against negative ones
+    #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    positive_weight: Option<f32>,
+
+    /// The value of a feature that every row has; 0 for none
+    #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bias: Option<f32>,
+
+    /// A classifier is done when the gradients of its rows lie within a range of this width
+    #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tolerance: Option<f32>,
+
+    /// Weights that are not larger than this are dropped
+    #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weight_threshold: Option<f32>,
+
+    /// How margins become probabilities
+    #[arg(long, value_name = "NAME",
+        value_parser = ["hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<String>,
+
+    /// Whether a node's groups of labels have the same size
+    #[arg(long, value_name = "true|false")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    balanced: Option<bool>,
+
+    /// Levels of groups that are divided again before their node gets children
     #[arg(long, value_name = "N")]
-    beam: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collapse: Option<usize>,
+
+    /// Levels of nodes at most
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<usize>,
+
+    /// Groups with fewer labels are dissolved, and their labels go to the other groups
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smallest_group: Option<usize>,
+
+    /// Passes of the clustering of labels
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passes: Option<usize>,
+
+    /// Entries of a label's vector below this are left out before clustering
+    #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vector_threshold: Option<f32>,
 }
 
 const PROJECTIONS: [&str; 4] = ["auto", "none", "hashing", "gaussian"];
+
+/// The presets of all algorithms.
+fn presets() -> Vec<&'static str> {
+    let mut presets: Vec<_> =
+        Algorithm::NAMES.iter().flat_map(|name| Algorithm::presets(name)).copied().collect();
+    presets.sort_unstable();
+    presets.dedup();
+    presets
+}
 
 /// A parser of the names that a setting of the library has in model files.
 pub fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
@@ -146,24 +259,46 @@ where
 }
 
 impl SettingsArgs {
-    /// The settings that the flags mean, checked.
-    pub fn resolve(&self, context: &Context) -> Result<Params> {
-        let AlgorithmName::Craftml = self.algorithm;
-        let base = match (&self.settings, self.preset) {
-            (Some(model), _) => settings_of(model)?,
-            (None, Some(Preset::Paper)) => Params { seed: context.seed, ..Params::paper() },
-            (None, Some(Preset::Compact)) => Params { seed: context.seed, ..Params::compact() },
-            (None, Some(Preset::Default) | None) => {
-                Params { seed: context.seed, ..Params::default() }
-            }
+    /// What the flags mean, checked.
+    pub fn resolve(&self, context: &Context) -> Result<Algorithm> {
+        let (base, seed) = match &self.settings {
+            Some(model) => (self.of_model(model)?, context.typed_seed),
+            None => (self.of_preset()?, Some(context.seed)),
         };
-        let params = self.craftml.over(base, context.typed_seed);
-        params.check().map_err(as_flag)?;
-        Ok(params)
+        let mut typed = match serde_json::to_value(&self.typed)? {
+            Value::Object(typed) => typed,
+            _ => Map::new(),
+        };
+        if let Some(seed) = seed {
+            typed.insert("seed".to_owned(), seed.into());
+        }
+        over(&base, typed)
     }
-}
 
-impl SettingsArgs {
+    fn of_preset(&self) -> Result<Algorithm> {
+        let name = self.algorithm.as_deref().unwrap_or(Algorithm::NAMES[0]);
+        let preset = self.preset.as_deref().unwrap_or("default");
+        Algorithm::preset(name, preset).ok_or_else(|| {
+            let known = Algorithm::presets(name).join(", ");
+            anyhow!("--preset {preset} is none of {name}, which has {known}")
+        })
+    }
+
+    /// The algorithm and settings that a model was trained with.
+    fn of_model(&self, model: &Path) -> Result<Algorithm> {
+        let training = Manifest::read(model)?.training;
+        if let Some(name) = self.algorithm.as_ref().filter(|name| **name != training.algorithm) {
+            bail!(
+                "--algorithm is {name}, but {} was trained with {}: leave one of --algorithm and \
+                 --settings out",
+                model.display(),
+                training.algorithm
+            );
+        }
+        Algorithm::from_settings(&training.algorithm, training.settings)
+            .map_err(|reason| anyhow!("{}: its settings cannot be read: {reason}", model.display()))
+    }
+
     /// How the model whose settings are taken reads text, if it does.
     pub fn text(&self) -> Result<Option<TextSettings>> {
         let Some(model) = &self.settings else { return Ok(None) };
@@ -174,42 +309,32 @@ impl SettingsArgs {
     }
 }
 
-/// The settings that a model was trained with.
-fn settings_of(model: &std::path::Path) -> Result<Params> {
-    let settings = Manifest::read(model)?.training.settings;
-    serde_json::from_value(settings)
-        .with_context(|| format!("{}: its settings cannot be read", model.display()))
+/// `base` with what was typed; a wrong value is named as it was typed.
+fn over(base: &Algorithm, typed: Map<String, Value>) -> Result<Algorithm> {
+    let name = base.name();
+    let mut settings = base.settings();
+    for (setting, value) in typed {
+        let flag = setting.replace('_', "-");
+        if settings.get(&setting).is_none() {
+            bail!("--{flag} is no setting of {name}: leave it out, or choose another --algorithm");
+        }
+        if value.is_null() {
+            bail!("--{flag} must be a finite number");
+        }
+        settings[&setting] = value.clone();
+        // One by one, so that the one to blame can be named.
+        Algorithm::parse(name, settings.clone()).map_err(|reason| {
+            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            anyhow!("--{flag} {shown} does not go with {name}: {reason}")
+        })?;
+    }
+    let algorithm = Algorithm::parse(name, settings).map_err(anyhow::Error::msg)?;
+    algorithm.check().map_err(as_flag)?;
+    Ok(algorithm)
 }
 
 /// The error with the setting's name as it is typed.
 pub fn as_flag(error: ParamError) -> anyhow::Error {
     let ParamError { setting, found, expected } = error;
     anyhow::anyhow!("--{} is {found}, but must be {expected}", setting.replace('_', "-"))
-}
-
-impl CraftMlArgs {
-    /// What was typed, and `base` for the rest.
-    fn over(&self, base: Params, seed: Option<u64>) -> Params {
-        Params {
-            trees: self.trees.unwrap_or(base.trees),
-            branches: self.branches.unwrap_or(base.branches),
-            leaf: self.leaf.unwrap_or(base.leaf),
-            sample: self.sample.unwrap_or(base.sample),
-            feature_projection: self.feature_projection.unwrap_or(base.feature_projection),
-            feature_dimensions: self.feature_dimensions.unwrap_or(base.feature_dimensions),
-            label_projection: self.label_projection.unwrap_or(base.label_projection),
-            label_dimensions: self.label_dimensions.unwrap_or(base.label_dimensions),
-            diversity: self.diversity.unwrap_or(base.diversity),
-            starts: self.starts.unwrap_or(base.starts),
-            iterations: self.iterations.unwrap_or(base.iterations),
-            more_iterations: self.more_iterations.unwrap_or(base.more_iterations),
-            metric: self.metric.unwrap_or(base.metric),
-            weighting: self.weighting.unwrap_or(base.weighting),
-            keep: self.keep.or(base.keep),
-            keep_at_least: self.keep_at_least.unwrap_or(base.keep_at_least),
-            precision: self.precision.unwrap_or(base.precision),
-            beam: self.beam.unwrap_or(base.beam),
-            seed: seed.unwrap_or(base.seed),
-        }
-    }
 }

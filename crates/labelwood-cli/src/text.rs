@@ -256,7 +256,16 @@ pub fn fit(
     names: LabelIndexBuilder,
     run: &Run,
 ) -> Result<(TextReader, Dataset)> {
-    TextReader::fit(documents, &options, params, names, run).map_err(lift)
+    let known = names.len();
+    let (reader, dataset) =
+        TextReader::fit(documents, &options, params, names, run).map_err(lift)?;
+    let more = dataset.labels.columns() - known;
+    if known > 0 && more > 0 {
+        tracing::warn!(
+            "{more} labels of the data are not among the {known} label names; they come after them"
+        );
+    }
+    Ok((reader, dataset))
 }
 
 /// The error by itself, where it is known whose fault it is.

@@ -6,6 +6,7 @@
 
 mod timing;
 
+use labelwood::data::documents::{self, Documents, Labels, Options};
 use labelwood::data::{Format, ReadOptions, read_bytes, write_header, write_row};
 use labelwood::run::Run;
 use std::error::Error;
@@ -26,6 +27,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         write_row(&mut libsvm, Format::Libsvm, labels.indices, features)?;
     }
     report(&format!("{name}, LIBSVM"), &libsvm, "bench.svm", &run)?;
+    for (format, text) in documents(&text) {
+        report_documents(&format!("{name}, {format:?}"), &text, format, &run)?;
+    }
     println!("bar: {BAR} MB/s per core; {}", if xc >= BAR { "reached" } else { "missed" });
     Ok(())
 }
@@ -41,6 +45,42 @@ fn report(title: &str, text: &[u8], name: &str, run: &Run) -> Result<f64, Box<dy
     let speed = megabytes / best.as_secs_f64();
     println!("{title}: {megabytes:.1} MB, {speed:.0} MB/s per core");
     Ok(speed)
+}
+
+/// The lines of an XC file as documents: features are the text.
+fn documents(xc: &[u8]) -> [(documents::Format, String); 3] {
+    let (mut tsv, mut csv, mut jsonl) = (String::new(), "text,labels\n".to_owned(), String::new());
+    for line in String::from_utf8_lossy(xc).lines().skip(1) {
+        let (labels, text) = line.split_once(' ').unwrap_or((line, ""));
+        tsv.push_str(&format!("{text}\t{labels}\n"));
+        csv.push_str(&format!("\"{text}\",\"{labels}\"\n"));
+        let labels: Vec<&str> = labels.split(',').collect();
+        jsonl.push_str(&format!("{{\"text\":\"{text}\",\"labels\":{labels:?}}}\n"));
+    }
+    use documents::Format;
+    [(Format::Tsv, tsv), (Format::Csv, csv), (Format::Jsonl, jsonl)]
+}
+
+/// The best of some rounds on one thread.
+fn report_documents(
+    title: &str,
+    text: &str,
+    format: documents::Format,
+    run: &Run,
+) -> Result<(), Box<dyn Error>> {
+    let options = Options::default();
+    let best = timing::best(ROUNDS, || {
+        let bytes = text.as_bytes();
+        let required = Labels::Required;
+        let mut documents = Documents::from_bytes(bytes, "f", format, &options, required, run)?;
+        while let Some(batch) = documents.next_batch()? {
+            assert!(!batch.is_empty());
+        }
+        Ok(())
+    })?;
+    let megabytes = text.len() as f64 / 1e6;
+    println!("{title}: {megabytes:.1} MB, {:.0} MB/s per core", megabytes / best.as_secs_f64());
+    Ok(())
 }
 
 fn text() -> Result<(String, Vec<u8>), Box<dyn Error>> {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// The least speed of fitting with the default settings, in MB per second of one core.
 const BAR: f64 = 40.0;
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let Some(folder) = std::env::var_os("LABELWOOD_DATA") else {

@@ -51,7 +51,7 @@ fn popularity(train: &Dataset, test: &Dataset) -> (f64, f64) {
 fn a_forest_beats_popularity_and_the_paper_s_single_path() {
     let run = Run::new(2).unwrap();
     let profile =
-        Profile { instances: 2000, test_instances: 500, ..Profile::named("eurlex-4k").unwrap() };
+        Profile { instances: 2000, test_instances: 2000, ..Profile::named("eurlex-4k").unwrap() };
     let generator = Generator::new(profile, 7).unwrap();
     let rows = |range| {
         let (features, labels) = generator.rows(range, &run).unwrap();

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use clap::error::ErrorKind;
 use labelwood::data::predictions::{PredictionFormat, read_file};
-use labelwood::data::{Dataset, LabelIndex, ReadOptions, Splits, read_filter, write_atomically};
+use labelwood::data::{Dataset, LabelIndex, Splits, read_filter, write_atomically};
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, Propensity, TrainingCounts};
 use labelwood::model::Model;
 use labelwood::report::EvaluationReport;
@@ -17,7 +17,6 @@ use labelwood::sparse::{LabelRows, Predictions, Scored, top_k};
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::input;
 use crate::machine::{Clock, Spent};
 use crate::output::print;
 use crate::prediction::{ModelArgs, RowArgs};
@@ -305,11 +304,11 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
     };
     let mut stages = Stages::default();
     let (train, test, predictions) = stages.time("read", || {
-        let options = ReadOptions { lenient: args.reading.lenient, ..ReadOptions::default() };
-        let train = input::read(train, &options, run)?.dataset;
-        let train = args.part(train, args.foreign.train_split.as_deref())?;
-        let options = ReadOptions { ignore_label_names: true, ..options };
-        let test = input::read(&args.data, &options, run)?.dataset;
+        let train = args.part(
+            args.reading.read_labels(train, None, run)?,
+            args.foreign.train_split.as_deref(),
+        )?;
+        let test = args.reading.read_labels(&args.data, train.label_names.as_ref(), run)?;
         let test = args.part(test, args.test_split.as_deref())?;
         let labels = train.labels.columns().max(test.labels.columns());
         let id = |name: &str| train.label_names.as_ref().and_then(|names| names.find(name));

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::craftml::TreeFigures;
 use labelwood::model::{Learned, Model};
 use serde::Serialize;
 
@@ -158,12 +157,12 @@ fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
-/// A tree and its file.
+/// A tree and its figures by their names, which differ from algorithm to algorithm.
 #[derive(Serialize)]
 struct TreeLine {
     unit: String,
     #[serde(flatten)]
-    figures: TreeFigures,
+    figures: serde_json::Map<String, serde_json::Value>,
     bytes: u64,
 }
 
@@ -179,15 +178,19 @@ impl Inside {
                 _ => parts.trees += unit.bytes,
             }
         }
-        let trees = match model.learned() {
-            Learned::CraftMl(forest) => forest.trees(),
-            _ => &[],
+        let figures: Vec<serde_json::Value> = match model.learned() {
+            Learned::CraftMl(forest) => as_values(forest.trees().iter().map(|tree| tree.figures())),
+            Learned::LabelTree(trees) => as_values(trees.trees().iter().map(|tree| tree.figures())),
+            _ => Vec::new(),
         };
-        // The trees come first among the units, in their order.
-        let trees = manifest.units.iter().zip(trees).map(|(unit, tree)| TreeLine {
-            unit: unit.stem().to_owned(),
-            figures: tree.figures(),
-            bytes: unit.bytes,
+        let trees = figures.into_iter().enumerate().map(|(tree, figures)| {
+            let unit = format!("tree-{tree:04}");
+            let own = manifest.units.iter().filter(|file| file.stem().starts_with(&unit));
+            TreeLine {
+                bytes: own.map(|file| file.bytes).sum(),
+                figures: figures.as_object().cloned().unwrap_or_default(),
+                unit,
+            }
         });
         let counts = model.labels().counts();
         let seen = |&label: &u32| counts[label as usize] > 0;
@@ -274,44 +277,41 @@ impl Inside {
         Ok(())
     }
 
+    /// A line for each tree, and one for all of them: the sum of each figure, but of depths and
+    /// largest leaves the largest.
     fn write_trees(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(
-            out,
-            "\n{:10}{:>9}{:>9}{:>7}{:>19}{:>13}{:>14}{:>12}",
-            "",
-            "nodes",
-            "leaves",
-            "depth",
-            "centroid entries",
-            "leaf labels",
-            "largest leaf",
-            "size"
-        )?;
-        let mut total = TreeFigures::default();
-        for TreeLine { unit, figures, bytes } in &self.trees {
-            write_tree(out, unit, figures, *bytes)?;
-            total.nodes += figures.nodes;
-            total.leaves += figures.leaves;
-            total.depth = total.depth.max(figures.depth);
-            total.centroid_entries += figures.centroid_entries;
-            total.leaf_labels += figures.leaf_labels;
-            total.largest_leaf = total.largest_leaf.max(figures.largest_leaf);
+        let Some(first) = self.trees.first() else { return Ok(()) };
+        let names: Vec<&String> = first.figures.keys().collect();
+        let of = |tree: &TreeLine, name: &str| tree.figures[name].as_u64().unwrap_or(0);
+        write!(out, "\n{:10}", "")?;
+        for name in &names {
+            write!(out, "{:>width$}", name.replace('_', " "), width = width(name))?;
         }
-        write_tree(out, "all", &total, self.bytes_by_part.trees)
+        writeln!(out, "{:>12}", "size")?;
+        let line = |out: &mut Formatter<'_>, unit: &str, figure: &dyn Fn(&str) -> u64, bytes| {
+            write!(out, "{unit:10}")?;
+            for name in &names {
+                write!(out, "{:>width$}", figure(name), width = width(name))?;
+            }
+            writeln!(out, "{:>12}", Bytes(bytes).to_string())
+        };
+        for tree in &self.trees {
+            line(out, &tree.unit, &|name| of(tree, name), tree.bytes)?;
+        }
+        let total = |name: &str| {
+            let figures = self.trees.iter().map(|tree| of(tree, name));
+            let is_largest = name == "depth" || name.starts_with("largest");
+            if is_largest { figures.max().unwrap_or(0) } else { figures.sum() }
+        };
+        line(out, "all", &total, self.bytes_by_part.trees)
     }
 }
 
-fn write_tree(
-    out: &mut Formatter<'_>,
-    name: &str,
-    figures: &TreeFigures,
-    bytes: u64,
-) -> fmt::Result {
-    let TreeFigures { nodes, leaves, depth, centroid_entries, leaf_labels, largest_leaf } = figures;
-    writeln!(
-        out,
-        "{name:10}{nodes:>9}{leaves:>9}{depth:>7}{centroid_entries:>19}{leaf_labels:>13}\
-         {largest_leaf:>14}{:>12}",
-        Bytes(bytes).to_string()
-    )
+/// The width of a figure's column.
+fn width(name: &str) -> usize {
+    name.len().max(7) + 2
+}
+
+fn as_values<T: Serialize>(figures: impl Iterator<Item = T>) -> Vec<serde_json::Value> {
+    figures.map(|figures| serde_json::to_value(figures).unwrap_or_default()).collect()
 }

@@ -5,6 +5,7 @@
 
 mod completions;
 mod convert;
+mod demo;
 mod evaluate;
 mod generate;
 mod inspect;
@@ -20,6 +21,8 @@ use crate::context::Context;
 /// What the command can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Train, test and predict on questions that come with labelwood
+    Demo(demo::Args),
     /// Train a model
     Train(Box<train::Args>),
     /// Show what is inside a model
@@ -41,6 +44,7 @@ pub enum Command {
 /// Does what was asked.
 pub fn run(command: Command, context: &Context) -> Result<()> {
     match command {
+        Command::Demo(args) => demo::run(args, context),
         Command::Train(args) => train::run(*args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Predict(args) => predict::run(args, context),

@@ -7,11 +7,13 @@ mod harness;
 mod trained;
 
 mod convert;
+mod demo;
 mod evaluate;
 mod faults;
 mod generate;
 mod guide;
 mod inspect;
+mod linear;
 mod pages;
 mod predict;
 #[cfg(unix)]

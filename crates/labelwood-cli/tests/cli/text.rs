@@ -94,7 +94,7 @@ fn the_three_formats_train_the_same_model() {
 fn evaluate_knows_the_labels_by_name_and_reports_unseen_ones_once() {
     let folder = trained();
     let table = folder.run("evaluate model test.tsv").succeeds();
-    assert!(table.contains("P@"), "{table}");
+    assert!(table.contains("\nP             100.00"), "{table}");
     let line = folder.run("evaluate model test.tsv --json").succeeds();
     let figures: Value = serde_json::from_str(&line).expect("it is JSON");
     assert_eq!(figures["metrics"]["p@1"], 1.0);
@@ -172,6 +172,10 @@ fn ids_and_names_come_through_to_every_output() {
     let map = row["labels"].as_array().expect("a list").iter().find(|label| label["code"] == "p7");
     let map = map.expect("it is among them");
     assert_eq!((&map["label"], &map["name"]), (&1.into(), &"old maps".into()));
+    folder.write("labels.txt", "p7\told maps\n");
+    let done = folder.run("train train.tsv --model other --trees 2");
+    let warning = "2 labels of the data are not among the 1 label names";
+    assert!(done.stderr().contains(warning), "{}", done.stderr());
     let xc = folder.run("predict model new.jsonl --format xc").succeeds();
     assert!(xc.starts_with("2 4\n"), "{xc}");
     let error = folder.run("predict model new.jsonl --format xc --labels-only").fails(1);
@@ -294,4 +298,18 @@ fn settings_of_the_vectoriser_are_kept_and_repeated() {
     assert!(error.contains("none.txt"), "{error}");
     let error = folder.run("train train.tsv --model x --train-split s.txt").fails(1);
     assert!(error.contains("--train-split is for vectors"), "{error}");
+}
+
+#[test]
+fn predictions_of_text_are_evaluated_by_name() {
+    let folder = trained();
+    folder.run("predict model test.tsv --output best.jsonl").succeeds();
+    let own = folder.run("evaluate model test.tsv --json").succeeds();
+    let foreign = "evaluate --predictions best.jsonl --train train.tsv test.tsv --json";
+    let foreign = folder.run(foreign).succeeds();
+    let metrics = |line: &str| {
+        let line: Value = serde_json::from_str(line).expect("it is JSON");
+        line["metrics"].clone()
+    };
+    assert_eq!(metrics(&foreign), metrics(&own));
 }

@@ -142,14 +142,14 @@ fn every_setting_has_a_flag() {
     let folder = small();
     let flags = "--trees 2 --branches 3 --leaf 2 --sample 100 --feature-projection gaussian \
         --feature-dimensions 5 --label-projection hashing --label-dimensions 4 --diversity dxdy \
-        --starts plus-plus --iterations 3 --more-iterations 7 --metric euclidean --weighting idf --keep 0.5 \
-        --keep-at-least 2 --precision half --beam 2 --seed 5 --algorithm craftml";
+        --starts plus-plus --iterations 3 --more-iterations 7 --metric euclidean --repel 0.1 --weighting idf \
+        --keep 0.5 --keep-at-least 2 --precision half --beam 2 --seed 5 --algorithm craftml";
     let line = folder.run(&format!("train a.txt --model model --json {flags}")).succeeds();
     let expected = serde_json::json!({
         "trees": 2, "branches": 3, "leaf": 2, "sample": 100, "feature_projection": "gaussian",
         "feature_dimensions": 5, "label_projection": "hashing", "label_dimensions": 4,
         "diversity": "dxdy", "starts": "plus-plus", "iterations": 3, "more_iterations": 7,
-        "metric": "euclidean", "weighting": "idf", "keep": 0.5, "keep_at_least": 2, "precision": "half", "beam": 2,
+        "metric": "euclidean", "repel": 0.1, "weighting": "idf", "keep": 0.5, "keep_at_least": 2, "precision": "half", "beam": 2,
         "seed": 5
     });
     assert_eq!(json(&line)["settings"], expected);
@@ -166,7 +166,27 @@ fn impossible_settings_are_refused_before_the_data_are_read() {
         ("--iterations 0", "error: --iterations is 0, but must be from 1 to 1000\n"),
         ("--beam 0", "error: --beam is 0, but must be from 1 to 1,048,576\n"),
         ("--keep 0", "error: --keep is 0, but must be above 0 and at most 1\n"),
-        ("--keep nan", "error: --keep is NaN, but must be above 0 and at most 1\n"),
+        ("--keep nan", "error: --keep must be a finite number\n"),
+        (
+            "--preset bonsai",
+            "error: --preset bonsai is none of craftml, which has default, compact, paper\n",
+        ),
+        (
+            "--algorithm label-tree --sample 10",
+            "error: --sample is no setting of label-tree: leave it out, or choose another --algorithm\n",
+        ),
+        (
+            "--algorithm label-tree --precision byte",
+            "error: --precision byte does not go with label-tree: unknown variant `byte`, expected `half` or `single`\n",
+        ),
+        (
+            "--algorithm label-tree --cost 0",
+            "error: --cost is 0, but must be above 0 and at most 1e9\n",
+        ),
+        (
+            "--algorithm label-tree --branches 0",
+            "error: --branches is 0, but must be from 1 to 65,536\n",
+        ),
         (
             "--feature-projection gaussian --feature-dimensions 2000",
             "error: --feature-dimensions is 2000, but must be at most 1000 with a gaussian projection\n",

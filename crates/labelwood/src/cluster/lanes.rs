@@ -9,7 +9,7 @@
 pub const LANES: usize = 16;
 
 /// One value for each cluster, aligned to a cache line.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(align(64))]
 pub struct Lanes(pub [f32; LANES]);
 
@@ -33,6 +33,14 @@ impl Lanes {
             bits |= u16::from(self.0[lane] != 0.0) << lane;
         }
         bits
+    }
+
+    /// Adds each of `other`'s lanes times a value.
+    #[inline(always)]
+    pub fn add_product(&mut self, value: f32, other: &Lanes) {
+        for lane in 0..LANES {
+            self.0[lane] += value * other.0[lane];
+        }
     }
 
     /// Adds the square of each of `other`'s lanes.
@@ -75,6 +83,16 @@ pub struct Table<'a> {
     pub lanes: &'a [Lanes],
 }
 
+/// A row's dot product with every centre of a table with one slot for each column.
+#[inline(always)]
+pub fn products(lanes: &[Lanes], (columns, values): (&[u32], &[f32])) -> Lanes {
+    let mut sums = Lanes::ZERO;
+    for (&column, &value) in columns.iter().zip(values) {
+        sums.add_product(value, &lanes[column as usize]);
+    }
+    sums
+}
+
 /// Calls `each(position, products)` with every row's dot product with every centre, in order.
 pub fn similarities(
     table: &Table<'_>,
@@ -112,10 +130,7 @@ fn similarities_portable(
         let (columns, values) = entries.row(row);
         let mut sums = Lanes::ZERO;
         for (&column, &value) in columns.iter().zip(values) {
-            let centre = &table.lanes[table.slot_of[column as usize] as usize];
-            for lane in 0..LANES {
-                sums.0[lane] += value * centre.0[lane];
-            }
+            sums.add_product(value, &table.lanes[table.slot_of[column as usize] as usize]);
         }
         each(position, &sums);
     }
@@ -124,11 +139,21 @@ fn similarities_portable(
 /// The lane of the largest of the first `count` values; ties go to the lowest lane.
 #[inline(always)]
 pub fn best_lane(values: &Lanes, count: usize) -> usize {
-    let mut best = 0;
-    for lane in 1..count {
-        if values.0[lane] > values.0[best] {
-            best = lane;
+    // No branches: the maximum by halves, then the first lane that has it.
+    let mut open = [f32::NEG_INFINITY; LANES];
+    for (lane, (open, &value)) in open.iter_mut().zip(&values.0).enumerate() {
+        *open = if lane < count { value } else { f32::NEG_INFINITY };
+    }
+    let mut most = open;
+    for half in [8, 4, 2, 1] {
+        for lane in 0..half {
+            most[lane] =
+                if most[lane + half] > most[lane] { most[lane + half] } else { most[lane] };
         }
     }
-    best
+    let mut best = 0u16;
+    for (lane, &value) in open.iter().enumerate() {
+        best |= u16::from(value == most[0]) << lane;
+    }
+    best.trailing_zeros() as usize % LANES
 }

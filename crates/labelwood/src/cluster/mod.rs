@@ -2,8 +2,8 @@
 //!
 //! Groups rows by the cosine of their angle. CRAFTML clusters the instances of a node by their
 //! labels with it: a few passes over short rows, at most [`lanes::LANES`] groups, thousands of
-//! times a tree. So the centres live in one small feature-major table that a [`Workspace`] keeps
-//! between calls, and only the columns that occur are ever touched.
+//! times a tree. So the centres live in one column-major table that a [`Workspace`] keeps between
+//! calls; rows number their columns without gaps, which keeps it small.
 //!
 //! The entry point is [`Workspace::cluster`]; [`Params`] says how many groups, starts and passes.
 
@@ -11,7 +11,7 @@ pub mod lanes;
 pub mod wide;
 
 use crate::random::Stream;
-use lanes::{Entries, LANES, Lanes, Table, best_lane, similarities};
+use lanes::{Entries, LANES, Lanes, best_lane, products};
 use serde::{Deserialize, Serialize};
 
 /// How rows are clustered.
@@ -45,13 +45,10 @@ pub const NOWHERE: u8 = u8::MAX;
 /// One row in this many may be lost without another pass being worth it.
 const FEW_LOST: usize = 50;
 
-/// Scratch memory for clustering rows with up to a fixed number of columns.
+/// Scratch memory for clustering.
+#[derive(Default)]
 pub struct Workspace {
-    /// The slot of each column that occurs, else 0; all 0 between calls.
-    slot_of: Vec<u32>,
-    /// The columns that occur, in the order of their slots.
-    touched: Vec<u32>,
-    /// The centres by slot, of any length.
+    /// The centres by column, of any length.
     lanes: Vec<Lanes>,
     /// One over each centre's length.
     scales: Lanes,
@@ -61,21 +58,10 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Scratch memory for rows with `columns` columns.
-    pub fn new(columns: usize) -> Self {
-        Workspace {
-            slot_of: vec![0; columns],
-            touched: Vec::new(),
-            lanes: Vec::new(),
-            scales: Lanes::ZERO,
-            starts: Vec::new(),
-            nearest: Vec::new(),
-        }
-    }
-
     /// Puts each of `rows` into a group and its number into `assigned`.
     ///
-    /// Rows are unit vectors or empty; empty ones get [`NOWHERE`]. Groups may stay empty.
+    /// Rows are unit vectors or empty, with less than the given number of columns; empty ones get
+    /// [`NOWHERE`]. Groups may stay empty.
     ///
     /// With very many columns most rows have nothing in common with any of the first centres. They
     /// stay out of the means, so that centres grow by what their members have in common, pass by
@@ -83,17 +69,48 @@ impl Workspace {
     pub fn cluster(
         &mut self,
         entries: Entries<'_>,
+        columns: usize,
         rows: &[u32],
         params: Params,
         random: &mut Stream,
         assigned: &mut Vec<u8>,
     ) {
         assert!(params.clusters <= LANES, "at most {LANES} clusters");
-        self.map_columns(entries, rows);
+        self.lanes.clear();
+        self.lanes.resize(columns, Lanes::ZERO);
         match params.starts {
             Starts::Random => self.random_starts(entries, rows, params.clusters, random),
             Starts::PlusPlus => self.spread_starts(entries, rows, params.clusters, random),
         }
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2, as just asked.
+            return unsafe { self.refine_avx2(entries, rows, params, assigned) };
+        }
+        self.refine(entries, rows, params, assigned);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn refine_avx2(
+        &mut self,
+        entries: Entries<'_>,
+        rows: &[u32],
+        params: Params,
+        assigned: &mut Vec<u8>,
+    ) {
+        self.refine(entries, rows, params, assigned);
+    }
+
+    /// Assigns rows to centres and takes the means of centres in turn.
+    #[inline(always)]
+    fn refine(
+        &mut self,
+        entries: Entries<'_>,
+        rows: &[u32],
+        params: Params,
+        assigned: &mut Vec<u8>,
+    ) {
         self.set_centres_to_starts(entries);
         self.assign(entries, rows, assigned);
         let lost = |assigned: &[u8]| assigned.iter().filter(|&&to| to == NOWHERE).count();
@@ -112,24 +129,6 @@ impl Workspace {
                 *to = 0;
             }
         }
-        for &column in &self.touched {
-            self.slot_of[column as usize] = 0;
-        }
-    }
-
-    fn map_columns(&mut self, entries: Entries<'_>, rows: &[u32]) {
-        self.touched.clear();
-        for &row in rows {
-            for &column in entries.row(row).0 {
-                let slot = &mut self.slot_of[column as usize];
-                if *slot == 0 {
-                    self.touched.push(column);
-                    *slot = self.touched.len() as u32;
-                }
-            }
-        }
-        self.lanes.clear();
-        self.lanes.resize(self.touched.len() + 1, Lanes::ZERO);
     }
 
     /// Draws distinct rows; equal ones are passed over while there is hope of finding others.
@@ -183,7 +182,7 @@ impl Workspace {
                 let (columns, values) = entries.row(row);
                 let mut cosine = 0.0;
                 for (&column, &value) in columns.iter().zip(values) {
-                    cosine += value * self.lanes[self.slot_of[column as usize] as usize].0[lane];
+                    cosine += value * self.lanes[column as usize].0[lane];
                 }
                 *nearest = nearest.max(cosine);
             }
@@ -192,10 +191,11 @@ impl Workspace {
         self.lanes.fill(Lanes::ZERO);
     }
 
+    #[inline(always)]
     fn add_row(&mut self, entries: Entries<'_>, row: u32, lane: usize) {
         let (columns, values) = entries.row(row);
         for (&column, &value) in columns.iter().zip(values) {
-            self.lanes[self.slot_of[column as usize] as usize].0[lane] += value;
+            self.lanes[column as usize].0[lane] += value;
         }
     }
 
@@ -206,6 +206,7 @@ impl Workspace {
         self.scales = Lanes([1.0; LANES]);
     }
 
+    #[inline(always)]
     fn set_centres_to_means(&mut self, entries: Entries<'_>, rows: &[u32], assigned: &[u8]) {
         self.lanes.fill(Lanes::ZERO);
         for (&row, &cluster) in rows.iter().zip(assigned) {
@@ -221,16 +222,16 @@ impl Workspace {
         self.scales = Lanes(squares.0.map(over_length));
     }
 
+    #[inline(always)]
     fn assign(&self, entries: Entries<'_>, rows: &[u32], assigned: &mut Vec<u8>) {
-        assigned.clear();
         let clusters = self.starts.len();
-        let table = Table { slot_of: &self.slot_of, lanes: &self.lanes };
-        similarities(&table, entries, rows, |_, products| {
-            let mut cosines = *products;
+        assigned.resize(rows.len(), NOWHERE);
+        for (to, &row) in assigned.iter_mut().zip(rows) {
+            let mut cosines = products(&self.lanes, entries.row(row));
             cosines.scale(&self.scales);
             let best = best_lane(&cosines, clusters);
-            assigned.push(if cosines.0[best] > 0.0 { best as u8 } else { NOWHERE });
-        });
+            *to = if cosines.0[best] > 0.0 { best as u8 } else { NOWHERE };
+        }
     }
 }
 

@@ -21,9 +21,8 @@ fn cluster(rows: &[Vec<(u32, f32)>], params: Params, seed: u64) -> Vec<u8> {
     let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
     let all: Vec<u32> = (0..rows.len() as u32).collect();
     let mut assigned = Vec::new();
-    let mut workspace = Workspace::new(32);
-    workspace.cluster(entries, &all, params, &mut Stream::new(seed), &mut assigned);
-    assert!(workspace.slot_of.iter().all(|&slot| slot == 0), "the workspace is left clean");
+    let random = &mut Stream::new(seed);
+    Workspace::default().cluster(entries, 32, &all, params, random, &mut assigned);
     assigned
 }
 
@@ -110,9 +109,9 @@ proptest! {
         }).collect();
         let all: Vec<u32> = (0..rows.len() as u32).collect();
         let mut found = Vec::new();
-        let mut workspace = Workspace::new(32);
+        let mut workspace = Workspace::default();
         let params = Params { clusters, starts: Starts::Random, passes, more_passes: 0 };
-        workspace.cluster(entries, &all, params, &mut Stream::new(seed), &mut found);
+        workspace.cluster(entries, 32, &all, params, &mut Stream::new(seed), &mut found);
         let expected = reference(&dense, &workspace.starts, passes);
         let differing = found.iter().zip(&expected).filter(|(left, right)| left != right).count();
         // Near-ties may fall either way and move a centre a little; more would be a mistake.
@@ -141,6 +140,16 @@ proptest! {
 }
 
 #[test]
+fn the_best_lane_is_the_first_of_the_largest_in_use() {
+    let lanes = Lanes(std::array::from_fn(|lane| [-3.0, -1.0, -2.0, -1.0, 5.0][lane % 5]));
+    assert_eq!(best_lane(&lanes, 1), 0);
+    assert_eq!(best_lane(&lanes, 4), 1, "ties go to the lowest");
+    assert_eq!(best_lane(&lanes, 16), 4);
+    assert_eq!(best_lane(&Lanes([f32::NAN; LANES]), 16), 0);
+    assert_eq!(best_lane(&Lanes::ZERO, 0), 0);
+}
+
+#[test]
 fn a_chain_of_common_columns_is_followed_pass_by_pass() {
     // Each row shares a column with the next only: two centres reach all of them in time.
     let rows: Vec<Vec<(u32, f32)>> = (0..20).map(|at| vec![(at, 1.0), (at + 1, 1.0)]).collect();
@@ -150,7 +159,8 @@ fn a_chain_of_common_columns_is_followed_pass_by_pass() {
     let first = |more_passes| {
         let mut assigned = Vec::new();
         let params = Params { clusters: 2, starts: Starts::Random, passes: 2, more_passes };
-        Workspace::new(32).cluster(entries, &all, params, &mut Stream::new(4), &mut assigned);
+        let random = &mut Stream::new(4);
+        Workspace::default().cluster(entries, 32, &all, params, random, &mut assigned);
         assigned.iter().filter(|&&to| to == 0).count()
     };
     let (few, many) = (first(0), first(20));

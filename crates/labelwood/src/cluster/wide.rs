@@ -301,8 +301,9 @@ mod tests {
                 grouped(&rows, Params { clusters: 9, passes: 3, balanced, smallest: 2 }, 1);
             assert!(groups.iter().all(|&group| group < 3));
         }
-        let params = Params { clusters: 9, passes: 3, balanced: false, smallest: 1 };
-        assert!(grouped(&[], params, 1).is_empty());
+        let nothing =
+            grouped(&[], Params { clusters: 9, passes: 3, balanced: false, smallest: 1 }, 1);
+        assert!(nothing.is_empty());
     }
 
     proptest! {

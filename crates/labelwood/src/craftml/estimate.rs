@@ -49,7 +49,9 @@ impl Estimate {
             label_entries,
             !params.diversity.labels_differ(),
         );
-        let scratch = features.columns() as u64 * 5 + labels.columns() as u64 * 4 + rows * 12;
+        // A growing tree holds a copy of each row, and for a moment two.
+        let copies = 2 * (csr(rows, entries, 8) + csr(rows, label_entries, 8));
+        let scratch = copies + (features.columns() + labels.columns()) as u64 * 72 + rows * 12;
         // Instances lie about `leaf / 3` to a leaf; every level repeats the entries of its nodes,
         // each as a word of two bytes and one value.
         let leaves = (rows * 3 / params.leaf as u64).max(1) as f64;

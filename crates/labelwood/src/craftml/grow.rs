@@ -4,11 +4,13 @@
 //! features, and sends every instance to the child with the nearest centroid. Centroids are used in
 //! the very form in which they are stored, so that an instance finds the same way in prediction.
 
-use super::params::{Metric, Params, Precision};
+use super::centroids::Centroids;
+use super::params::Params;
+use super::plot::{Plot, Renaming, Strip};
 use super::project::{OwnedEntries, Projector};
 use super::tree::{Builder, Child, NewNode, Tree};
-use crate::cluster::lanes::{Entries, LANES, Lanes, Table, best_lane, similarities};
-use crate::cluster::{self, NOWHERE};
+use crate::cluster;
+use crate::cluster::lanes::{Entries, LANES};
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
 use crate::sparse::LabelRowsView;
@@ -68,77 +70,37 @@ impl Projected<'_> {
 }
 
 /// Memory that nodes use one after the other.
+#[derive(Default)]
 struct Scratch {
     clustering: cluster::Workspace,
-    /// Positions in the node's order of the sampled instances.
+    renaming: Renaming,
+    centroids: Centroids,
+    /// The sampled rows.
     sample: Vec<u32>,
-    /// The sampled rows of the label vectors.
-    label_rows: Vec<u32>,
-    /// The cluster of each sampled instance.
+    /// The cluster of each sampled row.
     clusters: Vec<u8>,
-    /// One bit for each feature that the sample has; all 0 between nodes.
-    marks: Vec<u64>,
-    /// The slot of each feature that the sample has, else 0; all 0 between nodes.
-    slot_of: Vec<u32>,
-    /// The features that the sample has, increasing.
-    features: Vec<u32>,
-    /// The centroids by slot.
-    table: Vec<Lanes>,
-    /// The lane that each instance goes to.
+    /// The lane that each row goes to.
     chosen: Vec<u8>,
-    reordered: Vec<u32>,
+    /// The rows in the order of their lanes.
+    sorted: Vec<u32>,
+    instances: Vec<u32>,
     labels: Vec<u32>,
-    magnitudes: [Vec<f32>; LANES],
 }
 
-impl Scratch {
-    fn new(features: usize, labels: usize) -> Self {
-        Scratch {
-            clustering: cluster::Workspace::new(labels),
-            sample: Vec::new(),
-            label_rows: Vec::new(),
-            clusters: Vec::new(),
-            marks: vec![0; features.div_ceil(64)],
-            slot_of: vec![0; features],
-            features: Vec::new(),
-            table: Vec::new(),
-            chosen: Vec::new(),
-            reordered: Vec::new(),
-            labels: Vec::new(),
-            magnitudes: Default::default(),
-        }
-    }
+/// What a child grows from.
+struct Part<'a> {
+    order: &'a mut [u32],
+    /// Its rows, unless it is a leaf.
+    plot: Option<Plot<'static>>,
+    seed: u64,
 }
 
-/// How a node divides its instances; the centroids are in the scratch memory.
+/// How a node divides its rows; the centroids and the sorted rows are in the scratch memory.
 struct Split {
-    /// How many instances each child has, in the order of the lanes; none is empty.
+    /// How many rows each child has, in the order of the lanes; none is empty.
     sizes: Vec<usize>,
     /// The lane of each child.
     lanes: Vec<usize>,
-    nearness: Nearness,
-}
-
-/// What turns the stored products of a row into nearness.
-pub(super) struct Nearness {
-    pub scales: Lanes,
-    /// For the Euclidean metric only.
-    pub biases: Option<Lanes>,
-}
-
-impl Nearness {
-    /// The nearness of a row to each centroid.
-    #[inline(always)]
-    pub fn of(&self, products: &Lanes) -> Lanes {
-        let mut near = *products;
-        near.scale(&self.scales);
-        if let Some(biases) = &self.biases {
-            for lane in 0..LANES {
-                near.0[lane] += biases.0[lane];
-            }
-        }
-        near
-    }
 }
 
 impl<'a> Grower<'a> {
@@ -183,59 +145,51 @@ impl<'a> Grower<'a> {
         let mut order: Vec<u32> = (0..self.instances.labels.len() as u32).collect();
         let mut builder = Builder::new(self.params.branches, self.params.precision);
         let mut scratch = self.take_scratch();
-        self.grow_node(&mut order, seed, 0, &mut builder, &mut scratch)?;
+        let plot = (!self.is_leaf(&order)).then(|| self.root(&order, seed, &mut scratch));
+        self.grow_node(&mut order, plot, seed, 0, &mut builder, &mut scratch)?;
         Ok(builder.finish())
     }
 
     fn take_scratch(&self) -> Scratch {
-        let kept = self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
-        kept.unwrap_or_else(|| {
-            Scratch::new(self.feature_projector.dimensions, self.label_projector.dimensions)
-        })
+        let mut kept = self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        kept.pop().unwrap_or_default()
     }
 
     fn give_back(&self, scratch: Scratch) {
         self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(scratch);
     }
 
-    /// Grows the node of the instances in `order`, which it reorders, and says where it is.
+    /// Grows the node of the instances in `order`, which it reorders, and says where it is;
+    /// without a plot, it is a leaf.
     fn grow_node(
         &self,
         order: &mut [u32],
+        plot: Option<Plot<'_>>,
         seed: u64,
         depth: usize,
         builder: &mut Builder,
         scratch: &mut Scratch,
     ) -> Result<Child, Cancelled> {
         self.run.check()?;
-        let split = if depth >= MAX_DEPTH || self.is_leaf(order) {
-            None
-        } else {
-            self.split(order, seed, scratch)
-        };
-        let Some(split) = split else {
+        let split = plot.and_then(|plot| Some((self.split(order, &plot, seed, scratch)?, plot)));
+        let Some((split, plot)) = split else {
             return Ok(builder.push_leaf(self.instances.labels, order, &mut scratch.labels));
         };
         let node = builder.push_node(&NewNode {
-            features: &scratch.features,
-            table: &scratch.table,
+            features: &plot.features.names,
+            table: &scratch.centroids.table,
             lanes: &split.lanes,
-            scales: &split.nearness.scales,
-            biases: split.nearness.biases.as_ref(),
+            scales: &scratch.centroids.nearness.scales,
+            biases: scratch.centroids.nearness.biases.as_ref(),
         });
         let parallel = order.len() >= PARALLEL && self.run.threads() > 1;
-        let mut rest = order;
-        let parts = split.sizes.iter().enumerate().map(|(at, &size)| {
-            let (part, after) = std::mem::take(&mut rest).split_at_mut(size);
-            rest = after;
-            (derive(seed, at as u64), part)
-        });
+        let parts = self.parts(order, plot, split, seed, depth, scratch);
         if parallel {
-            let parts: Vec<_> = parts.collect();
-            let grown = parts.into_par_iter().map(|(seed, part)| {
+            let grown = parts.into_par_iter().map(|Part { order, plot, seed }| {
                 let mut scratch = self.take_scratch();
                 let mut subtree = Builder::new(self.params.branches, self.params.precision);
-                let root = self.grow_node(part, seed, depth + 1, &mut subtree, &mut scratch)?;
+                let root =
+                    self.grow_node(order, plot, seed, depth + 1, &mut subtree, &mut scratch)?;
                 self.give_back(scratch);
                 Ok((subtree, root))
             });
@@ -245,12 +199,72 @@ impl<'a> Grower<'a> {
                 builder.set_child(node, at, child);
             }
         } else {
-            for (at, (seed, part)) in parts.enumerate() {
-                let child = self.grow_node(part, seed, depth + 1, builder, scratch)?;
+            for (at, Part { order, plot, seed }) in parts.into_iter().enumerate() {
+                let child = self.grow_node(order, plot, seed, depth + 1, builder, scratch)?;
                 builder.set_child(node, at, child);
             }
         }
         Ok(Child::Node(node))
+    }
+
+    /// What the children of a node grow from; its own rows are given up.
+    fn parts<'o>(
+        &self,
+        order: &'o mut [u32],
+        plot: Plot<'_>,
+        split: Split,
+        seed: u64,
+        depth: usize,
+        scratch: &mut Scratch,
+    ) -> Vec<Part<'o>> {
+        let (mut order, mut rows) = (order, scratch.sorted.as_slice());
+        let part = |(at, size): (usize, usize)| {
+            let (part, after) = std::mem::take(&mut order).split_at_mut(size);
+            let (part_rows, rows_after) = rows.split_at(size);
+            (order, rows) = (after, rows_after);
+            let seed = derive(seed, at as u64);
+            let is_leaf = depth + 1 >= MAX_DEPTH || self.is_leaf(part);
+            let renaming = &mut scratch.renaming;
+            let plot = (!is_leaf).then(|| Plot {
+                features: match self.features {
+                    Some(_) => plot.features.part(part_rows, renaming),
+                    None => self.own_features(part, seed, renaming),
+                },
+                labels: match self.label_vectors {
+                    Some(_) => plot.labels.part(part_rows, renaming),
+                    None => self.own_labels(part, seed, renaming),
+                },
+            });
+            Part { order: part, plot, seed }
+        };
+        split.sizes.into_iter().enumerate().map(part).collect()
+    }
+
+    /// The rows of the root.
+    fn root(&self, order: &[u32], seed: u64, scratch: &mut Scratch) -> Plot<'_> {
+        let renaming = &mut scratch.renaming;
+        Plot {
+            features: match &self.features {
+                Some(shared) => Strip::shared(shared.view(), self.feature_projector.dimensions),
+                None => self.own_features(order, seed, renaming),
+            },
+            labels: match &self.label_vectors {
+                Some(shared) => Strip::shared(shared.view(), self.label_projector.dimensions),
+                None => self.own_labels(order, seed, renaming),
+            },
+        }
+    }
+
+    /// The features of a node that has its own projection.
+    fn own_features(&self, order: &[u32], seed: u64, renaming: &mut Renaming) -> Strip<'static> {
+        let given = self.instances.features.view();
+        own(self.feature_projector, given, order, derive(seed, FEATURES), renaming)
+    }
+
+    /// The labels of a node that has its own projection.
+    fn own_labels(&self, order: &[u32], seed: u64, renaming: &mut Renaming) -> Strip<'static> {
+        let given = self.instances.label_vectors.view();
+        own(self.label_projector, given, order, derive(seed, LABELS), renaming)
     }
 
     /// The paper's three stop conditions: few instances, equal labels, equal features.
@@ -263,216 +277,67 @@ impl<'a> Grower<'a> {
             || equal(&self.instances.feature_hashes)
     }
 
-    /// Learns how to divide the instances and reorders them by child; `None` when all of them
+    /// Learns how to divide the rows and reorders the instances by child; `None` when all of them
     /// would go to one child.
-    fn split(&self, order: &mut [u32], seed: u64, scratch: &mut Scratch) -> Option<Split> {
+    fn split(
+        &self,
+        order: &mut [u32],
+        plot: &Plot<'_>,
+        seed: u64,
+        scratch: &mut Scratch,
+    ) -> Option<Split> {
+        let Scratch { clustering, centroids, sample, clusters, chosen, .. } = scratch;
         let mut random = Stream::new(seed);
-        scratch.sample.clear();
-        scratch.sample.extend(0..order.len() as u32);
+        sample.clear();
+        sample.extend(0..order.len() as u32);
         if order.len() > self.params.sample {
-            random.sample_to_front(&mut scratch.sample, self.params.sample);
-            scratch.sample.truncate(self.params.sample);
-            scratch.sample.sort_unstable();
+            random.sample_to_front(sample, self.params.sample);
+            sample.truncate(self.params.sample);
+            sample.sort_unstable();
         }
-        self.cluster(order, derive(seed, LABELS), &mut random, scratch);
-        let own;
-        let own_rows: Vec<u32>;
-        let (features, rows): (Entries<'_>, &[u32]) = match &self.features {
-            Some(shared) => (shared.view(), order),
-            None => {
-                let given = self.instances.features.view();
-                let seed = derive(seed, FEATURES);
-                own = self.feature_projector.project(given, order.iter().copied(), seed);
-                own_rows = (0..order.len() as u32).collect();
-                (own.view(), &own_rows)
-            }
-        };
-        let (lanes, nearness) = self.centroids(features, rows, scratch);
-        let table = Table { slot_of: &scratch.slot_of, lanes: &scratch.table };
-        scratch.chosen.clear();
-        similarities(&table, features, rows, |_, products| {
-            scratch.chosen.push(best_lane(&nearness.of(products), lanes) as u8);
-        });
-        for &feature in &scratch.features {
-            scratch.slot_of[feature as usize] = 0;
-        }
-        partition(order, lanes, nearness, scratch)
-    }
-
-    /// Clusters the sampled instances by their labels.
-    fn cluster(&self, order: &[u32], seed: u64, random: &mut Stream, scratch: &mut Scratch) {
-        let Scratch { clustering, sample, label_rows, clusters, .. } = scratch;
-        let sampled = sample.iter().map(|&at| order[at as usize]);
-        label_rows.clear();
-        let own;
-        let vectors = match &self.label_vectors {
-            Some(shared) => {
-                label_rows.extend(sampled);
-                shared.view()
-            }
-            None => {
-                label_rows.extend(0..sample.len() as u32);
-                let given = self.instances.label_vectors.view();
-                own = self.label_projector.project(given, sampled, seed);
-                own.view()
-            }
-        };
         let params = cluster::Params {
             clusters: self.params.branches,
             starts: self.params.starts,
             passes: self.params.iterations,
             more_passes: self.params.more_iterations,
         };
-        clustering.cluster(vectors, label_rows, params, random, clusters);
-    }
-
-    /// Puts the centroid of every cluster into the table, in its stored form, and maps its
-    /// features. Returns how many lanes are in use and what turns products into nearness.
-    fn centroids(
-        &self,
-        entries: Entries<'_>,
-        rows: &[u32],
-        scratch: &mut Scratch,
-    ) -> (usize, Nearness) {
-        let Scratch { sample, clusters, marks, slot_of, features, table, .. } = scratch;
-        let mut sizes = [0usize; LANES];
-        for &cluster in clusters.iter().filter(|&&cluster| cluster != NOWHERE) {
-            sizes[cluster as usize] += 1;
-        }
-        // Clusters without members get no lane.
-        let mut lane_of = [0usize; LANES];
-        let mut members = [0usize; LANES];
-        let mut lanes = 0;
-        for cluster in (0..LANES).filter(|&cluster| sizes[cluster] > 0) {
-            lane_of[cluster] = lanes;
-            members[lanes] = sizes[cluster];
-            lanes += 1;
-        }
-        for &at in sample.iter() {
-            for &feature in entries.row(rows[at as usize]).0 {
-                marks[feature as usize / 64] |= 1 << (feature % 64);
-            }
-        }
-        features.clear();
-        for (at, word) in marks.iter_mut().enumerate() {
-            let mut bits = std::mem::take(word);
-            while bits != 0 {
-                let feature = at as u32 * 64 + bits.trailing_zeros();
-                features.push(feature);
-                slot_of[feature as usize] = features.len() as u32;
-                bits &= bits - 1;
-            }
-        }
-        table.clear();
-        table.resize(features.len() + 1, Lanes::ZERO);
-        for (&at, &cluster) in sample.iter().zip(clusters.iter()) {
-            if cluster != NOWHERE {
-                let lane = lane_of[cluster as usize] % LANES;
-                let (columns, values) = entries.row(rows[at as usize]);
-                for (&column, &value) in columns.iter().zip(values) {
-                    table[slot_of[column as usize] as usize].0[lane] += value;
-                }
-            }
-        }
-        if let Some(keep) = self.params.keep.filter(|&keep| keep < 1.0) {
-            prune(table, keep, self.params.keep_at_least, &mut scratch.magnitudes);
-        }
-        (lanes, store(table, &members, self.params))
+        let labels = &plot.labels;
+        clustering.cluster(
+            labels.view(),
+            labels.names.len(),
+            sample,
+            params,
+            &mut random,
+            clusters,
+        );
+        let features = &plot.features;
+        let columns = features.names.len();
+        centroids.divide(features.view(), columns, sample, clusters, self.params, chosen);
+        partition(order, scratch)
     }
 }
 
-/// Sets all but the largest entries of each centroid to zero, sparing those that are as large as
-/// the last one kept; `magnitudes` is scratch memory.
-fn prune(table: &mut [Lanes], keep: f64, at_least: usize, magnitudes: &mut [Vec<f32>; LANES]) {
-    magnitudes.iter_mut().for_each(Vec::clear);
-    for row in table.iter() {
-        for (lane, &value) in row.0.iter().enumerate() {
-            if value != 0.0 {
-                magnitudes[lane].push(value.abs());
-            }
-        }
-    }
-    let mut least = Lanes::ZERO;
-    for (least, magnitudes) in least.0.iter_mut().zip(magnitudes) {
-        let share = (keep * magnitudes.len() as f64).ceil() as usize;
-        let kept = share.max(at_least);
-        if kept < magnitudes.len() {
-            *least =
-                *magnitudes.select_nth_unstable_by(kept, |left, right| right.total_cmp(left)).1;
-        }
-    }
-    for row in table.iter_mut() {
-        for lane in 0..LANES {
-            let value = row.0[lane];
-            row.0[lane] = if value.abs() >= least.0[lane] { value } else { 0.0 };
-        }
-    }
-}
-
-/// Turns sums of features into centroids in the form in which they are stored: unit vectors for
-/// the cosine, means for the Euclidean metric.
-fn store(table: &mut [Lanes], members: &[usize; LANES], params: &Params) -> Nearness {
-    let (mut squares, mut largest) = (Lanes::ZERO, Lanes::ZERO);
-    for row in table.iter() {
-        squares.add_squares(row);
-        for lane in 0..LANES {
-            largest.0[lane] = largest.0[lane].max(row.0[lane].abs());
-        }
-    }
-    let (mut to_stored, mut scales) = (Lanes::ZERO, Lanes::ZERO);
-    for lane in (0..LANES).filter(|&lane| squares.0[lane] > 0.0) {
-        let length = match params.metric {
-            Metric::Cosine => squares.0[lane].sqrt(),
-            Metric::Euclidean => members[lane] as f32,
-        };
-        (to_stored.0[lane], scales.0[lane]) = match params.precision {
-            Precision::Byte => (127.0 / largest.0[lane], largest.0[lane] / (127.0 * length)),
-            Precision::Half => (1.0 / length, 1.0),
-        };
-    }
-    for row in table.iter_mut() {
-        row.scale(&to_stored);
-        match params.precision {
-            Precision::Byte => row.0.iter_mut().for_each(|value| *value = rounded(*value)),
-            Precision::Half => row
-                .0
-                .iter_mut()
-                .filter(|value| **value != 0.0)
-                .for_each(|value| *value = half::f16::from_f32(*value).to_f32()),
-        }
-    }
-    // |x - c|^2 = |x|^2 - 2 (x . c - |c|^2 / 2): the nearest has the largest x . c - |c|^2 / 2.
-    let biases = (params.metric == Metric::Euclidean).then(|| {
-        let mut squares = Lanes::ZERO;
-        table.iter().for_each(|row| squares.add_squares(row));
-        for lane in 0..LANES {
-            squares.0[lane] *= -0.5 * scales.0[lane] * scales.0[lane];
-        }
-        squares
-    });
-    Nearness { scales, biases }
-}
-
-/// Rounds a number of small magnitude to the nearest whole number, with additions alone, which
-/// every processor does in vectors.
-#[inline(always)]
-fn rounded(value: f32) -> f32 {
-    const SHIFT: f32 = 12_582_912.0;
-    (value + SHIFT) - SHIFT
+/// The rows of a node with a projection of its own.
+fn own(
+    projector: Projector,
+    given: Entries<'_>,
+    order: &[u32],
+    seed: u64,
+    renaming: &mut Renaming,
+) -> Strip<'static> {
+    let projected = projector.project(given, order.iter().copied(), seed);
+    let rows: Vec<u32> = (0..order.len() as u32).collect();
+    Strip::shared(projected.view(), projector.dimensions).part(&rows, renaming)
 }
 
 /// Reorders the instances by the lane they chose; `None` when all chose the same.
-fn partition(
-    order: &mut [u32],
-    lanes: usize,
-    nearness: Nearness,
-    scratch: &mut Scratch,
-) -> Option<Split> {
+fn partition(order: &mut [u32], scratch: &mut Scratch) -> Option<Split> {
+    let Scratch { chosen, sorted, instances, .. } = scratch;
     let mut sizes = [0usize; LANES];
-    for &lane in &scratch.chosen {
+    for &lane in chosen.iter() {
         sizes[lane as usize] += 1;
     }
-    let lanes: Vec<usize> = (0..lanes).filter(|&lane| sizes[lane] > 0).collect();
+    let lanes: Vec<usize> = (0..LANES).filter(|&lane| sizes[lane] > 0).collect();
     if lanes.len() < 2 {
         return None;
     }
@@ -480,12 +345,14 @@ fn partition(
     for lane in 1..LANES {
         next[lane] = next[lane - 1] + sizes[lane - 1];
     }
-    scratch.reordered.clear();
-    scratch.reordered.resize(order.len(), 0);
-    for (&instance, &lane) in order.iter().zip(&scratch.chosen) {
-        scratch.reordered[next[lane as usize]] = instance;
+    sorted.clear();
+    sorted.resize(order.len(), 0);
+    for (row, &lane) in chosen.iter().enumerate() {
+        sorted[next[lane as usize]] = row as u32;
         next[lane as usize] += 1;
     }
-    order.copy_from_slice(&scratch.reordered);
-    Some(Split { sizes: lanes.iter().map(|&lane| sizes[lane]).collect(), lanes, nearness })
+    instances.clear();
+    instances.extend(sorted.iter().map(|&row| order[row as usize]));
+    order.copy_from_slice(instances);
+    Some(Split { sizes: lanes.iter().map(|&lane| sizes[lane]).collect(), lanes })
 }

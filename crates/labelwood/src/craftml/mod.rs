@@ -6,7 +6,8 @@
 //! down every tree and takes the average of the leaves that it reaches. The method is that of
 //! "CRAFTML, an Efficient Clustering-based Random Forest for Extreme Multi-label Learning"
 //! (Siblini, Kuntz and Meyer, ICML 2018); [`Params::paper`] is its published setting. The default
-//! adds what the paper does not have: feature weights and soft routing.
+//! adds what the paper does not have: feature weights, centroids that are pushed apart, and soft
+//! routing.
 //!
 //! [`Trainer`] grows trees one by one, in any order and on any machine; [`Forest`] predicts.
 //!
@@ -25,9 +26,11 @@
 //! ```
 
 mod block;
+mod centroids;
 mod estimate;
 mod grow;
 mod params;
+mod plot;
 mod project;
 mod route;
 mod tree;

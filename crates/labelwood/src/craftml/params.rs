@@ -43,6 +43,9 @@ pub struct Params {
     pub more_iterations: usize,
     /// What nearness means when an instance chooses a child.
     pub metric: Metric,
+    /// How strongly a centroid is pushed away from the instances of other clusters that it is
+    /// nearest to, in nodes of 100 instances and more; 0 leaves it the mean of its own.
+    pub repel: f64,
     /// How feature values are weighted before anything else.
     pub weighting: Weighting,
     /// The share of a centroid's entries that is kept, the largest first; 1 keeps all. Without a
@@ -168,6 +171,7 @@ impl Default for Params {
             iterations: 2,
             more_iterations: 3,
             metric: Metric::Cosine,
+            repel: 0.25,
             weighting: Weighting::Auto,
             keep: None,
             keep_at_least: 40,
@@ -197,6 +201,7 @@ impl Params {
             iterations: 2,
             more_iterations: 0,
             metric: Metric::Cosine,
+            repel: 0.0,
             weighting: Weighting::None,
             keep: Some(1.0),
             keep_at_least: 0,
@@ -257,6 +262,9 @@ impl Params {
                     "at most 1000 with a gaussian projection",
                 );
             }
+        }
+        if !(0.0..=1.0).contains(&self.repel) {
+            return refuse("repel", self.repel.to_string(), "from 0 to 1");
         }
         if let Some(keep) = self.keep.filter(|&keep| !(keep > 0.0 && keep <= 1.0)) {
             return refuse("keep", keep.to_string(), "above 0 and at most 1");

@@ -6,7 +6,8 @@
 //! standard deviations of the row's nearness to all children, so that no temperature need be chosen.
 //! Votes are added up as whole numbers: any order, and any split of the trees, gives the same sums.
 
-use super::grow::{FEATURES, Nearness};
+use super::centroids::Nearness;
+use super::grow::FEATURES;
 use super::params::Precision;
 use super::project::{OwnedEntries, Projector};
 use super::tree::{Child, Tree};

@@ -231,7 +231,7 @@ pub(super) struct Builder {
 pub(super) struct NewNode<'a> {
     /// The features that the centroids have, increasing.
     pub features: &'a [u32],
-    /// The stored form of each feature's values, after one row of zeros.
+    /// The stored form of each feature's values.
     pub table: &'a [Lanes],
     /// The lane of each child.
     pub lanes: &'a [usize],
@@ -284,13 +284,41 @@ impl Builder {
 
     /// Appends a node whose children are set later.
     pub fn push_node(&mut self, node: &NewNode<'_>) -> u32 {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2, as just asked.
+            unsafe { self.push_centroids_avx2(node) };
+        } else {
+            self.push_centroids(node);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        self.push_centroids(node);
+        self.words_start.push(self.words.len() as u64);
+        self.values_start.push(self.values.len() as u64);
+        self.scales.extend(node.lanes.iter().map(|&lane| node.scales.0[lane]));
+        if let Some(biases) = node.biases {
+            self.biases.extend(node.lanes.iter().map(|&lane| biases.0[lane]));
+        }
+        self.children.resize(self.children.len() + node.lanes.len(), 0);
+        self.children_start.push(self.children.len() as u32);
+        self.children_start.len() as u32 - 2
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn push_centroids_avx2(&mut self, node: &NewNode<'_>) {
+        self.push_centroids(node);
+    }
+
+    #[inline(always)]
+    fn push_centroids(&mut self, node: &NewNode<'_>) {
         let mut encoder = Encoder::new(&mut self.words, self.branches);
         let (mut kept, mut child_bit) = (0u16, [0u16; LANES]);
         for (child, &lane) in node.lanes.iter().enumerate() {
             kept |= 1 << lane;
             child_bit[lane] = 1 << child;
         }
-        for (&feature, row) in node.features.iter().zip(&node.table[1..]) {
+        for (&feature, row) in node.features.iter().zip(node.table) {
             let mut touched = u32::from(row.nonzero() & kept);
             let mut touches = 0;
             while touched != 0 {
@@ -308,15 +336,6 @@ impl Builder {
                 encoder.push(feature, touches);
             }
         }
-        self.words_start.push(self.words.len() as u64);
-        self.values_start.push(self.values.len() as u64);
-        self.scales.extend(node.lanes.iter().map(|&lane| node.scales.0[lane]));
-        if let Some(biases) = node.biases {
-            self.biases.extend(node.lanes.iter().map(|&lane| biases.0[lane]));
-        }
-        self.children.resize(self.children.len() + node.lanes.len(), 0);
-        self.children_start.push(self.children.len() as u32);
-        self.children_start.len() as u32 - 2
     }
 
     /// Says where the child at position `at` of a node is.

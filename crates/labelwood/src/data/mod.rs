@@ -5,6 +5,7 @@
 //! a time; [`write()`] is the way back. [`documents`] are texts that have no features yet.
 //! [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data sets.
 //! Whatever is wrong with a file is one line that names the place and the remedy: [`ReadError`].
+//! [`corpus`] is a small set of texts that needs no file; [`generate`] draws rows of any number.
 //!
 //! Files are read in blocks while the last block is parsed on all threads, so the text of a file is
 //! never in memory as a whole, and nothing is reserved because a header says so.
@@ -18,6 +19,7 @@ mod batches;
 mod label_index;
 mod tables;
 mod write;
+pub mod corpus;
 pub mod documents;
 pub mod generate;
 pub mod predictions;

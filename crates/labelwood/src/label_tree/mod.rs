@@ -138,6 +138,11 @@ impl Tree {
     pub fn figures(&self) -> NodesFigures {
         self.subtrees.iter().chain([&self.root]).map(Nodes::figures).sum()
     }
+
+    /// The bytes of its arrays.
+    pub fn bytes(&self) -> usize {
+        self.subtrees.iter().chain([&self.root]).map(Nodes::bytes).sum()
+    }
 }
 
 impl LabelTrees {

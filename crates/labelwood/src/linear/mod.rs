@@ -13,6 +13,7 @@ mod score;
 pub use build::Builder;
 pub(crate) use build::Learn;
 pub(crate) use estimate::Shape;
+pub(crate) use nodes::Values;
 pub use nodes::{Child, Nodes, NodesFigures, Precision};
 pub use score::{Link, Scorer};
 

@@ -125,6 +125,24 @@ impl Nodes {
         }
     }
 
+    /// The bytes of its arrays.
+    pub fn bytes(&self) -> usize {
+        let owner = match self.owners {
+            Numbers::U8(_) => 1,
+            Numbers::U16(_) => 2,
+            Numbers::U32(_) => 4,
+        };
+        let weight = owner
+            + match self.precision() {
+                Precision::Half => 2,
+                Precision::Single => 4,
+            };
+        (self.children.len() + self.biases.len() + self.children_start.len()) * 4
+            + (self.features_start.len() + self.weights_start.len()) * 8
+            + (self.features.len() + self.ends.len()) * 4
+            + self.owners.len() * weight
+    }
+
     /// How the weights are stored.
     pub fn precision(&self) -> Precision {
         match self.values {

@@ -1,77 +1,41 @@
 //! CRAFTML forests in a model folder: one unit a tree, and one for the feature weights.
 
-use super::TrainError;
-use super::store::{FormatError, Partial, StoreError, Stored, Unit, UnitFile};
-use crate::craftml::{FeatureWeights, Forest, Params, Trainer, Tree};
-use crate::run::{Cancelled, Run};
+use super::store::{FormatError, StoreError, Stored, Unit, UnitFile};
+use super::units::{Stop, Units};
+use super::{FEATURES, TrainError, read_weights, write_weights};
+use crate::craftml::{Forest, Params, Trainer, Tree};
+use crate::run::Run;
 use rayon::prelude::*;
-use std::sync::Mutex;
-
-const FEATURES: &str = "features";
 
 fn stem(tree: usize) -> String {
     format!("tree-{tree:04}")
 }
 
-/// The settings as the manifest keeps them.
-pub(super) fn settings(params: &Params) -> serde_json::Value {
-    serde_json::to_value(params).expect("settings are numbers and names")
-}
-
 /// Grows the trees that are not there yet and writes each as it is done.
 pub(super) fn write(
     trainer: &Trainer<'_>,
-    partial: &Partial,
+    units: &Units<'_>,
     run: &Run,
 ) -> Result<Vec<UnitFile>, TrainError> {
     let total = trainer.params().trees;
-    let finished = Mutex::new(partial.finished_units(run)?);
-    let keep = |unit| finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(unit);
-    let known = |stem: &str| {
-        let finished = finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        finished.iter().any(|unit| unit.stem() == stem)
-    };
-    if let Some(weights) = trainer.feature_weights()
-        && !known(FEATURES)
-    {
-        keep(partial.write_unit(FEATURES, &[("weights", weights.into())])?);
-    }
-    let missing: Vec<usize> = (0..total).filter(|&tree| !known(&stem(tree))).collect();
+    write_weights(trainer.feature_weights(), units)?;
+    let missing: Vec<usize> =
+        (0..total).filter(|&tree| units.find(&stem(tree)).is_none()).collect();
     let grown = trainer.grow_each(&missing, run, |tree, grown| -> Result<(), Stop> {
-        keep(write_tree(partial, tree, &grown)?);
-        Ok(())
+        Ok(write_tree(units, tree, &grown)?)
     });
-    let units = finished.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let find = |stem: String| units.iter().find(|unit| unit.stem() == stem).cloned();
-    let trees: Vec<UnitFile> = (0..total).filter_map(|tree| find(stem(tree))).collect();
+    let trees = units.listed((0..total).map(stem));
     match grown {
         Err(Stop::Store(error)) => Err(error.into()),
         Err(Stop::Cancelled(source)) => {
-            Err(TrainError::Cancelled { finished: trees.len(), total, source })
+            Err(TrainError::Cancelled { finished: trees.len(), total, units: "trees", source })
         }
-        Ok(()) => Ok(trees.into_iter().chain(find(FEATURES.to_owned())).collect()),
+        Ok(()) => Ok(trees.into_iter().chain(units.find(FEATURES)).collect()),
     }
 }
 
-enum Stop {
-    Cancelled(Cancelled),
-    Store(StoreError),
-}
-
-impl From<Cancelled> for Stop {
-    fn from(cancelled: Cancelled) -> Self {
-        Stop::Cancelled(cancelled)
-    }
-}
-
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Self {
-        Stop::Store(error)
-    }
-}
-
-fn write_tree(partial: &Partial, number: usize, tree: &Tree) -> Result<UnitFile, StoreError> {
-    partial.write_unit(
+fn write_tree(units: &Units<'_>, number: usize, tree: &Tree) -> Result<(), StoreError> {
+    units.write(
         &stem(number),
         &[
             ("children_start", tree.children_start[..].into()),
@@ -91,30 +55,12 @@ fn write_tree(partial: &Partial, number: usize, tree: &Tree) -> Result<UnitFile,
 }
 
 /// Reads a forest back.
-pub(super) fn read(stored: &Stored) -> Result<Forest, FormatError> {
-    let manifest = stored.manifest();
-    let params: Params = serde_json::from_value(manifest.training.settings.clone())
-        .map_err(|error| stored.refused(format!("its settings cannot be read: {error}")))?;
-    params.check().map_err(|error| stored.refused(format!("its settings are refused: {error}")))?;
-    // Columns are 32-bit numbers everywhere; more would ask for memory that no model needs.
-    let features = u32::try_from(manifest.features)
-        .map_err(|_| stored.refused(format!("{} features are too many", manifest.features)))?
-        as usize;
-    let has_weights = manifest.units.iter().any(|unit| unit.stem() == FEATURES);
-    let weights = if has_weights {
-        let unit = stored.unit(FEATURES)?;
-        let weights = unit.array::<f32>("weights")?;
-        if weights.len() != features || !weights.iter().all(|weight| weight.is_finite()) {
-            return Err(unit.refused("its weights do not fit the features"));
-        }
-        Some(weights)
-    } else {
-        None
-    };
+pub(super) fn read(stored: &Stored, params: Params) -> Result<Forest, FormatError> {
+    let (weights, features) = read_weights(stored)?;
     let read = |tree| read_tree(stored.unit(&stem(tree))?, &params);
     let trees = (0..params.trees).into_par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let labels = manifest.labels as usize;
-    Ok(Forest { params, weights: FeatureWeights(weights), features, labels, trees })
+    let labels = stored.manifest().labels as usize;
+    Ok(Forest { params, weights, features, labels, trees })
 }
 
 fn read_tree(unit: &Unit, params: &Params) -> Result<Tree, FormatError> {

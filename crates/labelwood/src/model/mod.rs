@@ -23,29 +23,31 @@
 
 pub mod store;
 
+mod algorithm;
 mod craftml;
+mod label_tree;
 mod labels;
 mod text;
+mod units;
 
+pub use algorithm::Algorithm;
 pub use labels::Labels;
 pub use text::{open_text, save_text};
 
-use crate::craftml::{Forest, ParamError, Params, Trainer};
+use crate::array::Array;
+use crate::craftml::{self as forest, FeatureWeights, Forest, ParamError};
 use crate::data::Dataset;
+use crate::label_tree::{self as trees, LabelTrees};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Predictions, Scored};
+use crate::sparse::{CsrView, Predictions, Query, Scored};
 use crate::text::TextReader;
 use std::path::Path;
-use store::{Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training};
+use store::{
+    Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,
+};
 use text::LabelTerms;
 use thiserror::Error;
-
-/// What to learn and with which settings.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Algorithm {
-    /// A CRAFTML forest.
-    CraftMl(Params),
-}
+use units::Units;
 
 /// A model, ready to predict.
 #[derive(Clone, Debug)]
@@ -63,6 +65,8 @@ pub struct Model {
 pub enum Learned {
     /// A CRAFTML forest.
     CraftMl(Forest),
+    /// Label trees.
+    LabelTree(LabelTrees),
 }
 
 /// What came of a training.
@@ -88,12 +92,14 @@ pub enum TrainError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The run was cancelled; finished units are kept.
-    #[error("{finished} of {total} trees are kept; resume to go on with them")]
+    #[error("{finished} of {total} {units} are kept; resume to go on with them")]
     Cancelled {
         /// Units finished.
         finished: usize,
-        /// Units in all.
+        /// Units in all, as far as that is known.
         total: usize,
+        /// What the units are called.
+        units: &'static str,
         /// The cancellation itself.
         source: Cancelled,
     },
@@ -137,11 +143,11 @@ fn train_from(
     if dataset.is_empty() {
         return Err(TrainError::NoRows);
     }
-    let Algorithm::CraftMl(params) = algorithm;
-    let trainer = Trainer::new(dataset.features.view(), dataset.labels.view(), params.clone())?;
+    let trainer = Trainer::new(dataset, algorithm)?;
+    let algorithm = trainer.resolved();
     let training = Training {
-        algorithm: "craftml".to_owned(),
-        settings: craftml::settings(trainer.params()),
+        algorithm: algorithm.name().to_owned(),
+        settings: algorithm.settings(),
         data: format!("{:032x}", dataset.digest()),
         text: reader.map(text::settings),
     };
@@ -149,7 +155,7 @@ fn train_from(
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };
-    let mut units = craftml::write(&trainer, &partial, run)?;
+    let mut units = trainer.write(&Units::take_up(&partial, run)?, run)?;
     units.push(labels::write(dataset, &partial)?);
     if let Some(reader) = reader {
         units.extend(text::write(reader, dataset, &partial, run)?);
@@ -165,20 +171,132 @@ fn train_from(
     Ok(Trained::Written(manifest))
 }
 
+/// An algorithm with the rows that it learns from.
+enum Trainer<'a> {
+    CraftMl(forest::Trainer<'a>),
+    LabelTree(trees::Trainer),
+}
+
+impl<'a> Trainer<'a> {
+    fn new(dataset: &'a Dataset, algorithm: &Algorithm) -> Result<Self, ParamError> {
+        let (features, labels) = (dataset.features.view(), dataset.labels.view());
+        Ok(match algorithm.clone() {
+            Algorithm::CraftMl(params) => {
+                Trainer::CraftMl(forest::Trainer::new(features, labels, params)?)
+            }
+            Algorithm::LabelTree(params) => {
+                Trainer::LabelTree(trees::Trainer::new(features, labels, params)?)
+            }
+        })
+    }
+
+    /// The algorithm with every automatic choice made.
+    fn resolved(&self) -> Algorithm {
+        match self {
+            Trainer::CraftMl(trainer) => Algorithm::CraftMl(trainer.params().clone()),
+            Trainer::LabelTree(trainer) => Algorithm::LabelTree(trainer.params().clone()),
+        }
+    }
+
+    /// Learns what is not there yet and writes each unit as it is done.
+    fn write(&self, units: &Units<'_>, run: &Run) -> Result<Vec<UnitFile>, TrainError> {
+        match self {
+            Trainer::CraftMl(trainer) => craftml::write(trainer, units, run),
+            Trainer::LabelTree(trainer) => label_tree::write(trainer, units, run),
+        }
+    }
+}
+
+impl Learned {
+    /// Learns in memory, without a folder.
+    pub fn train(
+        dataset: &Dataset,
+        algorithm: &Algorithm,
+        run: &Run,
+    ) -> Result<Result<Self, Cancelled>, ParamError> {
+        Ok(match Trainer::new(dataset, algorithm)? {
+            Trainer::CraftMl(trainer) => trainer.forest(run).map(Learned::CraftMl),
+            Trainer::LabelTree(trainer) => trainer.trees(run).map(Learned::LabelTree),
+        })
+    }
+
+    /// The algorithm with every automatic choice made.
+    pub fn algorithm(&self) -> Algorithm {
+        match self {
+            Learned::CraftMl(forest) => Algorithm::CraftMl(forest.params().clone()),
+            Learned::LabelTree(trees) => Algorithm::LabelTree(trees.params().clone()),
+        }
+    }
+
+    /// The bytes of all trees.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Learned::CraftMl(forest) => forest.trees().iter().map(forest::Tree::bytes).sum(),
+            Learned::LabelTree(trees) => trees.trees().iter().map(trees::Tree::bytes).sum(),
+        }
+    }
+
+    /// The best `k` labels of each row; see [`Model::predict`].
+    pub fn predict(
+        &self,
+        features: CsrView<'_>,
+        k: usize,
+        beam: Option<usize>,
+        run: &Run,
+    ) -> Result<Predictions, Cancelled> {
+        match self {
+            Learned::CraftMl(forest) => forest.predict(features, k, beam, run),
+            Learned::LabelTree(trees) => {
+                trees.predict(features, Query { k, beam, allowed: None }, run)
+            }
+        }
+    }
+}
+
+/// The unit of the feature weights.
+const FEATURES: &str = "features";
+
+fn write_weights(weights: Option<&[f32]>, units: &Units<'_>) -> Result<(), StoreError> {
+    match weights {
+        Some(weights) if units.find(FEATURES).is_none() => {
+            units.write(FEATURES, &[("weights", weights.into())])
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The weights of the features, if there are any, and the number of features.
+fn read_weights(stored: &Stored) -> Result<(FeatureWeights, usize), FormatError> {
+    let manifest = stored.manifest();
+    // Columns are 32-bit numbers everywhere; more would ask for memory that no model needs.
+    let features = u32::try_from(manifest.features)
+        .map_err(|_| stored.refused(format!("{} features are too many", manifest.features)))?
+        as usize;
+    if !manifest.units.iter().any(|unit| unit.stem() == FEATURES) {
+        return Ok((FeatureWeights(None), features));
+    }
+    let unit = stored.unit(FEATURES)?;
+    let weights: Array<f32> = unit.array("weights")?;
+    if weights.len() != features || !weights.iter().all(|weight| weight.is_finite()) {
+        return Err(unit.refused("its weights do not fit the features"));
+    }
+    Ok((FeatureWeights(Some(weights)), features))
+}
+
 impl Model {
     /// Opens a model folder.
     pub fn open(folder: &Path, options: Options, run: &Run) -> Result<Self, StoreError> {
         let stored = Stored::open(folder, options, run)?;
         let labels = labels::read(&stored)?;
-        let learned = match stored.manifest().training.algorithm.as_str() {
-            "craftml" => Learned::CraftMl(craftml::read(&stored)?),
-            text::VECTORISER => {
-                return Err(StoreError::NoModel { folder: folder.to_owned() });
-            }
-            other => {
-                let reason = format!("`{other}` is no algorithm that this version knows");
-                return Err(StoreError::from(stored.refused(reason)));
-            }
+        let training = &stored.manifest().training;
+        if training.algorithm == text::VECTORISER {
+            return Err(StoreError::NoModel { folder: folder.to_owned() });
+        }
+        let algorithm = Algorithm::from_settings(&training.algorithm, training.settings.clone())
+            .map_err(|reason| stored.refused(reason))?;
+        let learned = match algorithm {
+            Algorithm::CraftMl(params) => Learned::CraftMl(craftml::read(&stored, params)?),
+            Algorithm::LabelTree(params) => Learned::LabelTree(label_tree::read(&stored, params)?),
         };
         let text = text::read(&stored)?;
         let label_terms = text::read_label_terms(&stored)?;
@@ -224,8 +342,7 @@ impl Model {
         beam: Option<usize>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        let Learned::CraftMl(forest) = &self.learned;
-        forest.predict(features, k, beam, run)
+        self.learned.predict(features, k, beam, run)
     }
 
     /// Fills rows with fewer than `k` labels up with the most frequent training labels, which

@@ -46,6 +46,11 @@ impl Stream {
         (radius * libm::cos(std::f64::consts::TAU * self.unit())) as f32
     }
 
+    /// Brings all elements into random order.
+    pub fn shuffle<T>(&mut self, elements: &mut [T]) {
+        self.sample_to_front(elements, elements.len());
+    }
+
     /// Moves a uniform sample of `count` elements, in random order, to the front.
     pub fn sample_to_front<T>(&mut self, elements: &mut [T], count: usize) {
         for at in 0..count.min(elements.len()) {

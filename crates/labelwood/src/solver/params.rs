@@ -14,9 +14,13 @@ pub struct Params {
     pub positive_weight: f32,
     /// The value of a feature that every row has; 0 for none.
     pub bias: f32,
-    /// A label is done when the gradients of all its rows lie within a range of this width.
+    /// A label is done when a pass over all rows finds its gradients within a range of this width
+    /// that holds 0, as in LIBLINEAR. The gradient of a row's dual variable is its margin less the
+    /// one that the dual variable stands for: 1 for the hinge, 1 less the variable by twice the cost
+    /// for the squared hinge, minus the variable's logit for the logistic loss. One that pushes the
+    /// variable against a bound counts as 0. Below 1e-5, single precision is the limit.
     pub tolerance: f32,
-    /// The most passes over the rows.
+    /// The most passes over the rows. By then the weights are used as they are.
     pub iterations: usize,
 }
 

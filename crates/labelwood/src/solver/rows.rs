@@ -9,8 +9,8 @@ pub struct Rows {
     pub(super) entries: Vec<Entry>,
     /// The squared length of each row.
     pub(super) squares: Vec<f32>,
-    /// The sum of all rows.
-    pub(super) sum: Vec<f32>,
+    /// The sum of all rows, by column.
+    pub(super) sums: Vec<f64>,
     /// The larger matrix's column behind each column.
     features: Vec<u32>,
 }
@@ -38,11 +38,11 @@ impl Rows {
                 let column = &mut column_of[feature as usize];
                 if *column == 0 {
                     gathered.features.push(feature);
-                    gathered.sum.push(0.0);
+                    gathered.sums.push(0.0);
                     *column = gathered.features.len() as u32;
                 }
                 gathered.entries.push(Entry { column: *column - 1, value });
-                gathered.sum[*column as usize - 1] += value;
+                gathered.sums[*column as usize - 1] += f64::from(value);
                 square += value * value;
             }
             gathered.offsets.push(gathered.entries.len() as u64);

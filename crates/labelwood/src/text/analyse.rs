@@ -24,10 +24,20 @@ pub(super) struct Analyser {
 #[derive(Default)]
 pub(super) struct Buffers {
     lower: String,
+    stems: Stems,
     words: Words,
     /// A word or text whose characters make terms.
     whole: String,
     marked: String,
+}
+
+/// The stems of the words so far: most words come again, and making a stem is slow.
+#[derive(Default)]
+struct Stems {
+    words: Terms,
+    text: String,
+    /// Where the stem of each word ends.
+    ends: Vec<usize>,
 }
 
 /// The words of a text, joined by single spaces, so that every n-gram is a part of it.
@@ -61,14 +71,14 @@ impl Analyser {
     /// Hands over every term of a text, as often as it occurs.
     #[inline]
     pub(super) fn each_term(&self, text: &str, buffers: &mut Buffers, mut take: impl FnMut(&[u8])) {
-        let Buffers { lower, words, whole, marked } = buffers;
+        let Buffers { lower, stems, words, whole, marked } = buffers;
         let text = if self.params.lowercase { in_lower_case(text, lower) } else { text };
         match self.params.word_ngrams {
             None => {}
-            Some((1, 1)) => self.each_token(text, |token| take(token.as_bytes())),
+            Some((1, 1)) => self.each_token(text, stems, |token| take(token.as_bytes())),
             Some(lengths) => {
                 words.clear();
-                self.each_token(text, |token| words.push(token));
+                self.each_token(text, stems, |token| words.push(token));
                 words.each_ngram(lengths, &mut take);
             }
         }
@@ -88,7 +98,7 @@ impl Analyser {
 
     /// The words that count, stemmed.
     #[inline]
-    fn each_token(&self, text: &str, mut take: impl FnMut(&str)) {
+    fn each_token(&self, text: &str, stems: &mut Stems, mut take: impl FnMut(&str)) {
         let least = self.params.min_token;
         if self.params.stem.is_none() && self.params.stop_words == StopWords::None {
             return each_word(text, self.params.tokens, least, take);
@@ -99,7 +109,7 @@ impl Analyser {
                 return;
             }
             match &stemmer {
-                Some(stemmer) if word.len() <= LONGEST_STEMMED => take(&stemmer.stem(word)),
+                Some(stemmer) if word.len() <= LONGEST_STEMMED => take(stems.stem(word, stemmer)),
                 _ => take(word),
             }
         });
@@ -135,6 +145,19 @@ impl Analyser {
                 }
             }
         }
+    }
+}
+
+impl Stems {
+    fn stem(&mut self, word: &str, stemmer: &Stemmer) -> &str {
+        let known = self.words.len();
+        let id = self.words.intern(hash(word.as_bytes()), word.as_bytes()) as usize;
+        if id == known {
+            self.text.push_str(&stemmer.stem(word));
+            self.ends.push(self.text.len());
+        }
+        let start = if id == 0 { 0 } else { self.ends[id - 1] };
+        &self.text[start..self.ends[id]]
     }
 }
 
@@ -322,7 +345,10 @@ mod tests {
             stop_words: StopWords::English,
             ..Params::default()
         };
-        assert_eq!(terms(params.clone(), "The stories of cats"), ["stori", "cat"]);
+        assert_eq!(
+            terms(params.clone(), "The stories of cats: cat stories, running cats"),
+            ["stori", "cat", "cat", "stori", "run", "cat"]
+        );
         let long = "y".repeat(1 << 20);
         assert_eq!(terms(params, &long), [long]);
     }

@@ -157,6 +157,33 @@ impl TextReader {
     }
 }
 
+/// Reads only the labels of documents: the rows have no features. Labels that `names` does not know
+/// get ids beyond it.
+///
+/// ```
+/// use labelwood::data::documents::{Documents, Format, Labels, Options};
+/// use labelwood::run::Run;
+/// let (run, options) = (Run::new(1)?, Options::default());
+/// let text = b"old maps\tmaps,old\nold books\told\n";
+/// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
+/// let rows = labelwood::text::read_labels(documents, Default::default(), &run)?;
+/// assert_eq!((rows.len(), rows.labels.row(1).indices), (2, &[1][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_labels(
+    mut documents: Documents<'_>,
+    names: LabelIndexBuilder,
+    run: &Run,
+) -> Result<Dataset, TextError> {
+    let mut labels = Labels::new(names);
+    for_each_batch(&mut documents, run, |batch| {
+        labels.add(batch);
+        Ok(())
+    })?;
+    let no_features = Csr::try_new(0, vec![0; labels.offsets.len()], Vec::new(), Vec::new());
+    Ok(labels.finish(no_features.expect("rows may be empty")))
+}
+
 /// Hands every batch to `take`, reading the next one meanwhile.
 fn for_each_batch(
     documents: &mut Documents<'_>,

@@ -84,6 +84,12 @@ impl<'a> TermsView<'a> {
     }
 }
 
+impl Default for Terms {
+    fn default() -> Self {
+        Terms::new()
+    }
+}
+
 impl Terms {
     pub(super) fn new() -> Self {
         Terms { text: Vec::new(), starts: vec![0], slots: Vec::new() }

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use anyhow::{Context as _, Result};
-use labelwood::craftml::{Trainer, Tree};
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
 use labelwood::model::store::{Manifest, Options};
-use labelwood::model::{Algorithm, Model, TrainError, Trained, train, train_text};
+use labelwood::model::{Learned, Model, TrainError, Trained, train, train_text};
 use labelwood::report::EvaluationReport;
 use labelwood::run::{Cancelled, Progress};
 use labelwood::sparse::Predictions;
@@ -29,8 +28,9 @@ pub struct Trees(Arc<Mutex<State>>);
 struct State {
     /// The folder that a model is being trained into.
     target: Option<PathBuf>,
-    /// Finished trees and all trees.
+    /// Finished units and all units, and what they are called.
     count: (u64, u64),
+    units: &'static str,
     /// When the last tree was done: what comes after it is saving.
     last: Option<Clock>,
 }
@@ -40,8 +40,9 @@ impl Trees {
     pub fn watch(&self) -> impl Fn(Progress) -> Progress + Send + Sync + 'static {
         let trees = self.clone();
         move |progress| {
-            if progress.stage == "trees" {
+            if let "trees" | "parts" = progress.stage {
                 let mut state = trees.state();
+                state.units = progress.stage;
                 state.count = (progress.done.max(state.count.0), progress.total);
                 if progress.done == progress.total {
                     state.last = Some(Clock::start());
@@ -55,8 +56,8 @@ impl Trees {
     pub fn kept(&self) -> impl Fn() -> String + Send + Sync + 'static {
         let trees = self.clone();
         move || match &*trees.state() {
-            State { target: Some(target), count: (done, total), .. } if *total > 0 => {
-                kept(*done, *total, target)
+            State { target: Some(target), count: (done, total), units, .. } if *total > 0 => {
+                kept(*done, *total, units, target)
             }
             _ => NOTHING_KEPT.to_owned(),
         }
@@ -78,12 +79,12 @@ impl Trees {
 }
 
 /// What a stopped training leaves, and how to go on.
-fn kept(finished: u64, total: u64, target: &Path) -> String {
+fn kept(finished: u64, total: u64, units: &str, target: &Path) -> String {
     let folder = beside(target, ".partial");
     // A model that is there is replaced only if that is asked for again.
     let replaces = target.join("manifest.json").exists();
     let flags = if replaces { "--resume --overwrite" } else { "--resume" };
-    format!("{finished} of {total} trees are kept in {}; go on with {flags}", folder.display())
+    format!("{finished} of {total} {units} are kept in {}; go on with {flags}", folder.display())
 }
 
 /// A trained model and what it took.
@@ -128,13 +129,15 @@ impl Fitted {
 impl Display for Fitted {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Fitted { rows, labels, .. } = self;
-        let (trees, size) = (&self.settings["trees"], Bytes(self.bytes));
+        let size = Bytes(self.bytes);
+        let trees = match self.settings["trees"].as_u64() {
+            Some(1) => "one tree".to_owned(),
+            Some(trees) => format!("{trees} trees"),
+            None => "a model".to_owned(),
+        };
         let seconds = self.fit.seconds + self.save.seconds;
         let Some(folder) = &self.folder else {
-            return write!(
-                out,
-                "{trees} trees of {rows} rows and {labels} labels in {seconds:.1} s"
-            );
+            return write!(out, "{trees} of {rows} rows and {labels} labels in {seconds:.1} s");
         };
         let folder = folder.display();
         if self.was_there {
@@ -142,7 +145,7 @@ impl Display for Fitted {
         }
         write!(
             out,
-            "{folder}: {trees} trees of {rows} rows and {labels} labels in {seconds:.1} s, {size}"
+            "{folder}: {trees} of {rows} rows and {labels} labels in {seconds:.1} s, {size}"
         )?;
         if self.test.is_none() {
             write!(
@@ -159,11 +162,11 @@ impl Training<'_> {
     pub fn fit(&self, rows: &Dataset, test: Option<&Dataset>, target: &Path) -> Result<Fitted> {
         self.trees.begin(target);
         let clock = Clock::start();
-        let algorithm = Algorithm::CraftMl(self.params.clone());
+        let algorithm = &self.algorithm;
         let start = self.args.start();
         let trained = match &self.reader {
-            Some(reader) => train_text(rows, reader, &algorithm, target, start, &self.run),
-            None => train(rows, &algorithm, target, start, &self.run),
+            Some(reader) => train_text(rows, reader, algorithm, target, start, &self.run),
+            None => train(rows, algorithm, target, start, &self.run),
         }
         .map_err(|error| stopped_or(error, target))?;
         let save = self.trees.end();
@@ -189,17 +192,17 @@ impl Training<'_> {
     /// Trains and tests without writing anything.
     pub fn fit_in_memory(&self, rows: &Dataset, test: Option<&Dataset>) -> Result<Fitted> {
         let clock = Clock::start();
-        let trainer = Trainer::new(rows.features.view(), rows.labels.view(), self.params.clone())?;
-        let forest = trainer.forest(&self.run).context("nothing is kept without --model")?;
+        let learned = Learned::train(rows, &self.algorithm, &self.run)?
+            .context("nothing is kept without --model")?;
         let fit = clock.spent();
         let test = test.map(|test| {
-            let predict = |k| forest.predict(test.features.view(), k, None, &self.run);
+            let predict = |k| learned.predict(test.features.view(), k, None, &self.run);
             let counts = rows.labels.view().column_counts();
             score(predict, test, TrainingCounts { instances: rows.len(), labels: &counts }, None)
         });
         Ok(Fitted {
-            settings: serde_json::to_value(trainer.params())?,
-            bytes: forest.trees().iter().map(Tree::bytes).sum::<usize>() as u64,
+            settings: learned.algorithm().settings(),
+            bytes: learned.bytes() as u64,
             fit,
             save: Spent::NOTHING,
             test: test.transpose()?,
@@ -249,8 +252,9 @@ fn score(
 /// The error of a training; a stopped one says what is kept and how to go on.
 fn stopped_or(error: TrainError, target: &Path) -> anyhow::Error {
     match error {
-        TrainError::Cancelled { finished, total, source } => {
-            anyhow::Error::from(source).context(kept(finished as u64, total as u64, target))
+        TrainError::Cancelled { finished, total, units, source } => {
+            let kept = kept(finished as u64, total as u64, units, target);
+            anyhow::Error::from(source).context(kept)
         }
         TrainError::Store(error) => error.into(),
         other => other.into(),
@@ -286,6 +290,6 @@ mod tests {
     fn a_model_that_is_there_is_replaced_only_on_request() {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         std::fs::write(folder.path().join("manifest.json"), "").expect("it is writable");
-        assert!(kept(1, 2, folder.path()).ends_with("go on with --resume --overwrite"));
+        assert!(kept(1, 2, "trees", folder.path()).ends_with("go on with --resume --overwrite"));
     }
 }

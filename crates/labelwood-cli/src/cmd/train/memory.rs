@@ -1,8 +1,9 @@
 //! Whether a training will fit into memory, and what to change if not.
 
 use anyhow::Result;
-use labelwood::craftml::{Estimate, Params, Projection};
+use labelwood::craftml::{Params, Projection};
 use labelwood::data::{Dataset, LabelIndex};
+use labelwood::model::Algorithm;
 use labelwood::text::{Arrays, TextReader};
 
 use crate::bytes::Bytes;
@@ -17,9 +18,9 @@ const PROCESS: u64 = 8 << 20;
 pub struct Need<'a> {
     /// The rows to learn from.
     pub dataset: &'a Dataset,
-    /// The settings.
-    pub params: &'a Params,
-    /// Trees that grow at the same time.
+    /// What is learned.
+    pub algorithm: &'a Algorithm,
+    /// Parts that are learned at the same time.
     pub threads: usize,
     /// Whether the model stays in memory rather than going to disk.
     pub keeps_model: bool,
@@ -30,7 +31,7 @@ pub struct Need<'a> {
 impl Need<'_> {
     fn bytes(&self) -> u64 {
         let (features, labels) = (self.dataset.features.view(), self.dataset.labels.view());
-        let estimate = Estimate::new(features, labels, self.params, self.threads);
+        let estimate = self.algorithm.estimate(features, labels, self.threads);
         let model = if self.keeps_model { estimate.model } else { 0 };
         PROCESS + estimate.memory + model + self.text_bytes()
     }
@@ -46,31 +47,47 @@ impl Need<'_> {
 
     /// The first change of settings that makes it fit.
     fn remedy(&self, limit: u64) -> String {
-        let fits =
-            |params: &Params, threads| Need { params, threads, ..self.clone() }.bytes() <= limit;
-        if let Some(fewer) = (1..self.threads).rev().find(|&fewer| fits(self.params, fewer)) {
+        let fits = |algorithm: &Algorithm, threads| {
+            Need { algorithm, threads, ..self.clone() }.bytes() <= limit
+        };
+        if let Some(fewer) = (1..self.threads).rev().find(|&fewer| fits(self.algorithm, fewer)) {
             return format!("try --threads {fewer}");
         }
-        let mut params = self.params.clone();
-        let mut flags = if self.threads > 1 { vec!["--threads 1"] } else { vec![] };
-        if params.feature_projection == Projection::Gaussian {
-            params.feature_projection = Projection::Hashing;
-            flags.push("--feature-projection hashing");
+        let (smaller, mut flags) = match self.algorithm {
+            Algorithm::CraftMl(params) => {
+                let (params, flags) =
+                    smaller_forest(params, |params| fits(&Algorithm::CraftMl(params.clone()), 1));
+                (Algorithm::CraftMl(params), flags)
+            }
+            other => (other.clone(), Vec::new()),
+        };
+        if self.threads > 1 {
+            flags.insert(0, "--threads 1");
         }
-        if params.label_projection == Projection::Gaussian {
-            params.label_projection = Projection::Hashing;
-            flags.push("--label-projection hashing");
-        }
-        if !fits(&params, 1) {
-            params.keep = Some(params.keep.unwrap_or(1.0).min(0.1));
-            flags.push("--keep 0.1");
-        }
-        if fits(&params, 1) {
+        if fits(&smaller, 1) {
             format!("try {}", flags.join(" "))
         } else {
             "give it fewer rows, or more memory".to_owned()
         }
     }
+}
+
+/// Settings of a forest that takes less memory, and the flags for them.
+fn smaller_forest(params: &Params, fits: impl Fn(&Params) -> bool) -> (Params, Vec<&'static str>) {
+    let (mut params, mut flags) = (params.clone(), Vec::new());
+    if params.feature_projection == Projection::Gaussian {
+        params.feature_projection = Projection::Hashing;
+        flags.push("--feature-projection hashing");
+    }
+    if params.label_projection == Projection::Gaussian {
+        params.label_projection = Projection::Hashing;
+        flags.push("--label-projection hashing");
+    }
+    if !fits(&params) {
+        params.keep = Some(params.keep.unwrap_or(1.0).min(0.1));
+        flags.push("--keep 0.1");
+    }
+    (params, flags)
 }
 
 /// Says how much memory a training needs, or refuses it if that is more than `allowed`, else more

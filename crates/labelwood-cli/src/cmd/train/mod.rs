@@ -11,10 +11,10 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::craftml::{Params, Weighting};
+use labelwood::craftml::Weighting;
 use labelwood::data::Dataset;
-use labelwood::model::TrainError;
 use labelwood::model::store::{Start, check_target};
+use labelwood::model::{Algorithm, TrainError};
 use labelwood::run::Run;
 use labelwood::sparse::CsrView;
 use labelwood::text::TextReader;
@@ -108,7 +108,7 @@ impl Args {
 
 /// Reads, trains and, if asked for, tests.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let params = args.settings.resolve(context)?;
+    let algorithm = args.settings.resolve(context)?;
     let single = match &args.model {
         _ if args.split.is_all() => {
             if args.split.test_split.is_none() {
@@ -131,7 +131,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     // Read before the training so that a wrong name does not cost an hour.
     let test = args.test.as_ref().map(|test| args.read_test(test, &rows, &run)).transpose()?;
     let Rows { dataset, reader } = rows;
-    let training = Training { args: &args, context, run, params, trees, reader };
+    let training = Training { args: &args, context, run, algorithm, trees, reader };
     let Some(target) = single else {
         let splits = splits.context("--split-column all needs --train-split")?;
         return training.all(&dataset, &splits, read);
@@ -148,7 +148,7 @@ struct Training<'a> {
     args: &'a Args,
     context: &'a Context,
     run: Run,
-    params: Params,
+    algorithm: Algorithm,
     trees: Trees,
     /// How text became the rows, if they were text.
     reader: Option<TextReader>,
@@ -209,7 +209,7 @@ impl Training<'_> {
         }
         let need = memory::Need {
             dataset: train,
-            params: &self.params,
+            algorithm: &self.algorithm,
             threads: self.run.threads(),
             keeps_model: self.args.model.is_none(),
             reader: self.reader.as_ref(),
@@ -217,7 +217,7 @@ impl Training<'_> {
         let text = memory::check(&need, self.args.max_memory)?;
         let what = match &self.reader {
             Some(reader) => describe(reader, train),
-            None => weighting_text(self.params.weighting, train.features.view()).to_owned(),
+            None => weighting_text(self.algorithm.weighting(), train.features.view()).to_owned(),
         };
         self.args.note(self.context, what);
         self.args.note(self.context, text);

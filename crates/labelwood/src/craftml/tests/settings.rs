@@ -46,6 +46,9 @@ fn impossible_settings_are_refused_by_name() {
     assert_eq!(refused(large), "feature_dimensions");
     let large = Params { label_projection: gaussian, label_dimensions: 1001, ..good() };
     assert_eq!(refused(large), "label_dimensions");
+    for repel in [-0.1, 1.01, f64::NAN, f64::INFINITY] {
+        assert_eq!(refused(Params { repel, ..good() }), "repel");
+    }
     for keep in [0.0, -0.5, 1.01, f64::NAN, f64::INFINITY] {
         assert_eq!(refused(Params { keep: Some(keep), ..good() }), "keep");
     }

@@ -1,0 +1,103 @@
+//! The questions as files, in each format that documents are read from.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use labelwood::data::corpus::{test, train};
+use labelwood::data::write_atomically;
+
+use crate::context::Context;
+
+/// The formats of documents.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FileFormat {
+    /// Text, TAB, subjects
+    Tsv,
+    /// A table with the columns number, question and subjects, as a spreadsheet saves it
+    Csv,
+    /// One JSON object per line
+    Jsonl,
+}
+
+/// A question with its tags.
+type Question = (&'static str, Vec<&'static str>);
+
+/// Writes the parts to `train` and `test` files in a folder, which is made if it is not there.
+pub fn write(folder: &Path, format: FileFormat, context: &Context) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let ending = match format {
+        FileFormat::Tsv => "tsv",
+        FileFormat::Csv => "csv",
+        FileFormat::Jsonl => "jsonl",
+    };
+    let (train, test): (Vec<Question>, Vec<Question>) = (train().collect(), test().collect());
+    for (part, questions, first) in [("train", &train, 1), ("test", &test, train.len() + 1)] {
+        let path = folder.join(format!("{part}.{ending}"));
+        write_atomically(&path, |output| write_part(output, questions, first, format))?;
+        context.note(format_args!("{}: {} questions", path.display(), questions.len()));
+    }
+    Ok(())
+}
+
+/// Writes questions, which are numbered from `first` on.
+fn write_part(
+    output: &mut dyn Write,
+    questions: &[Question],
+    first: usize,
+    format: FileFormat,
+) -> io::Result<()> {
+    if let FileFormat::Csv = format {
+        writeln!(output, "number,question,subjects")?;
+    }
+    for (number, (text, tags)) in (first..).zip(questions) {
+        match format {
+            FileFormat::Tsv => writeln!(output, "{text}\t{}", tags.join(";"))?,
+            FileFormat::Csv => {
+                writeln!(output, "{number},{},{}", quoted(text), quoted(&tags.join("; ")))?;
+            }
+            FileFormat::Jsonl => {
+                let object = serde_json::json!({"id": number, "text": text, "labels": tags});
+                writeln!(output, "{object}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A field of a CSV file, in quotes where it needs them.
+fn quoted(field: &str) -> String {
+    if field.contains(['"', ',', '\n']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(format: FileFormat) -> String {
+        let questions =
+            [("Who said \"no\", and why?", vec!["words", "law"]), ("Maps", vec!["maps"])];
+        let mut output = Vec::new();
+        write_part(&mut output, &questions, 7, format).expect("memory takes it");
+        String::from_utf8(output).expect("it is text")
+    }
+
+    #[test]
+    fn each_format_is_written_as_it_is_read() {
+        assert_eq!(written(FileFormat::Tsv), "Who said \"no\", and why?\twords;law\nMaps\tmaps\n");
+        assert_eq!(
+            written(FileFormat::Csv),
+            "number,question,subjects\n7,\"Who said \"\"no\"\", and why?\",words; law\n8,Maps,maps\n"
+        );
+        assert_eq!(
+            written(FileFormat::Jsonl).lines().nth(1),
+            Some(r#"{"id":8,"labels":["maps"],"text":"Maps"}"#)
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! `labelwood demo`: what labelwood does, shown on the questions that come with it.
+//!
+//! It takes the way that one's own texts take: the questions are read as a TSV file, the model is
+//! trained into a folder, and the figures are those of the model as it is opened from there.
+//! [`page`] is what is printed; [`corpus`] writes the questions to files instead.
+
+mod corpus;
+mod page;
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+
+use anyhow::{Context as _, Result};
+use labelwood::craftml::Params;
+use labelwood::data::corpus::{TEST, TRAIN};
+use labelwood::data::documents::{Documents, Format, Labels, Options};
+use labelwood::data::{Dataset, LabelIndexBuilder, write_atomically};
+use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
+use labelwood::model::store::{self, Start, check_target};
+use labelwood::model::{Algorithm, Model, train_text};
+use labelwood::run::Run;
+use labelwood::sparse::{Predictions, Scored};
+use labelwood::text::{self, TextReader};
+
+use crate::context::Context;
+use crate::machine::Clock;
+use page::Page;
+
+/// Arguments of `labelwood demo`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The questions were written for labelwood and are part of the command.")]
+pub struct Args {
+    /// Keep the model in DIR; by default it is gone when the demo ends
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+
+    /// Replace a model that is there
+    #[arg(long, requires = "model")]
+    overwrite: bool,
+
+    /// Train nothing, but write the questions to FOLDER: a file to train on and one to test with
+    #[arg(long, value_name = "FOLDER", conflicts_with = "model")]
+    write_corpus: Option<PathBuf>,
+
+    /// How to write the questions
+    #[arg(long, value_name = "FORMAT", default_value = "tsv", requires = "write_corpus")]
+    format: corpus::FileFormat,
+}
+
+/// Trains on the questions and shows what came of it, or only writes them.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    if let Some(folder) = &args.write_corpus {
+        return corpus::write(folder, args.format, context);
+    }
+    let start = Start { resume: false, overwrite: args.overwrite };
+    match &args.model {
+        Some(target) => {
+            check_target(target, args.overwrite)?;
+            show(target, start, context)?;
+            context.note(format_args!("The model is in {}.", target.display()));
+            Ok(())
+        }
+        None => {
+            let temporary = Temporary::new()?;
+            show(&temporary.0.join("model"), start, context)
+        }
+    }
+}
+
+/// Trains a model into a folder, measures it and prints the page.
+fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
+    let run = context.run()?;
+    let clock = Clock::start();
+    train(target, start, context.seed, &run)?;
+    let model = Model::open(target, store::Options::default(), &run)?;
+    let seconds = clock.spent().seconds;
+    let test = read_test(&model, &run)?;
+    let options = MetricOptions::default();
+    let k = options.at.iter().copied().max().unwrap_or(1);
+    let predictions = model.predict(test.features.view(), k, None, &run)?;
+    let metrics = |predictions: &Predictions| {
+        let instances = model.manifest().instances as usize;
+        let training = TrainingCounts { instances, labels: model.labels().counts() };
+        let evaluation = Evaluation::new(test.labels.view(), predictions, training, &options)?;
+        anyhow::Ok(evaluation.metrics())
+    };
+    let page = Page {
+        model: &model,
+        seconds,
+        metrics: metrics(&predictions)?,
+        popular: metrics(&most_frequent(&model, k, test.len()))?,
+        predictions: &predictions,
+    };
+    context.clear_bar();
+    write_atomically(Path::new("-"), |output| write!(output, "{page}"))?;
+    Ok(())
+}
+
+/// Trains with default settings.
+fn train(target: &Path, start: Start, seed: u64, run: &Run) -> Result<()> {
+    let options = Options::default();
+    let documents = documents(TRAIN, &options, run)?;
+    let (params, names) = (text::Params::default(), LabelIndexBuilder::default());
+    let (reader, dataset) = TextReader::fit(documents, &options, params, names, run)?;
+    let algorithm = Algorithm::CraftMl(Params { seed, ..Params::default() });
+    train_text(&dataset, &reader, &algorithm, target, start, run)?;
+    Ok(())
+}
+
+/// Reads the questions to measure on, in the way that the model keeps.
+fn read_test(model: &Model, run: &Run) -> Result<Dataset> {
+    let reader = model.text().context("the model was trained on text")?;
+    let names = model.labels().names().context("the labels of text have names")?;
+    Ok(reader.read(documents(TEST, reader.options(), run)?, names, run)?)
+}
+
+/// A part of the corpus as a file that is being read.
+fn documents<'a>(part: &'static str, options: &Options, run: &'a Run) -> Result<Documents<'a>> {
+    let required = Labels::Required;
+    Ok(Documents::from_bytes(part.as_bytes(), "corpus", Format::Tsv, options, required, run)?)
+}
+
+/// The `k` most frequent labels for each of `rows`, ranked by how many questions have them.
+fn most_frequent(model: &Model, k: usize, rows: usize) -> Predictions {
+    let labels = model.labels();
+    let scored = |id: u32| Scored { id, score: labels.counts()[id as usize] as f32 };
+    let best: Vec<Scored> = labels.most_frequent(k).into_iter().map(scored).collect();
+    let mut predictions = Predictions::default();
+    (0..rows).for_each(|_| predictions.push_row(&best));
+    predictions
+}
+
+/// A folder of our own that is removed in the end.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Result<Self> {
+        let folder = env::temp_dir().join(format!("labelwood-demo-{}", process::id()));
+        // Not create_dir_all: what is there already belongs to somebody else.
+        fs::create_dir(&folder).with_context(|| {
+            format!("{} cannot be made: name a folder with --model", folder.display())
+        })?;
+        Ok(Temporary(folder))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Something left among the temporary files is no reason to fail.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

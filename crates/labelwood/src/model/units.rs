@@ -1,0 +1,69 @@
+//! The units of an unfinished model, as several threads write them.
+
+use super::store::{ArrayRef, Load, Partial, StoreError, Unit, UnitFile};
+use crate::run::{Cancelled, Run};
+use std::sync::{Mutex, MutexGuard};
+
+/// Why a unit was not finished.
+pub(super) enum Stop {
+    /// The run was cancelled.
+    Cancelled(Cancelled),
+    /// The unit could not be written or read.
+    Store(StoreError),
+}
+
+impl From<Cancelled> for Stop {
+    fn from(cancelled: Cancelled) -> Self {
+        Stop::Cancelled(cancelled)
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Stop::Store(error)
+    }
+}
+
+/// What is finished so far.
+pub(super) struct Units<'a> {
+    partial: &'a Partial,
+    finished: Mutex<Vec<UnitFile>>,
+}
+
+impl<'a> Units<'a> {
+    /// Looks what an earlier run left.
+    pub fn take_up(partial: &'a Partial, run: &Run) -> Result<Self, StoreError> {
+        Ok(Units { partial, finished: Mutex::new(partial.finished_units(run)?) })
+    }
+
+    fn finished(&self) -> MutexGuard<'_, Vec<UnitFile>> {
+        self.finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The unit of this name, if it is finished.
+    pub fn find(&self, stem: &str) -> Option<UnitFile> {
+        self.finished().iter().find(|unit| unit.stem() == stem).cloned()
+    }
+
+    /// How many units are finished whose name starts so.
+    pub fn count(&self, prefix: &str) -> usize {
+        self.finished().iter().filter(|unit| unit.stem().starts_with(prefix)).count()
+    }
+
+    /// Writes a unit.
+    pub fn write(&self, stem: &str, arrays: &[(&str, ArrayRef<'_>)]) -> Result<(), StoreError> {
+        let unit = self.partial.write_unit(stem, arrays)?;
+        self.finished().push(unit);
+        Ok(())
+    }
+
+    /// Opens a finished unit.
+    pub fn open(&self, unit: &UnitFile) -> Result<Unit, StoreError> {
+        Unit::open(&self.partial.folder().join(&unit.file), Load::Map)
+    }
+
+    /// The units of these names, in their order, as far as they are finished.
+    pub fn listed(&self, stems: impl IntoIterator<Item = String>) -> Vec<UnitFile> {
+        stems.into_iter().filter_map(|stem| self.find(&stem)).collect()
+    }
+}
