@@ -17,7 +17,9 @@ impl Params {
         let shape = Shape::new(features, labels);
         let growing = threads.min(self.submodels) as f64;
         let copies = self.submodels as f64 * self.rate;
-        let weights = shape.weights(self.tree.weight_threshold);
+        // The root has the weights of one level more: it learns from all rows for few labels.
+        let levels = self.tree.levels(shape.labels * self.rate) + 1.0;
+        let weights = shape.weights(self.tree.weight_threshold, levels);
         // Each submodel that grows has centres of its own.
         let centres = (growing - 1.0) * shape.centres(self.tree.branches);
         let memory = shape.prepared()

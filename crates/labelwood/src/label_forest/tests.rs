@@ -249,3 +249,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_submodel_is_estimated_at_about_its_share_of_the_full_tree() {
+    let (features, labels) = axes(5000, 1000);
+    let params = Params::default();
+    let estimate = |params: &Params| params.estimate(features.view(), labels.view(), 2);
+    let forest = estimate(&params);
+    let full = params.tree.estimate(features.view(), labels.view(), 2);
+    let submodel = forest.model as f64 / 100.0;
+    assert!(submodel < 0.2 * full.model as f64, "{submodel} of {full:?}");
+    let half = Params { submodels: 50, ..params };
+    assert!(estimate(&half).model < forest.model);
+}

@@ -18,7 +18,7 @@ impl Params {
         threads: usize,
     ) -> Estimate {
         let shape = Shape::new(features, labels);
-        let weights = shape.weights(self.weight_threshold);
+        let weights = shape.weights(self.weight_threshold, self.levels(shape.labels));
         let memory = shape.prepared()
             + shape.gathered()
             + shape.vectors()
@@ -26,6 +26,16 @@ impl Params {
             + Shape::building(weights * LARGEST_GROUP * (threads as f64).min(1.0 / LARGEST_GROUP));
         let model = self.trees as f64 * self.stored(&shape, weights);
         Estimate { memory: memory as u64, model: model as u64 }
+    }
+
+    /// How many levels of nodes a tree over so many labels has, about; beyond a few, the upper ones
+    /// have too few children to count.
+    pub(crate) fn levels(&self, labels: f64) -> f64 {
+        let branches = (self.branches as f64).powi(self.collapse.min(16) as i32 + 1);
+        let most = self.depth.min(4) as f64;
+        let divided = libm::log(labels / self.leaf as f64) / libm::log(branches);
+        // One branch divides nothing, and makes this infinite or not a number.
+        if divided.is_finite() { (divided.ceil() + 1.0).clamp(1.0, most) } else { 1.0 }
     }
 
     /// Bytes that all threads grow nodes with, besides the nodes.

@@ -65,10 +65,14 @@ impl Shape {
         self.features * (groups as f64 * 4.0 + 4.0)
     }
 
-    /// About how many weights the classifiers of all labels keep.
-    pub fn weights(&self, threshold: f32) -> f64 {
-        let kept = 0.12 / (f64::from(threshold) + 0.05);
-        (self.pairs * kept).min(self.labels * self.features)
+    /// About how many weights are kept when all labels are learned on each of so many levels.
+    ///
+    /// Weights are about as large as the values of features, which are small in long rows. The
+    /// constants were fitted to seven data sets.
+    pub fn weights(&self, threshold: f32, levels: f64) -> f64 {
+        let value = 1.0 / (self.entries / self.rows.max(1.0)).max(1.0).sqrt();
+        let kept = 0.3 / (f64::from(threshold) / value + 0.05);
+        levels * (self.pairs * kept).min(self.labels * self.features)
     }
 
     /// Bytes of nodes while they are built.

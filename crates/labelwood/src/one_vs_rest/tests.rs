@@ -119,3 +119,19 @@ fn settings_are_checked_and_come_back_from_their_text() {
     let wrong = Params { weight_threshold: f32::NAN, ..Params::default() };
     assert_eq!(wrong.check().unwrap_err().setting, "weight_threshold");
 }
+
+#[test]
+fn estimates_grow_with_threads_and_with_the_weights_that_are_kept() {
+    let (features, labels) = axes(5000, 100);
+    let estimate =
+        |params: &Params, threads| params.estimate(features.view(), labels.view(), threads);
+    let params = Params::default();
+    let one = estimate(&params, 1);
+    assert!(estimate(&params, 8).memory > one.memory);
+    assert_eq!(estimate(&params, 8).model, one.model);
+    let fewer = Params { weight_threshold: 0.5, ..params.clone() };
+    assert!(estimate(&fewer, 1).model < one.model);
+    assert!(estimate(&Params { precision: Precision::Single, ..params }, 1).model > one.model);
+    // The rows alone, as read and as learned from.
+    assert!(one.memory > 2 * 5000 * 8);
+}

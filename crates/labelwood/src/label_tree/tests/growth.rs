@@ -212,3 +212,19 @@ fn threads_do_not_matter_on_more_rows_either() {
         assert_eq!(grown(&features, &labels, &params, 1), grown(&features, &labels, &params, 3));
     }
 }
+
+#[test]
+fn estimates_follow_the_shape_of_the_tree() {
+    let (features, labels) = axes(5000, 1000);
+    let estimate = |params: &Params| params.estimate(features.view(), labels.view(), 2);
+    let params = Params { trees: 1, ..Params::default() };
+    let one = estimate(&params);
+    assert_eq!(estimate(&Params { trees: 3, ..params.clone() }).model, 3 * one.model);
+    // Whatever the shape, there is a number.
+    for (branches, leaf, collapse) in [(1, 100, 0), (2, 1, 0), (2, 1, 1000), (65_536, 5000, 3)] {
+        let found = estimate(&Params { branches, leaf, collapse, ..params.clone() });
+        assert!(found.model > 0 && found.memory < 1 << 32, "{found:?}");
+    }
+    let nothing = params.estimate(Csr::new(0).view(), LabelRows::new(0).view(), 2);
+    assert_eq!(nothing.model, 0);
+}
