@@ -43,6 +43,8 @@ pub mod cluster;
 pub mod craftml;
 pub mod solver;
 pub mod linear;
+pub mod one_vs_rest;
 pub mod label_tree;
+pub mod label_forest;
 pub mod model;
 pub mod report;

@@ -5,69 +5,122 @@
 //! scores for a tree's best labels only; scores are summed over trees as whole numbers, so that any
 //! order, and any split of the trees, gives the same sums.
 
-use super::{LabelTrees, Tree};
+use super::Tree;
 use crate::cluster::lanes::Entries;
+use crate::craftml::FeatureWeights;
 use crate::linear::{Child, Link, Nodes, Scorer};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Predictions, Scored, Votes, top_k};
+use crate::sparse::{CsrView, LabelSet, Predictions, Query, Scored, Votes, best_first};
 use rayon::prelude::*;
 
 /// Rows that are weighted together, between two looks at the canceller.
 const BLOCK: usize = 16_384;
-/// Rows that a thread takes through the trees together.
-const CHUNK: usize = 1024;
-/// Labels that a tree votes for at least, if it knows as many.
-const VOTES: usize = 100;
+/// Rows that a thread takes through the trees together, at most and at least.
+const CHUNK: std::ops::RangeInclusive<usize> = 64..=1024;
+/// Votes that a thread holds for the rows that it takes through the trees, about.
+const HELD_VOTES: usize = 1 << 21;
+
+/// Trees that answer together: a label's score is its mean over the trees that know it.
+pub(crate) struct Ensemble<'a> {
+    pub trees: &'a [Tree],
+    pub weights: &'a FeatureWeights,
+    pub features: usize,
+    pub labels: usize,
+    pub link: Link,
+    /// How many nodes of a level are followed, unless the query says.
+    pub beam: usize,
+    /// How many labels a tree votes for at least, if it comes to as many.
+    pub votes: usize,
+}
+
+impl Ensemble<'_> {
+    /// The best labels of each row; `voters` is how many trees know a label.
+    pub fn predict(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        voters: impl Fn(u32) -> usize + Sync,
+        run: &Run,
+    ) -> Result<Predictions, Cancelled> {
+        let open: Option<Vec<Open>> = query
+            .allowed
+            .map(|allowed| self.trees.iter().map(|tree| Open::new(tree, allowed)).collect());
+        let votes = self.votes.max(query.k);
+        let chunk = HELD_VOTES / votes.saturating_mul(self.trees.len()).max(1);
+        let chunk = chunk.clamp(*CHUNK.start(), *CHUNK.end());
+        let mut predictions = Predictions::default();
+        for start in (0..features.len()).step_by(BLOCK) {
+            let end = (start + BLOCK).min(features.len());
+            let rows = self.weights.apply(features.slice(start..end).view(), self.features);
+            let ids: Vec<u32> = (0..(end - start) as u32).collect();
+            let begin = || (Walk::new(self, query, votes), Votes::new(self.labels));
+            let walk = |(walk, sums): &mut (Walk<'_>, Votes), ids: &[u32]| {
+                let mut ballots = vec![Vec::new(); ids.len()];
+                for (at, tree) in self.trees.iter().enumerate() {
+                    run.check()?;
+                    let open = open.as_ref().map(|open| &open[at]);
+                    walk.tree(tree, open, rows.view(), ids, &mut ballots);
+                }
+                let mut ranked = Predictions::default();
+                for ballot in ballots {
+                    for vote in ballot {
+                        let probability = libm::expf(vote.score);
+                        sums.add(vote.id, Votes::units(f64::from(probability)));
+                    }
+                    ranked.push_row(&sums.best_by(query.k, &voters));
+                }
+                Ok(ranked)
+            };
+            let ranked = run.install(|| {
+                ids.par_chunks(chunk).map_init(begin, walk).collect::<Result<Vec<_>, Cancelled>>()
+            })?;
+            ranked.iter().for_each(|chunk| predictions.append(chunk));
+            run.progress("rows", end as u64, features.len() as u64);
+        }
+        Ok(predictions)
+    }
+}
+
+/// The nodes of a tree that lead to an allowed label, subtree by subtree.
+struct Open(Vec<Vec<bool>>);
+
+impl Open {
+    fn new(tree: &Tree, allowed: &LabelSet) -> Self {
+        let part = |nodes: &Nodes| {
+            let mut open = vec![false; nodes.len()];
+            // Children come after their nodes.
+            for node in (0..nodes.len()).rev() {
+                open[node] = nodes.children(node).any(|at| match nodes.child(at) {
+                    Child::Label(label) => allowed.contains(label),
+                    Child::Node(child) => open[child as usize],
+                });
+            }
+            open
+        };
+        Open(tree.subtrees.iter().map(part).collect())
+    }
+
+    fn leads_on(&self, (part, node): Place) -> bool {
+        self.0[part as usize][node as usize]
+    }
+}
+
+/// A subtree and the node in it.
+type Place = (u32, u32);
+/// Where every walk starts.
+const ROOT: Place = (u32::MAX, 0);
 
 /// A row at a node.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
-    /// The subtree and the node in it.
-    place: (u32, u32),
+    place: Place,
     row: u32,
     log: f32,
 }
 
-/// The best `k` labels of each row.
-pub(super) fn predict(
-    model: &LabelTrees,
-    features: CsrView<'_>,
-    k: usize,
-    beam: usize,
-    run: &Run,
-) -> Result<Predictions, Cancelled> {
-    let mut predictions = Predictions::default();
-    for start in (0..features.len()).step_by(BLOCK) {
-        let end = (start + BLOCK).min(features.len());
-        let rows = model.weights.apply(features.slice(start..end).view(), model.features);
-        let ids: Vec<u32> = (0..(end - start) as u32).collect();
-        let begin = || (Walk::new(model, beam, k), Votes::new(model.labels));
-        let chunk = |(walk, votes): &mut (Walk, Votes), ids: &[u32]| {
-            run.check()?;
-            let mut ballots = vec![Vec::new(); ids.len()];
-            for tree in &model.trees {
-                walk.tree(tree, rows.view(), ids, &mut ballots);
-            }
-            let mut ranked = Predictions::default();
-            for ballot in ballots {
-                ballot
-                    .iter()
-                    .for_each(|best| votes.add(best.id, Votes::units(f64::from(best.score))));
-                ranked.push_row(&votes.best(k, model.trees.len()));
-            }
-            Ok(ranked)
-        };
-        let ranked = run.install(|| {
-            ids.par_chunks(CHUNK).map_init(begin, chunk).collect::<Result<Vec<_>, Cancelled>>()
-        })?;
-        ranked.iter().for_each(|chunk| predictions.append(chunk));
-        run.progress("rows", end as u64, features.len() as u64);
-    }
-    Ok(predictions)
-}
-
 /// Takes rows through trees; holds the scratch memory for it.
-struct Walk {
+struct Walk<'a> {
+    query: Query<'a>,
     link: Link,
     beam: usize,
     votes: usize,
@@ -75,93 +128,119 @@ struct Walk {
     level: Vec<Visit>,
     next: Vec<Visit>,
     rows: Vec<u32>,
+    /// The labels that each row has come to, with the logarithms of their probabilities.
+    found: Vec<Vec<Scored>>,
 }
 
-impl Walk {
-    fn new(model: &LabelTrees, beam: usize, k: usize) -> Self {
+impl<'a> Walk<'a> {
+    fn new(trees: &Ensemble<'_>, query: Query<'a>, votes: usize) -> Self {
         Walk {
-            link: model.params.link,
-            beam,
-            votes: k.max(VOTES),
-            scorer: Scorer::new(model.features),
+            query,
+            link: trees.link,
+            beam: query.beam.unwrap_or(trees.beam).max(1),
+            votes,
+            scorer: Scorer::new(trees.features),
             level: Vec::new(),
             next: Vec::new(),
             rows: Vec::new(),
+            found: Vec::new(),
         }
     }
 
-    /// Adds the labels that a tree votes for, with their probabilities, to each row's ballot.
+    /// Adds the labels that a tree votes for to each row's ballot, with the logarithms of their
+    /// probabilities.
     fn tree(
         &mut self,
         tree: &Tree,
+        open: Option<&Open>,
         entries: Entries<'_>,
         rows: &[u32],
         ballots: &mut [Vec<Scored>],
     ) {
         let first = rows.first().copied().unwrap_or(0);
-        let mut found: Vec<Vec<Scored>> = vec![Vec::new(); rows.len()];
+        self.found.resize(rows.len().max(self.found.len()), Vec::new());
         self.level.clear();
-        let start = rows.iter().map(|&row| Visit { place: (u32::MAX, 0), row, log: 0.0 });
-        self.level.extend(start);
+        self.level.extend(rows.iter().map(|&row| Visit { place: ROOT, row, log: 0.0 }));
         while !self.level.is_empty() {
             let level = std::mem::take(&mut self.level);
             for visits in level.chunk_by(|left, right| left.place == right.place) {
-                self.node(tree, entries, visits, first, &mut found);
+                self.node(tree, open, entries, visits, first);
             }
             self.level = level;
             self.narrow();
         }
-        for (ballot, mut found) in ballots.iter_mut().zip(found) {
-            top_k(&mut found, self.votes);
-            ballot.extend(
-                found.iter().map(|best| Scored { id: best.id, score: libm::expf(best.score) }),
-            );
+        for (ballot, found) in ballots.iter_mut().zip(&mut self.found) {
+            keep_best(found, self.votes, best_first);
+            ballot.append(found);
         }
     }
 
-    /// Scores the rows at a node, and sends them on to its children.
+    /// Scores the rows at a node, and sends them on to its most probable children.
     fn node(
         &mut self,
         tree: &Tree,
+        open: Option<&Open>,
         entries: Entries<'_>,
         visits: &[Visit],
         first: u32,
-        found: &mut [Vec<Scored>],
     ) {
         let (part, node) = visits[0].place;
-        let nodes: &Nodes =
-            if part == u32::MAX { &tree.root } else { &tree.subtrees[part as usize] };
+        let is_root = visits[0].place == ROOT;
+        let nodes = if is_root { &tree.root } else { &tree.subtrees[part as usize] };
         let children = nodes.children(node as usize);
         self.rows.clear();
         self.rows.extend(visits.iter().map(|visit| visit.row));
-        let (link, next) = (self.link, &mut self.next);
+        let (link, query, beam) = (self.link, self.query, self.beam);
+        let (next, found) = (&mut self.next, &mut self.found);
+        let mut onward: Vec<Visit> = Vec::new();
         self.scorer.score(nodes, node as usize, entries, &self.rows, |at, margins| {
             let Visit { row, log, .. } = visits[at];
             let found = &mut found[(row - first) as usize];
             for (child, &margin) in children.clone().zip(margins) {
                 let log = log + link.log_probability(margin);
                 match nodes.child(child) {
-                    Child::Label(id) => found.push(Scored { id, score: log }),
-                    Child::Node(node) if part == u32::MAX => {
-                        next.push(Visit { place: (node, 0), row, log });
+                    Child::Label(id) => {
+                        if query.allows(id) {
+                            found.push(Scored { id, score: log });
+                        }
                     }
-                    Child::Node(node) => next.push(Visit { place: (part, node), row, log }),
+                    Child::Node(child) => {
+                        let place = if is_root { (child, 0) } else { (part, child) };
+                        if open.is_none_or(|open| open.leads_on(place)) {
+                            onward.push(Visit { place, row, log });
+                        }
+                    }
                 }
             }
+            // What is not among the best here is not among the best of the level.
+            keep_best(&mut onward, beam, likelier);
+            next.append(&mut onward);
         });
     }
 
     /// Makes the visits to the next level this one's: of each row the most probable few.
     fn narrow(&mut self) {
         self.level.clear();
-        let order = |left: &Visit, right: &Visit| {
-            right.log.total_cmp(&left.log).then(left.place.cmp(&right.place))
-        };
-        self.next.sort_unstable_by(|left, right| left.row.cmp(&right.row).then(order(left, right)));
+        self.next.sort_unstable_by(|left, right| {
+            left.row.cmp(&right.row).then_with(|| likelier(left, right))
+        });
         for visits in self.next.chunk_by(|left, right| left.row == right.row) {
             self.level.extend(&visits[..visits.len().min(self.beam)]);
         }
         self.next.clear();
         self.level.sort_unstable_by_key(|visit| (visit.place, visit.row));
     }
+}
+
+/// Orders the visits of a row: the most probable first.
+fn likelier(left: &Visit, right: &Visit) -> std::cmp::Ordering {
+    right.log.total_cmp(&left.log).then(left.place.cmp(&right.place))
+}
+
+/// Cuts `items` down to the first `most` of an order; they stay in no order.
+fn keep_best<T>(items: &mut Vec<T>, most: usize, order: fn(&T, &T) -> std::cmp::Ordering) {
+    if items.len() > most && most > 0 {
+        items.select_nth_unstable_by(most - 1, order);
+    }
+    items.truncate(most);
 }

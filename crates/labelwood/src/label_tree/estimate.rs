@@ -1,44 +1,52 @@
-//! What growing label trees will need, before it starts.
+//! What a training will need, before it starts.
 
 use super::Params;
 use crate::craftml::Estimate;
-use crate::linear::Precision;
-use crate::solver::LANES;
+use crate::linear::Shape;
 use crate::sparse::{CsrView, LabelRowsView};
 
+/// The share of the labels in the largest of a root's groups, about.
+const LARGEST_GROUP: f64 = 0.2;
+
 impl Params {
-    /// Estimates from the shape of the rows; `threads` blocks of labels are learned at a time.
+    /// The memory and disk that a training on so many threads needs, about, when each part is
+    /// written as soon as it is grown.
     pub fn estimate(
         &self,
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
         threads: usize,
     ) -> Estimate {
-        let (rows, entries) = (features.len() as u64, features.entries() as u64);
-        let (columns, label_entries) = (features.columns() as u64, labels.entries() as u64);
-        let csr = |rows: u64, entries: u64, width: u64| rows * 8 + entries * width;
-        let given = csr(rows, entries, 8) + csr(rows, label_entries, 4);
-        // Weighted rows, the rows of each label, and the labels' vectors: a label's rows repeat
-        // about a third of their features.
-        let mean = entries / rows.max(1) + 1;
-        let vectors = csr(labels.columns() as u64, label_entries * mean * 2 / 3, 8);
-        let prepared = csr(rows, entries, 8) + csr(labels.columns() as u64, label_entries, 4);
-        // The root is the largest node: its rows once, and for each thread the dual variables of
-        // its rows and the weights of its features, one lane for each label of a block.
-        let lanes = LANES as u64 * 4;
-        let threads = threads as u64;
-        let root = csr(rows, entries, 8) + threads * (rows * (lanes + 6) + columns * lanes);
-        let centres = self.branches.div_ceil(LANES) as u64 * columns * lanes;
-        // About one weight in eight is kept of those that a label's rows could give it.
-        let width = match self.precision {
-            Precision::Half => 3,
-            Precision::Single => 5,
-        };
-        let model = self.trees as u64 * (label_entries * mean / 4 * (width + 2));
-        Estimate {
-            // Arrays that grow hold up to a quarter more than is in them.
-            memory: (given + prepared + vectors + root.max(centres)) / 4 * 5,
-            model,
-        }
+        let shape = Shape::new(features, labels);
+        let weights = shape.weights(self.weight_threshold, self.levels(shape.labels));
+        let memory = shape.prepared()
+            + shape.gathered()
+            + shape.vectors()
+            + self.growing(&shape, threads)
+            + Shape::building(weights * LARGEST_GROUP * (threads as f64).min(1.0 / LARGEST_GROUP));
+        let model = self.trees as f64 * self.stored(&shape, weights);
+        Estimate { memory: memory as u64, model: model as u64 }
+    }
+
+    /// How many levels of nodes a tree over so many labels has, about; beyond a few, the upper ones
+    /// have too few children to count.
+    pub(crate) fn levels(&self, labels: f64) -> f64 {
+        let branches = (self.branches as f64).powi(self.collapse.min(16) as i32 + 1);
+        let most = self.depth.min(4) as f64;
+        let divided = libm::log(labels / self.leaf as f64) / libm::log(branches);
+        // One branch divides nothing, and makes this infinite or not a number.
+        if divided.is_finite() { (divided.ceil() + 1.0).clamp(1.0, most) } else { 1.0 }
+    }
+
+    /// Bytes that all threads grow nodes with, besides the nodes.
+    pub(crate) fn growing(&self, shape: &Shape, threads: usize) -> f64 {
+        let scratch = shape.rows * 4.0 + shape.features * 4.0;
+        threads as f64 * (shape.workspace() + scratch) + shape.centres(self.branches)
+    }
+
+    /// Bytes of a tree that has so many weights.
+    pub(crate) fn stored(&self, shape: &Shape, weights: f64) -> f64 {
+        let owner = if self.branches.max(self.leaf) <= 256 { 1.0 } else { 2.0 };
+        Shape::stored(weights, self.precision, owner) + shape.labels * 16.0
     }
 }

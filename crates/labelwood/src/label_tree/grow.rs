@@ -1,6 +1,6 @@
 //! Growing: labels are divided into groups, and each group learns to be told from the others.
 
-use super::Params;
+use super::{Params, Tree};
 use crate::cluster::lanes::Entries;
 use crate::cluster::wide;
 use crate::craftml::{FeatureWeights, OwnedEntries};
@@ -9,6 +9,8 @@ use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
 use crate::solver::Rows;
 use crate::sparse::{CsrView, LabelRows, LabelRowsView};
+use rayon::prelude::*;
+use std::sync::OnceLock;
 
 /// What the streams of a node are for.
 const CLUSTERS: u64 = 1;
@@ -25,6 +27,8 @@ pub(crate) struct Ground {
     rows_of: LabelRows,
     /// The mean of the rows of each label, of length 1.
     vectors: OwnedEntries,
+    /// All rows as the solver sees them, once a root has asked for them.
+    all_rows: OnceLock<Rows>,
 }
 
 /// The first node of a tree, and the labels of each subtree below it.
@@ -58,13 +62,46 @@ impl Ground {
         let rows_of = labels.transpose();
         let vectors =
             mean_rows(instances.view(), &rows_of, features.columns(), params.vector_threshold);
-        Ground { weights, features: features.columns(), instances, rows_of, vectors }
+        let all_rows = OnceLock::new();
+        Ground { weights, features: features.columns(), instances, rows_of, vectors, all_rows }
     }
 
     /// The labels that occur.
     pub fn known_labels(&self) -> Vec<u32> {
         let has_rows = |&label: &u32| !self.rows_of.row(label as usize).indices.is_empty();
         (0..self.rows_of.len() as u32).filter(has_rows).collect()
+    }
+
+    /// Groups of labels that are alike, each of at most `most` labels: halves of halves.
+    pub fn small_groups(
+        &self,
+        labels: Vec<u32>,
+        most: usize,
+        passes: usize,
+        seed: u64,
+    ) -> Vec<Vec<u32>> {
+        if labels.len() <= most {
+            return vec![labels];
+        }
+        let halves = wide::Params { clusters: 2, passes, balanced: true, smallest: 1 };
+        let mut random = Stream::new(seed);
+        let half = wide::group(self.vectors.view(), &labels, self.features, halves, &mut random);
+        let part = |of: u32| {
+            let labels = labels.iter().zip(&half).filter(|(_, half)| **half == of);
+            let labels = labels.map(|(&label, _)| label).collect();
+            self.small_groups(labels, most, passes, derive(seed, u64::from(of)))
+        };
+        let (mut groups, rest) = rayon::join(|| part(0), || part(1));
+        groups.extend(rest);
+        groups
+    }
+
+    /// All rows, gathered when they are first asked for, and shared by all roots.
+    fn all_rows(&self) -> &Rows {
+        self.all_rows.get_or_init(|| {
+            let all: Vec<u32> = (0..self.rows() as u32).collect();
+            Rows::gather(self.instances.view(), &all, &mut vec![0; self.features])
+        })
     }
 
     fn rows(&self) -> usize {
@@ -118,32 +155,44 @@ impl Grower<'_> {
     /// Grows the root over `labels`, which all occur. With `all_rows`, rows that have none of the
     /// labels are negative for all of them; without, they are left out.
     pub fn root(&self, labels: &[u32], all_rows: bool, seed: u64) -> Result<Root, Cancelled> {
-        let mut scratch = self.scratch();
         let mut builder = Builder::new(self.params.precision);
         let groups = self.divide(labels, 1, seed);
-        let mut rows = self.rows_with(labels, &mut scratch);
         if all_rows {
-            for (row, position) in (0..).zip(&mut scratch.position_of) {
-                if *position == u32::MAX {
-                    *position = rows.len() as u32;
-                    rows.push(row);
-                }
-            }
+            let positives = self.positives(labels, groups.as_deref(), |row| row);
+            self.learn(&mut builder, self.ground.all_rows(), &positives, seed)?;
+        } else {
+            self.learn_own(&mut builder, labels, groups.as_deref(), seed, &mut self.scratch())?;
         }
-        self.learn(&mut builder, labels, groups.as_deref(), rows, seed, &mut scratch)?;
-        let mut subtrees = Vec::new();
         match groups {
-            None => (0..).zip(labels).for_each(|(at, &label)| {
-                builder.set_child(0, at, Child::Label(label));
-            }),
+            None => {
+                set_labels(&mut builder, 0, labels);
+                Ok(Root { nodes: builder.finish(), groups: Vec::new() })
+            }
             Some(groups) => {
                 for at in 0..groups.len() {
                     builder.set_child(0, at, Child::Node(at as u32));
                 }
-                subtrees = groups;
+                Ok(Root { nodes: builder.finish(), groups })
             }
         }
-        Ok(Root { nodes: builder.finish(), groups: subtrees })
+    }
+
+    /// A root with one subtree, whose one classifier tells rows that have any of `labels` from all
+    /// others.
+    pub fn gate(&self, labels: &[u32], seed: u64) -> Result<Root, Cancelled> {
+        let mut builder = Builder::new(self.params.precision);
+        let group = labels.to_vec();
+        let positives = self.positives(labels, Some(std::slice::from_ref(&group)), |row| row);
+        self.learn(&mut builder, self.ground.all_rows(), &positives, seed)?;
+        builder.set_child(0, 0, Child::Node(0));
+        Ok(Root { nodes: builder.finish(), groups: vec![group] })
+    }
+
+    /// Grows the subtrees of a root, whose seed is given.
+    pub fn tree(&self, root: Root, seed: u64) -> Result<Tree, Cancelled> {
+        let groups = root.groups.par_iter().enumerate().with_max_len(1);
+        let subtrees = groups.map(|(number, labels)| self.subtree(labels, number, seed));
+        Ok(Tree { subtrees: subtrees.collect::<Result<_, _>>()?, root: root.nodes })
     }
 
     /// Grows the subtree of one of the root's groups; `seed` is the root's.
@@ -175,12 +224,9 @@ impl Grower<'_> {
     ) -> Result<u32, Cancelled> {
         self.run.check()?;
         let groups = self.divide(labels, level, seed);
-        let rows = self.rows_with(labels, scratch);
-        let node = self.learn(builder, labels, groups.as_deref(), rows, seed, scratch)?;
+        let node = self.learn_own(builder, labels, groups.as_deref(), seed, scratch)?;
         match groups {
-            None => (0..).zip(labels).for_each(|(at, &label)| {
-                builder.set_child(node, at, Child::Label(label));
-            }),
+            None => set_labels(builder, node, labels),
             Some(groups) => {
                 for (at, group) in groups.iter().enumerate() {
                     let seed = derive(derive(seed, CHILDREN), at as u64);
@@ -236,8 +282,15 @@ impl Grower<'_> {
         groups
     }
 
-    /// The rows that have any of the labels, numbered in `scratch`.
-    fn rows_with(&self, labels: &[u32], scratch: &mut Scratch) -> Vec<u32> {
+    /// Learns a node from the rows that have any of its labels.
+    fn learn_own(
+        &self,
+        builder: &mut Builder,
+        labels: &[u32],
+        groups: Option<&[Vec<u32>]>,
+        seed: u64,
+        scratch: &mut Scratch,
+    ) -> Result<usize, Cancelled> {
         let mut rows = Vec::new();
         for &row in labels.iter().flat_map(|&label| self.ground.rows_of(label)) {
             let position = &mut scratch.position_of[row as usize];
@@ -246,36 +299,50 @@ impl Grower<'_> {
                 rows.push(row);
             }
         }
-        rows
-    }
-
-    /// Learns a node's classifiers, one for each group, or for each label if there are no groups.
-    fn learn(
-        &self,
-        builder: &mut Builder,
-        labels: &[u32],
-        groups: Option<&[Vec<u32>]>,
-        rows: Vec<u32>,
-        seed: u64,
-        scratch: &mut Scratch,
-    ) -> Result<usize, Cancelled> {
-        let positions = |labels: &[u32]| {
-            let rows = labels.iter().flat_map(|&label| self.ground.rows_of(label));
-            let mut positions: Vec<u32> =
-                rows.map(|&row| scratch.position_of[row as usize]).collect();
-            positions.sort_unstable();
-            positions.dedup();
-            positions
-        };
-        let positives: Vec<Vec<u32>> = match groups {
-            Some(groups) => groups.iter().map(|group| positions(group)).collect(),
-            None => labels.iter().map(|label| positions(std::slice::from_ref(label))).collect(),
-        };
+        let positives = self.positives(labels, groups, |row| scratch.position_of[row as usize]);
         for &row in &rows {
             scratch.position_of[row as usize] = u32::MAX;
         }
         let rows = Rows::gather(self.ground.instances.view(), &rows, &mut scratch.column_of);
+        self.learn(builder, &rows, &positives, seed)
+    }
+
+    /// The positions of the rows of each group, or of each label if there are no groups.
+    fn positives(
+        &self,
+        labels: &[u32],
+        groups: Option<&[Vec<u32>]>,
+        position_of: impl Fn(u32) -> u32,
+    ) -> Vec<Vec<u32>> {
+        let positions = |labels: &[u32]| {
+            let rows = labels.iter().flat_map(|&label| self.ground.rows_of(label));
+            let mut positions: Vec<u32> = rows.map(|&row| position_of(row)).collect();
+            positions.sort_unstable();
+            positions.dedup();
+            positions
+        };
+        match groups {
+            Some(groups) => groups.iter().map(|group| positions(group)).collect(),
+            None => labels.iter().map(|label| positions(std::slice::from_ref(label))).collect(),
+        }
+    }
+
+    /// Learns a node's classifiers.
+    fn learn(
+        &self,
+        builder: &mut Builder,
+        rows: &Rows,
+        positives: &[Vec<u32>],
+        seed: u64,
+    ) -> Result<usize, Cancelled> {
         let learn = Learn { solver: self.params.solver, threshold: self.params.weight_threshold };
-        builder.learn(&rows, &positives, learn, derive(seed, WEIGHTS), self.run)
+        builder.learn(rows, positives, learn, derive(seed, WEIGHTS), self.run)
+    }
+}
+
+/// Makes the children of a node lead to labels.
+fn set_labels(builder: &mut Builder, node: usize, labels: &[u32]) {
+    for (at, &label) in labels.iter().enumerate() {
+        builder.set_child(node, at, Child::Label(label));
     }
 }

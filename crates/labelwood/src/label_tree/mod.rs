@@ -13,12 +13,13 @@
 //! use labelwood::data::generate::{Generator, Profile};
 //! use labelwood::label_tree::{Params, Trainer};
 //! use labelwood::run::Run;
+//! use labelwood::sparse::Query;
 //! let run = Run::new(2)?;
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
 //! let trainer = Trainer::new(features.view(), labels.view(), Params::default())?;
 //! let trees = trainer.trees(&run)?;
-//! let predictions = trees.predict(features.view(), 5, None, &run)?;
+//! let predictions = trees.predict(features.view(), Query::top(5), &run)?;
 //! assert_eq!(predictions.len(), 300);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -28,6 +29,7 @@ mod estimate;
 mod grow;
 mod params;
 
+pub(crate) use beam::Ensemble;
 pub use grow::Root;
 pub(crate) use grow::{Ground, Grower};
 pub use params::Params;
@@ -36,8 +38,10 @@ use crate::craftml::{FeatureWeights, ParamError};
 use crate::linear::{Nodes, NodesFigures};
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, LabelRowsView, Predictions};
-use rayon::prelude::*;
+use crate::sparse::{CsrView, LabelRowsView, Predictions, Query};
+
+/// Labels that a tree votes for at least, if it comes to as many.
+const VOTES: usize = 100;
 
 /// Grows the parts of trees, each a pure function of the rows, the settings and its numbers.
 pub struct Trainer {
@@ -114,19 +118,10 @@ impl Trainer {
 
     /// Grows all trees in memory.
     pub fn trees(&self, run: &Run) -> Result<LabelTrees, Cancelled> {
+        let grower = self.grower(run);
         let trees = (0..self.params.trees).map(|tree| {
-            let root = self.root(tree, run)?;
-            let subtree =
-                |(number, labels): (usize, &Vec<u32>)| self.subtree(tree, number, labels, run);
-            let subtrees = run.install(|| {
-                root.groups
-                    .par_iter()
-                    .enumerate()
-                    .with_max_len(1)
-                    .map(subtree)
-                    .collect::<Result<_, _>>()
-            })?;
-            Ok(Tree { root: root.nodes, subtrees })
+            let seed = derive(self.params.seed, tree as u64);
+            run.install(|| grower.tree(grower.root(&self.labels, true, seed)?, seed))
         });
         Ok(LabelTrees {
             params: self.params.clone(),
@@ -141,12 +136,7 @@ impl Trainer {
 impl Tree {
     /// How much there is.
     pub fn figures(&self) -> NodesFigures {
-        let parts = self.subtrees.iter().chain([&self.root]).map(Nodes::figures);
-        parts.fold(NodesFigures::default(), |sum, part| NodesFigures {
-            nodes: sum.nodes + part.nodes,
-            labels: sum.labels + part.labels,
-            weights: sum.weights + part.weights,
-        })
+        self.subtrees.iter().chain([&self.root]).map(Nodes::figures).sum()
     }
 
     /// The bytes of its arrays.
@@ -166,16 +156,25 @@ impl LabelTrees {
         &self.trees
     }
 
-    /// The best `k` labels of each row, following at most `beam` nodes on each level of a tree, or
-    /// as many as the settings say. Columns that training did not know are ignored.
+    /// The best labels of each row. Columns that training did not know are ignored.
     pub fn predict(
         &self,
         features: CsrView<'_>,
-        k: usize,
-        beam: Option<usize>,
+        query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        let beam = beam.unwrap_or(self.params.beam).max(1);
-        beam::predict(self, features, k, beam, run)
+        let ensemble = Ensemble {
+            trees: &self.trees,
+            weights: &self.weights,
+            features: self.features,
+            labels: self.labels,
+            link: self.params.link,
+            beam: self.params.beam,
+            votes: VOTES,
+        };
+        ensemble.predict(features, query, |_| self.trees.len(), run)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,9 +7,9 @@ use crate::run::{Cancelled, Run};
 use crate::solver::{LANES, Params, Rows, Workspace};
 use half::f16;
 use rayon::prelude::*;
+use std::sync::{Mutex, MutexGuard};
 
 /// Puts nodes together.
-#[derive(Debug)]
 pub struct Builder {
     children_start: Vec<u32>,
     children: Vec<u32>,
@@ -21,6 +21,8 @@ pub struct Builder {
     owners: Vec<u32>,
     values: Vec<f32>,
     precision: Precision,
+    /// One for each thread that solves; used again and again, since they are large.
+    workspaces: Mutex<Vec<Workspace>>,
 }
 
 /// The kept weights of a block of children, feature by feature.
@@ -53,6 +55,7 @@ impl Builder {
             owners: Vec::new(),
             values: Vec::new(),
             precision,
+            workspaces: Mutex::default(),
         }
     }
 
@@ -72,7 +75,7 @@ impl Builder {
     pub(crate) fn learn(
         &mut self,
         rows: &Rows,
-        positives: &[Vec<u32>],
+        positives: &[impl AsRef<[u32]> + Sync],
         learn: Learn,
         seed: u64,
         run: &Run,
@@ -83,9 +86,10 @@ impl Builder {
             .par_chunks(LANES)
             .enumerate()
             .with_max_len(1)
-            .map_init(Workspace::default, |workspace, (at, positives)| {
+            .map(|(at, positives)| {
                 run.check()?;
-                let lists: Vec<&[u32]> = positives.iter().map(|list| &list[..]).collect();
+                let mut workspace = self.pool().pop().unwrap_or_default();
+                let lists: Vec<&[u32]> = positives.iter().map(AsRef::as_ref).collect();
                 let mut random = Stream::new(derive(seed, at as u64));
                 let weights = workspace.solve(rows, &lists, &learn.solver, &mut random);
                 let mut block = Block::default();
@@ -98,6 +102,7 @@ impl Builder {
                         }
                     }
                 }
+                self.pool().push(workspace);
                 Ok(block)
             })
             .collect::<Result<Vec<_>, Cancelled>>()?;
@@ -108,6 +113,10 @@ impl Builder {
         self.children_start.push(self.children.len() as u32);
         self.merge(&blocks, |rank| rows.features()[order[rank as usize] as usize]);
         Ok(self.len() - 1)
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Vec<Workspace>> {
+        self.workspaces.lock().expect("no thread panics between taking and giving back")
     }
 
     /// Brings the weights of all blocks into the order of features.

@@ -6,11 +6,18 @@
 //! that for all rows that have come to a node.
 
 mod build;
+mod estimate;
 mod nodes;
 mod score;
 
 pub use build::Builder;
 pub(crate) use build::Learn;
+pub(crate) use estimate::Shape;
 pub(crate) use nodes::Values;
 pub use nodes::{Child, Nodes, NodesFigures, Precision};
 pub use score::{Link, Scorer};
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

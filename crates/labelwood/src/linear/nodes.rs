@@ -84,6 +84,16 @@ pub struct NodesFigures {
     pub weights: u64,
 }
 
+impl std::iter::Sum for NodesFigures {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(NodesFigures::default(), |sum, part| NodesFigures {
+            nodes: sum.nodes + part.nodes,
+            labels: sum.labels + part.labels,
+            weights: sum.weights + part.weights,
+        })
+    }
+}
+
 impl Nodes {
     /// The number of nodes.
     pub fn len(&self) -> usize {
@@ -171,7 +181,10 @@ impl Nodes {
     /// Costs a look at every feature, but not at every weight: what a wrong owner could do is
     /// checked where it is used.
     pub(crate) fn check(&self, outer: Option<usize>) -> Result<(), String> {
-        let nodes = self.children_start.len().checked_sub(1).ok_or("it has no nodes")?;
+        let nodes = self.children_start.len().saturating_sub(1);
+        if nodes == 0 {
+            return Err("it has no nodes".to_owned());
+        }
         let rising = |starts: &[u64], total: usize| {
             starts.len() == nodes + 1
                 && starts[0] == 0

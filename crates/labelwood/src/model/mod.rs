@@ -39,7 +39,7 @@ use crate::craftml::{self as forest, FeatureWeights, Forest, ParamError};
 use crate::data::Dataset;
 use crate::label_tree::{self as trees, LabelTrees};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Predictions, Scored};
+use crate::sparse::{CsrView, Predictions, Query, Scored};
 use crate::text::TextReader;
 use std::path::Path;
 use store::{
@@ -246,7 +246,9 @@ impl Learned {
     ) -> Result<Predictions, Cancelled> {
         match self {
             Learned::CraftMl(forest) => forest.predict(features, k, beam, run),
-            Learned::LabelTree(trees) => trees.predict(features, k, beam, run),
+            Learned::LabelTree(trees) => {
+                trees.predict(features, Query { k, beam, allowed: None }, run)
+            }
         }
     }
 }

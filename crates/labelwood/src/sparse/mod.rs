@@ -6,15 +6,17 @@
 //! label rows have none, which is `Csr<()>`, a matrix whose value array takes no memory.
 //!
 //! [`top_k`] selects the best scores in one fixed order, and [`Predictions`] holds what it selects;
-//! [`Votes`] adds scores up in any order.
+//! [`Votes`] adds scores up in any order. [`Query`] says what is asked for, [`LabelSet`] of which labels.
 
 mod csr;
 mod ops;
+mod query;
 mod top_k;
 mod votes;
 
 pub use csr::{Csr, CsrView, Entry, Row, SparseError};
 pub use ops::{dot, l2_norm};
+pub use query::{LabelSet, Query};
 pub use top_k::{Predictions, Scored, best_first, top_k};
 pub use votes::Votes;
 

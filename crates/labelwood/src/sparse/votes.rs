@@ -48,12 +48,17 @@ impl Votes {
 
     /// The best `k` labels with their mean over so many voters; forgets all votes.
     pub fn best(&mut self, k: usize, voters: usize) -> Vec<Scored> {
-        let scale = 1.0 / (VOTE * voters as f64);
+        self.best_by(k, |_| voters)
+    }
+
+    /// The best `k` labels, each with its mean over its own number of voters; forgets all votes.
+    pub fn best_by(&mut self, k: usize, voters: impl Fn(u32) -> usize) -> Vec<Scored> {
         let mut scored = Vec::with_capacity(self.voted.len());
         for id in self.voted.drain(..) {
             // A label whose sum came back to zero is listed twice, but scored once.
             let sum = std::mem::take(&mut self.sums[id as usize]);
             if sum > 0 {
+                let scale = 1.0 / (VOTE * voters(id) as f64);
                 scored.push(Scored { id, score: (sum as f64 * scale) as f32 });
             }
         }

@@ -1,0 +1,35 @@
+//! What a training will need, before it starts.
+
+use super::Params;
+use crate::craftml::Estimate;
+use crate::linear::Shape;
+use crate::sparse::{CsrView, LabelRowsView};
+
+impl Params {
+    /// The memory and disk that a training on so many threads needs, about, when each submodel is
+    /// written as soon as it is grown.
+    pub fn estimate(
+        &self,
+        features: CsrView<'_>,
+        labels: LabelRowsView<'_>,
+        threads: usize,
+    ) -> Estimate {
+        let shape = Shape::new(features, labels);
+        let growing = threads.min(self.submodels) as f64;
+        let copies = self.submodels as f64 * self.rate;
+        // The root has the weights of one level more: it learns from all rows for few labels.
+        let levels = self.tree.levels(shape.labels * self.rate) + 1.0;
+        let weights = shape.weights(self.tree.weight_threshold, levels);
+        // Each submodel that grows has centres of its own.
+        let centres = (growing - 1.0) * shape.centres(self.tree.branches);
+        let memory = shape.prepared()
+            + shape.gathered()
+            + shape.vectors()
+            + shape.labels * (copies * 4.0 + 24.0)
+            + self.tree.growing(&shape, threads)
+            + centres
+            + growing * Shape::building(weights * self.rate);
+        let model = copies * self.tree.stored(&shape, weights);
+        Estimate { memory: memory as u64, model: model as u64 }
+    }
+}

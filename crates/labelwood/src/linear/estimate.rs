@@ -1,0 +1,92 @@
+//! What a training of linear classifiers will need, from the shape of its rows.
+
+use super::Precision;
+use crate::cluster::lanes::LANES;
+use crate::sparse::{CsrView, LabelRowsView};
+
+/// Bytes that a weight takes while its node is built: as it is learned, as it is put in order, and
+/// as it is stored.
+const BUILDING: f64 = 24.0;
+
+/// The sizes that memory follows from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub rows: f64,
+    pub features: f64,
+    pub labels: f64,
+    entries: f64,
+    label_entries: f64,
+    /// About how many pairs of a label and a feature share a row.
+    pairs: f64,
+}
+
+impl Shape {
+    pub fn new(features: CsrView<'_>, labels: LabelRowsView<'_>) -> Self {
+        let width = features.columns() as f64;
+        let mean = features.entries() as f64 / features.len().max(1) as f64;
+        // The features of a label's rows repeat, the more the more rows there are.
+        let own = |&count: &u32| (mean * libm::pow(f64::from(count), 0.8)).min(width);
+        Shape {
+            rows: features.len() as f64,
+            features: width,
+            labels: labels.columns() as f64,
+            entries: features.entries() as f64,
+            label_entries: labels.entries() as f64,
+            pairs: labels.column_counts().iter().map(own).sum(),
+        }
+    }
+
+    /// Bytes of the rows as they are read, weighted, and turned round.
+    pub fn prepared(&self) -> f64 {
+        let read = self.rows * 16.0 + self.entries * 8.0 + self.label_entries * 4.0;
+        let weighted = self.rows * 8.0 + self.entries * 8.0;
+        let turned = self.labels * 16.0 + self.label_entries * 4.0;
+        read + weighted + turned
+    }
+
+    /// Bytes of all rows as the solver sees them.
+    pub fn gathered(&self) -> f64 {
+        self.rows * 16.0 + self.entries * 8.0 + self.features * 16.0
+    }
+
+    /// Bytes of all labels' vectors.
+    pub fn vectors(&self) -> f64 {
+        self.labels * 8.0 + self.pairs * 8.0
+    }
+
+    /// Bytes that one thread solves a block of labels with.
+    pub fn workspace(&self) -> f64 {
+        let lanes = LANES as f64 * 4.0;
+        self.features * (lanes + 8.0) + self.rows * (lanes + 16.0)
+    }
+
+    /// Bytes of the centres of so many groups of labels.
+    pub fn centres(&self, groups: usize) -> f64 {
+        self.features * (groups as f64 * 4.0 + 4.0)
+    }
+
+    /// About how many weights are kept when all labels are learned on each of so many levels.
+    ///
+    /// Weights are about as large as the values of features, which are small in long rows. The
+    /// constants were fitted to seven data sets.
+    pub fn weights(&self, threshold: f32, levels: f64) -> f64 {
+        let value = 1.0 / (self.entries / self.rows.max(1.0)).max(1.0).sqrt();
+        let kept = 0.3 / (f64::from(threshold) / value + 0.05);
+        levels * (self.pairs * kept).min(self.labels * self.features)
+    }
+
+    /// Bytes of nodes while they are built.
+    pub fn building(weights: f64) -> f64 {
+        weights * BUILDING
+    }
+
+    /// Bytes of stored nodes, whose children are told apart by so many bytes.
+    pub fn stored(weights: f64, precision: Precision, owner: f64) -> f64 {
+        let value = match precision {
+            Precision::Half => 2.0,
+            Precision::Single => 4.0,
+        };
+        // One more for the features, of which several weights share one.
+        weights * (value + owner + 1.0)
+    }
+}

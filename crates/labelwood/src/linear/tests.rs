@@ -1,0 +1,142 @@
+//! Scores against a plain sum, and damaged arrays.
+
+use super::nodes::Values;
+use super::testing::{Written, margins, nodes};
+use super::{Child, Nodes, Scorer};
+use crate::array::{Array, Numbers};
+use crate::cluster::lanes::Entries;
+use half::f16;
+use proptest::prelude::*;
+
+/// Scores at a node, row by row.
+fn scored(nodes: &Nodes, node: usize, entries: Entries<'_>, rows: &[u32]) -> Vec<Vec<f32>> {
+    let mut found = Vec::new();
+    Scorer::new(40).score(nodes, node, entries, rows, |at, margins| {
+        assert_eq!(at, found.len());
+        found.push(margins.to_vec());
+    });
+    found
+}
+
+fn in_half(nodes: &Nodes) -> Nodes {
+    let narrow = |at| f16::from_f32(nodes.values.get(at)).to_bits();
+    let values: Vec<u16> = (0..nodes.values.len()).map(narrow).collect();
+    Nodes { values: Values::Half(values.into()), ..nodes.clone() }
+}
+
+fn one_node(children: usize) -> impl Strategy<Value = Written> {
+    let weights = prop::collection::btree_map((0u32..40, 0..children as u32), -2.0f32..2.0, 0..200);
+    (prop::collection::vec(-1.0f32..1.0, children), weights).prop_map(|(biases, weights)| Written {
+        children: (0..).map(Child::Label).zip(biases).collect(),
+        weights: weights
+            .into_iter()
+            .map(|((feature, child), weight)| (feature, child, weight))
+            .collect(),
+    })
+}
+
+proptest! {
+    #[test]
+    fn scores_are_the_plain_sums_however_features_are_found(
+        written in prop_oneof![
+            prop::collection::vec(one_node(3), 1..4),
+            prop::collection::vec(one_node(300), 1..3),
+        ],
+        rows in prop::collection::vec(prop::collection::btree_map(0u32..40, -1.0f32..1.0, 0..9), 1..9),
+    ) {
+        let (mut offsets, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());
+        for row in &rows {
+            columns.extend(row.keys().copied());
+            values.extend(row.values().copied());
+            offsets.push(columns.len() as u64);
+        }
+        let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
+        let all: Vec<u32> = (0..rows.len() as u32).collect();
+        let single = nodes(&written);
+        prop_assert!(single.check(None).is_ok());
+        for nodes in [&in_half(&single), &single] {
+            for node in 0..nodes.len() {
+                let plain = |&row: &u32| margins(nodes, node, entries.row(row).0, entries.row(row).1);
+                let expected: Vec<Vec<f32>> = all.iter().map(plain).collect();
+                // Together, rows are looked up in a map; alone, a short row is searched for.
+                prop_assert_eq!(&scored(nodes, node, entries, &all), &expected);
+                for &row in &all {
+                    let alone = scored(nodes, node, entries, &[row]);
+                    prop_assert_eq!(&alone[0], &expected[row as usize]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_label_s_weights_are_found_largest_first() {
+    let written = Written {
+        children: vec![(Child::Label(5), 0.0), (Child::Label(9), 0.5)],
+        weights: vec![(3, 0, -1.0), (3, 1, 0.25), (7, 1, 2.0)],
+    };
+    let nodes = nodes(&[written]);
+    assert_eq!(nodes.weights_of(9), [(7, 2.0), (3, 0.25)]);
+    assert_eq!(nodes.weights_of(5), [(3, -1.0)]);
+    assert!(nodes.weights_of(1).is_empty());
+    let figures = nodes.figures();
+    assert_eq!((figures.nodes, figures.labels, figures.weights), (1, 2, 3));
+}
+
+#[test]
+fn damaged_arrays_are_refused() {
+    let first = Written {
+        children: vec![(Child::Node(1), 0.0), (Child::Label(2), 0.0)],
+        weights: vec![(1, 0, 1.0), (4, 1, 1.0)],
+    };
+    let second = Written { children: vec![(Child::Label(3), 0.0)], weights: vec![(2, 0, 1.0)] };
+    let good = nodes(&[first, second]);
+    good.check(None).unwrap();
+    // As a root, its children are subtrees.
+    good.check(Some(2)).unwrap();
+    assert!(good.check(Some(1)).is_err());
+
+    fn with<T: crate::array::Element>(array: &Array<T>, change: impl Fn(&mut Vec<T>)) -> Array<T> {
+        let mut numbers = array.to_vec();
+        change(&mut numbers);
+        numbers.into()
+    }
+    let g = || good.clone();
+    let back_to_itself = good.children[0] - 1;
+    let beyond = good.children[0] + 1;
+    let damaged = [
+        Nodes { children_start: Vec::new().into(), ..g() },
+        Nodes { children_start: vec![0].into(), ..g() },
+        Nodes { children_start: with(&good.children_start, |at| at[1] = 9), ..g() },
+        Nodes { children_start: with(&good.children_start, |at| at[0] = 1), ..g() },
+        Nodes { children: with(&good.children, |at| at.truncate(2)), ..g() },
+        Nodes { children: with(&good.children, |at| at[0] = back_to_itself), ..g() },
+        Nodes { children: with(&good.children, |at| at[0] = beyond), ..g() },
+        Nodes { biases: with(&good.biases, |at| at.truncate(1)), ..g() },
+        Nodes { biases: with(&good.biases, |at| at[0] = f32::NAN), ..g() },
+        Nodes { features_start: with(&good.features_start, |at| at[1] = 1), ..g() },
+        Nodes { features_start: with(&good.features_start, |at| at.truncate(2)), ..g() },
+        Nodes { features: with(&good.features, |at| at[1] = 1), ..g() },
+        Nodes { weights_start: with(&good.weights_start, |at| at[2] = 4), ..g() },
+        Nodes { weights_start: with(&good.weights_start, |at| at[1] = u64::MAX), ..g() },
+        Nodes { ends: with(&good.ends, |at| at[1] = 3), ..g() },
+        Nodes { ends: with(&good.ends, |at| at.truncate(1)), ..g() },
+        Nodes { owners: Numbers::from(vec![0]), ..g() },
+        Nodes { values: Values::Single(vec![1.0].into()), ..g() },
+    ];
+    for (at, nodes) in damaged.iter().enumerate() {
+        assert!(nodes.check(None).is_err(), "{at}: {nodes:?}");
+    }
+}
+
+#[test]
+fn an_owner_or_a_feature_that_does_not_exist_is_passed_over() {
+    let written = Written { children: vec![(Child::Label(0), 0.5)], weights: vec![(1, 0, 1.0)] };
+    let good = nodes(&[written]);
+    let entries = Entries { offsets: &[0, 2], columns: &[1, 3], values: &[1.0, 1.0] };
+    assert_eq!(scored(&good, 0, entries, &[0]), [[1.5]]);
+    let wrong_owner = Nodes { owners: Numbers::from(vec![7]), ..good.clone() };
+    assert_eq!(scored(&wrong_owner, 0, entries, &[0]), [[0.5]]);
+    let wrong_feature = Nodes { features: vec![4_000_000].into(), ..good };
+    assert_eq!(scored(&wrong_feature, 0, entries, &[0]), [[0.5]]);
+}

@@ -1,0 +1,27 @@
+//! What a training will need, before it starts.
+
+use super::{BLOCK, Params};
+use crate::craftml::Estimate;
+use crate::linear::Shape;
+use crate::sparse::{CsrView, LabelRowsView};
+
+impl Params {
+    /// The memory and disk that a training on so many threads needs, about, when each block is
+    /// written as soon as it is learned.
+    pub fn estimate(
+        &self,
+        features: CsrView<'_>,
+        labels: LabelRowsView<'_>,
+        threads: usize,
+    ) -> Estimate {
+        let shape = Shape::new(features, labels);
+        let weights = shape.weights(self.weight_threshold, 1.0);
+        let block = weights * (BLOCK as f64 / shape.labels.max(1.0)).min(1.0);
+        let memory = shape.prepared()
+            + shape.gathered()
+            + threads as f64 * shape.workspace()
+            + Shape::building(block);
+        let model = Shape::stored(weights, self.precision, 2.0) + shape.labels * 8.0;
+        Estimate { memory: memory as u64, model: model as u64 }
+    }
+}

@@ -1,0 +1,118 @@
+//! Prediction: every label is scored, and the best are kept.
+
+use super::OneVsRest;
+use crate::linear::{Child, Scorer};
+use crate::run::{Cancelled, Run};
+use crate::sparse::{CsrView, Predictions, Query, Scored, best_first, top_k};
+use rayon::prelude::*;
+
+/// Rows that are weighted together.
+const ROWS: usize = 16_384;
+/// Rows that a thread scores with one block of labels after the other: enough of them that reading
+/// a block's weights is shared by many, few enough that all threads have work.
+const CHUNK: usize = 256;
+
+/// The best labels of each row.
+pub(super) fn predict(
+    model: &OneVsRest,
+    features: CsrView<'_>,
+    query: Query<'_>,
+    run: &Run,
+) -> Result<Predictions, Cancelled> {
+    let mut predictions = Predictions::default();
+    for start in (0..features.len()).step_by(ROWS) {
+        let end = (start + ROWS).min(features.len());
+        let rows = model.weights.apply(features.slice(start..end).view(), model.features);
+        let ids: Vec<u32> = (0..(end - start) as u32).collect();
+        let chunk = |scorer: &mut Scorer, ids: &[u32]| {
+            let mut best = vec![Best::new(query.k); ids.len()];
+            for block in &model.blocks {
+                run.check()?;
+                scorer.score(block, 0, rows.view(), ids, |at, margins| {
+                    let best = &mut best[at];
+                    for (child, &margin) in margins.iter().enumerate() {
+                        if margin >= best.least
+                            && let Child::Label(id) = block.child(child)
+                            && query.allows(id)
+                        {
+                            best.offer(Scored { id, score: margin });
+                        }
+                    }
+                });
+            }
+            let mut ranked = Predictions::default();
+            for best in best {
+                ranked.push_row(
+                    &best.finish(|margin| libm::expf(model.params.link.log_probability(margin))),
+                );
+            }
+            Ok(ranked)
+        };
+        let ranked = run.install(|| {
+            let begin = || Scorer::new(model.features);
+            ids.par_chunks(CHUNK).map_init(begin, chunk).collect::<Result<Vec<_>, Cancelled>>()
+        })?;
+        ranked.iter().for_each(|chunk| predictions.append(chunk));
+        run.progress("rows", end as u64, features.len() as u64);
+    }
+    Ok(predictions)
+}
+
+/// The best `k` labels so far.
+#[derive(Clone)]
+struct Best {
+    k: usize,
+    /// Lower margins are not among the best.
+    least: f32,
+    /// The best, and up to as many that were.
+    kept: Vec<Scored>,
+}
+
+impl Best {
+    fn new(k: usize) -> Self {
+        let least = if k == 0 { f32::INFINITY } else { f32::NEG_INFINITY };
+        Best { k, least, kept: Vec::new() }
+    }
+
+    fn offer(&mut self, label: Scored) {
+        self.kept.push(label);
+        if self.kept.len() >= self.k.saturating_mul(2) {
+            top_k(&mut self.kept, self.k);
+            self.least = self.kept.last().map_or(f32::INFINITY, |last| last.score);
+        }
+    }
+
+    /// The best by margin, with their probabilities.
+    fn finish(mut self, probability: impl Fn(f32) -> f32) -> Vec<Scored> {
+        top_k(&mut self.kept, self.k);
+        self.kept.iter_mut().for_each(|best| best.score = probability(best.score));
+        // Different margins may have the same probability.
+        self.kept.sort_unstable_by(best_first);
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn offered_one_by_one_the_same_labels_are_best(
+            margins in prop::collection::vec(-3i8..3, 0..60),
+            k in 0usize..9,
+        ) {
+            let all = (0..).zip(&margins).map(|(id, &score)| Scored { id, score: score.into() });
+            let mut expected: Vec<Scored> = all.clone().collect();
+            top_k(&mut expected, k);
+            let mut best = Best::new(k);
+            for label in all {
+                if label.score >= best.least {
+                    best.offer(label);
+                }
+            }
+            prop_assert_eq!(best.finish(|margin| margin), expected);
+        }
+    }
+}
