@@ -219,7 +219,7 @@ fn estimates_follow_the_shape_of_the_tree() {
     let estimate = |params: &Params| params.estimate(features.view(), labels.view(), 2);
     let params = Params { trees: 1, ..Params::default() };
     let one = estimate(&params);
-    assert_eq!(estimate(&Params { trees: 3, ..params.clone() }).model, 3 * one.model);
+    assert!(estimate(&Params { trees: 3, ..params.clone() }).model.abs_diff(3 * one.model) <= 3);
     // Whatever the shape, there is a number.
     for (branches, leaf, collapse) in [(1, 100, 0), (2, 1, 0), (2, 1, 1000), (65_536, 5000, 3)] {
         let found = estimate(&Params { branches, leaf, collapse, ..params.clone() });
