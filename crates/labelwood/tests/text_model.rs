@@ -6,6 +6,7 @@ use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::model::store::{Options as Opening, Start, StoreError};
 use labelwood::model::{Algorithm, Model, TrainError, open_text, save_text, train, train_text};
 use labelwood::run::Run;
+use labelwood::sparse::Query;
 use labelwood::text::{self, TextReader};
 use std::path::Path;
 
@@ -64,7 +65,7 @@ fn a_model_of_text_reads_text_and_names_labels() {
     assert_eq!(*reader, fit(&corpus(), text::Params::default(), &run).0);
 
     let rows = reader.vectoriser().transform(&["an atlas with a legend"], &run).unwrap();
-    let predictions = model.predict(rows.view(), 2, None, &run).unwrap();
+    let predictions = model.predict(rows.view(), Query::top(2), &run).unwrap();
     let mut names: Vec<_> =
         predictions.row(0).iter().map(|best| model.labels().name(best.id).unwrap()).collect();
     names.sort_unstable();

@@ -14,7 +14,7 @@ use labelwood::data::predictions::{
 use labelwood::data::{documents, write_atomically};
 use labelwood::model::Model;
 use labelwood::run::{Progress, Run};
-use labelwood::sparse::Predictions;
+use labelwood::sparse::{LabelSet, Predictions};
 
 use crate::context::Context;
 use crate::prediction::{ModelArgs, RowArgs, RowBatch, RowSource};
@@ -105,7 +105,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let model = args.opening.open(&args.model, &run)?;
     let source = RowSource::open(&args.data, &args.reading, &model, &run)?;
     shown.total.store(source.len().unwrap_or(0), Ordering::Relaxed);
-    let mut batches = Predicted { args: &args, model: &model, run: &run, source, shown };
+    let allowed = args.opening.allowed(&model)?;
+    let mut batches = Predicted { args: &args, model: &model, run: &run, source, allowed, shown };
     let mut failed = None;
     let written = write_atomically(&args.output, |output| {
         batches.write(output, format).map_err(|error| {
@@ -128,6 +129,7 @@ struct Predicted<'a> {
     model: &'a Model,
     run: &'a Run,
     source: RowSource<'a>,
+    allowed: Option<LabelSet>,
     shown: Shown,
 }
 
@@ -137,13 +139,14 @@ impl Predicted<'_> {
         let Some(RowBatch { features, documents }) = self.source.next(self.run)? else {
             return Ok(None);
         };
-        let (args, k) = (self.args, self.args.top_k.get());
-        let mut batch = self.model.predict(features.view(), k, args.opening.beam(), self.run)?;
+        let args = self.args;
+        let query = args.opening.query(args.top_k.get(), self.allowed.as_ref());
+        let mut batch = self.model.predict(features.view(), query, self.run)?;
         if let Some(least) = args.threshold {
             batch = at_least(&batch, least);
         }
         if args.fill {
-            batch = self.model.fill(&batch, k);
+            batch = self.model.fill(&batch, query);
         }
         self.shown.before.fetch_add(features.len() as u64, Ordering::Relaxed);
         Ok(Some((batch, documents)))
