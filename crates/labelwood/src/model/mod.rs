@@ -129,6 +129,32 @@ pub fn train(
 
 /// Trains a model into the folder `target` on rows that `reader` made of text; the model keeps the
 /// reader.
+///
+/// ```
+/// use labelwood::craftml::Params;
+/// use labelwood::data::documents::{Documents, Format, Labels, Options};
+/// use labelwood::model::{Algorithm, Model, train_text};
+/// use labelwood::run::Run;
+/// use labelwood::text::{self, TextReader};
+/// let (run, options) = (Run::new(1)?, Options::default());
+/// let text = "owls and herons\tbirds\nowls and finches\tbirds\nan old atlas\tmaps\nthe old atlas\tmaps\n";
+/// let bytes = text.as_bytes();
+/// let documents = Documents::from_bytes(bytes, "f", Format::Tsv, &options, Labels::Required, &run)?;
+/// let (params, names) = (text::Params::default(), Default::default());
+/// let (reader, dataset) = TextReader::fit(documents, &options, params, names, &run)?;
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("model");
+/// let algorithm = Algorithm::CraftMl(Params { trees: 3, leaf: 2, ..Params::default() });
+/// train_text(&dataset, &reader, &algorithm, &path, Default::default(), &run)?;
+///
+/// let model = Model::open(&path, Default::default(), &run)?;
+/// let reader = model.text().expect("it was trained on text");
+/// let rows = reader.vectoriser().transform(&["an atlas"], &run)?;
+/// let best = model.predict(rows.view(), 1, None, &run)?.row(0)[0].id;
+/// assert_eq!(model.labels().name(best), Some("maps"));
+/// assert_eq!(model.label_terms(best).expect("terms have names")[0].0, "atlas");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn train_text(
     dataset: &Dataset,
     reader: &TextReader,
