@@ -172,7 +172,7 @@ fn damaged_files_of_text_give_errors_or_other_words_but_no_crash() {
             let Ok(model) = Model::open(&path, opening, &run) else { continue };
             let reader = model.text().unwrap();
             let rows = reader.vectoriser().transform(&["an owl and a legend"], &run).unwrap();
-            model.predict(rows.view(), 2, None, &run).unwrap();
+            model.predict(rows.view(), Query::top(2), &run).unwrap();
             for label in 0..4 {
                 model.label_terms(label);
             }

@@ -278,7 +278,7 @@ fn predicted(
 ) -> Result<Subject> {
     let counts = model.labels().counts().to_vec();
     let filter = args.read_filter(&rows, counts.len())?;
-    let allowed = args.opening.allowed(&model)?;
+    let allowed = args.opening.allowed(model)?;
     let query = args.opening.query(args.deepest(&filter), allowed.as_ref());
     let predictions =
         stages.time("predict", || Ok(model.predict(rows.features.view(), query, run)?))?;

@@ -134,3 +134,71 @@ fn an_algorithm_that_disagrees_with_the_settings_is_refused() {
         folder.run("train train.txt --settings model --algorithm craftml --model x").fails(1);
     assert!(error.contains("model was trained with label-tree"), "{error}");
 }
+
+const OTHERS: [&str; 2] = [
+    "train train.txt --algorithm one-vs-rest -q",
+    "train train.txt --algorithm label-forest --submodels 12 --rate 0.2 -q",
+];
+
+#[test]
+fn one_vs_rest_and_label_forests_go_the_same_ways() {
+    let folder = generated();
+    for train in OTHERS {
+        let line = folder.run(&format!("{train} --model model --test test.txt --json")).succeeds();
+        let line: Value = serde_json::from_str(&line).expect("it is JSON");
+        assert!(line["test"]["metrics"]["p@1"].as_f64().expect("a number") > 0.3, "{line}");
+        folder.run(&format!("{train} --model other --threads 7")).succeeds();
+        assert!(files(&folder, "model") == files(&folder, "other"), "{train}");
+        let evaluated = folder.run("evaluate model test.txt --json -q").succeeds();
+        let evaluated: Value = serde_json::from_str(&evaluated).expect("it is JSON");
+        assert_eq!(evaluated["metrics"], line["test"]["metrics"], "{train}");
+        let inside = folder.run("inspect model").succeeds();
+        assert!(inside.contains("weights"), "{inside}");
+        for model in ["model", "other"] {
+            fs::remove_dir_all(folder.path(model)).expect("it is there");
+        }
+    }
+}
+
+#[test]
+fn labels_that_no_submodel_drew_are_named() {
+    let folder = generated();
+    let train = "train train.txt --algorithm label-forest --submodels 2 --rate 0.1 --model";
+    let told = folder.run(&format!("{train} few --cover false")).stderr();
+    assert!(told.contains("of the labels, which are never predicted: "), "{told}");
+    let told = folder.run(&format!("{train} all")).stderr();
+    assert!(!told.contains("never predicted"), "{told}");
+}
+
+/// The labels of all predictions in tab-separated `label score` pairs.
+fn predicted(tsv: &str) -> Vec<u32> {
+    let pairs = tsv.lines().flat_map(|line| line.split('\t')).filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| pair.split(' ').next().and_then(|id| id.parse().ok()).expect("a label"))
+        .collect()
+}
+
+#[test]
+fn labels_can_be_asked_for_or_shut_out() {
+    let folder = generated();
+    let craftml = "train train.txt --trees 3 -q";
+    for train in [craftml, TREE, OTHERS[0], OTHERS[1]] {
+        folder.run(&format!("{train} --model model --overwrite")).succeeds();
+        let ask = |flags: &str| {
+            predicted(
+                &folder.run(&format!("predict model test.txt --format tsv {flags}")).succeeds(),
+            )
+        };
+        // Labels that are named now and then, with blanks around one.
+        let all = ask("");
+        let some = [all[0], all[all.len() / 2], all[all.len() - 1]];
+        folder.write("some.txt", format!("{}\n\n {} \n{}", some[0], some[1], some[2]));
+        let only = ask("--only-labels some.txt");
+        assert!(!only.is_empty() && only.iter().all(|label| some.contains(label)), "{train}");
+        let without = ask("--without-labels some.txt");
+        assert!(!without.iter().any(|label| some.contains(label)), "{train}");
+    }
+    folder.write("unknown.txt", "x\n99999\n");
+    let error = folder.run("predict model test.txt --only-labels unknown.txt").fails(1);
+    assert!(error.contains("unknown.txt: the model knows none of its labels"), "{error}");
+}

@@ -100,8 +100,9 @@ impl Estimate {
             label_entries,
             !params.diversity.labels_differ(),
         );
-        // A growing tree holds a copy of each row, and for a moment two.
-        let copies = 2 * (csr(rows, entries, 8) + csr(rows, label_entries, 8));
+        // A growing tree holds copies of the rows of the root's children that are being grown, of
+        // which the largest has about a third, and for a moment two of some.
+        let copies = (csr(rows, entries, 8) + csr(rows, label_entries, 8)) / 2;
         let scratch = copies + (features.columns() + labels.columns()) as u64 * 72 + rows * 12;
         // Instances lie about `leaf / 3` to a leaf; every level repeats the entries of its nodes,
         // each as a word of two bytes and one value.

@@ -90,9 +90,18 @@ struct Scratch {
 /// What a child grows from.
 struct Part<'a> {
     order: &'a mut [u32],
-    /// Its rows, unless it is a leaf.
-    plot: Option<Plot<'static>>,
+    land: Land,
     seed: u64,
+}
+
+/// The rows of a child.
+enum Land {
+    /// None are needed: it is a leaf.
+    Leaf,
+    /// Its own copy.
+    Plot(Plot<'static>),
+    /// Rows of its parent, to be copied when its turn comes.
+    Rows(Vec<u32>),
 }
 
 /// How a node divides its rows; the centroids and the sorted rows are in the scratch memory.
@@ -183,13 +192,26 @@ impl<'a> Grower<'a> {
             biases: scratch.centroids.nearness.biases.as_ref(),
         });
         let parallel = order.len() >= PARALLEL && self.run.threads() > 1;
-        let parts = self.parts(order, plot, split, seed, depth, scratch);
+        // Rows that all trees share stay, so that copies can wait until they are needed.
+        let waits = plot.is_shared();
+        let parts = self.parts(order, &plot, waits, split, seed, depth, scratch);
+        let parent = waits.then_some(plot);
+        let grow = |part: Part<'_>, builder: &mut Builder, scratch: &mut Scratch| {
+            let Part { order, land, seed } = part;
+            let plot = match (land, &parent) {
+                (Land::Plot(plot), _) => Some(plot),
+                (Land::Rows(rows), Some(parent)) => {
+                    Some(self.plot(parent, order, &rows, seed, scratch))
+                }
+                _ => None,
+            };
+            self.grow_node(order, plot, seed, depth + 1, builder, scratch)
+        };
         if parallel {
-            let grown = parts.into_par_iter().map(|Part { order, plot, seed }| {
+            let grown = parts.into_par_iter().map(|part| {
                 let mut scratch = self.take_scratch();
                 let mut subtree = Builder::new(self.params.branches, self.params.precision);
-                let root =
-                    self.grow_node(order, plot, seed, depth + 1, &mut subtree, &mut scratch)?;
+                let root = grow(part, &mut subtree, &mut scratch)?;
                 self.give_back(scratch);
                 Ok((subtree, root))
             });
@@ -199,45 +221,67 @@ impl<'a> Grower<'a> {
                 builder.set_child(node, at, child);
             }
         } else {
-            for (at, Part { order, plot, seed }) in parts.into_iter().enumerate() {
-                let child = self.grow_node(order, plot, seed, depth + 1, builder, scratch)?;
+            for (at, part) in parts.into_iter().enumerate() {
+                let child = grow(part, builder, scratch)?;
                 builder.set_child(node, at, child);
             }
         }
         Ok(Child::Node(node))
     }
 
-    /// What the children of a node grow from; its own rows are given up.
+    /// What the children of a node grow from; with `waits`, their rows are only listed.
+    #[expect(clippy::too_many_arguments, reason = "all that is known of a node")]
     fn parts<'o>(
         &self,
         order: &'o mut [u32],
-        plot: Plot<'_>,
+        plot: &Plot<'_>,
+        waits: bool,
         split: Split,
         seed: u64,
         depth: usize,
         scratch: &mut Scratch,
     ) -> Vec<Part<'o>> {
-        let (mut order, mut rows) = (order, scratch.sorted.as_slice());
+        let sorted = std::mem::take(&mut scratch.sorted);
+        let (mut order, mut rows) = (order, sorted.as_slice());
         let part = |(at, size): (usize, usize)| {
             let (part, after) = std::mem::take(&mut order).split_at_mut(size);
             let (part_rows, rows_after) = rows.split_at(size);
             (order, rows) = (after, rows_after);
             let seed = derive(seed, at as u64);
-            let is_leaf = depth + 1 >= MAX_DEPTH || self.is_leaf(part);
-            let renaming = &mut scratch.renaming;
-            let plot = (!is_leaf).then(|| Plot {
-                features: match self.features {
-                    Some(_) => plot.features.part(part_rows, renaming),
-                    None => self.own_features(part, seed, renaming),
-                },
-                labels: match self.label_vectors {
-                    Some(_) => plot.labels.part(part_rows, renaming),
-                    None => self.own_labels(part, seed, renaming),
-                },
-            });
-            Part { order: part, plot, seed }
+            let land = if depth + 1 >= MAX_DEPTH || self.is_leaf(part) {
+                Land::Leaf
+            } else if waits {
+                Land::Rows(part_rows.to_vec())
+            } else {
+                Land::Plot(self.plot(plot, part, part_rows, seed, scratch))
+            };
+            Part { order: part, land, seed }
         };
-        split.sizes.into_iter().enumerate().map(part).collect()
+        let parts = split.sizes.into_iter().enumerate().map(part).collect();
+        scratch.sorted = sorted;
+        parts
+    }
+
+    /// The rows of a child: some of its parent's, or projected anew.
+    fn plot(
+        &self,
+        parent: &Plot<'_>,
+        order: &[u32],
+        rows: &[u32],
+        seed: u64,
+        scratch: &mut Scratch,
+    ) -> Plot<'static> {
+        let renaming = &mut scratch.renaming;
+        Plot {
+            features: match self.features {
+                Some(_) => parent.features.part(rows, renaming),
+                None => self.own_features(order, seed, renaming),
+            },
+            labels: match self.label_vectors {
+                Some(_) => parent.labels.part(rows, renaming),
+                None => self.own_labels(order, seed, renaming),
+            },
+        }
     }
 
     /// The rows of the root.

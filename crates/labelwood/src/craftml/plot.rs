@@ -3,7 +3,8 @@
 //! The rows that meet in a node lie scattered over the training data, and their columns over tables
 //! far larger than the cache. So every node gets a copy of its rows in which only the columns that
 //! occur have numbers: whatever a node counts is then as small as can be, and lies together. A copy
-//! goes once its children have theirs, so that a growing tree holds each row about once.
+//! goes once its children have theirs; the root borrows its rows, and its children copy theirs one
+//! after the other, so that a growing tree holds the rows of a few of them at a time.
 
 use super::project::OwnedEntries;
 use crate::cluster::lanes::Entries;
@@ -82,6 +83,14 @@ impl<'a> Strip<'a> {
 pub(super) struct Plot<'a> {
     pub features: Strip<'a>,
     pub labels: Strip<'a>,
+}
+
+impl Plot<'_> {
+    /// Whether the rows are borrowed from all trees.
+    pub fn is_shared(&self) -> bool {
+        let is_shared = |strip: &Strip<'_>| matches!(strip.rows, Rows::Shared(_));
+        is_shared(&self.features) && is_shared(&self.labels)
+    }
 }
 
 #[cfg(test)]
