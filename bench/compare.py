@@ -14,7 +14,14 @@ LABELWOOD = ROOT / "target/release/labelwood"
 DATA = ROOT / "target/bench-data"
 WORK = ROOT / "target/bench-work"
 SETS = ["bibtex", "delicious", "stackex-cs", "cve-libraries", "debian-debtags", "wordnet-hyper3", "yso-finna-en-3plus"]
-PRESETS = {"labelwood": [], "labelwood-paper": ["--preset", "paper"]}
+LABEL_TREE = ["--algorithm", "label-tree"]
+PRESETS = {
+    "labelwood": [],
+    "labelwood-paper": ["--preset", "paper"],
+    "label-tree": [*LABEL_TREE, "--trees", "1"],
+    "label-trees": LABEL_TREE,
+    "label-trees-bonsai": [*LABEL_TREE, "--preset", "bonsai"],
+}
 PEERS = ["omikuji", "napkinxc", "pecos"]
 
 

@@ -9,7 +9,7 @@
 use labelwood::model::{Learned, Model};
 use labelwood::model::store::{Load, Manifest, Options};
 use labelwood::run::Run;
-use labelwood::sparse::Csr;
+use labelwood::sparse::{Csr, Query};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -107,7 +107,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Learned::CraftMl(forest) = model.learned() else { return };
     forest.trees().iter().for_each(|tree| drop(tree.figures()));
     for beam in [None, Some(1)] {
-        let predictions = model.predict(fixture.rows.view(), 5, beam, &RUN).expect("nobody cancels");
+        let predictions = model.predict(fixture.rows.view(), Query { beam, ..Query::top(5) }, &RUN).expect("nobody cancels");
         assert_eq!(predictions.len(), fixture.rows.len());
         let known = model.labels().counts().len();
         assert!(predictions.rows().flatten().all(|scored| (scored.id as usize) < known));

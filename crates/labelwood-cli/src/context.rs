@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use labelwood::run::{Progress, Run};
 
 use crate::args::Common;
@@ -65,6 +65,11 @@ impl Context {
     /// Takes the progress bar off the terminal, before something is printed below it.
     pub fn clear_bar(&self) {
         self.bar.finish_and_clear();
+    }
+
+    /// Draws no progress from here on, for results that go to the terminal as they come.
+    pub fn hide_progress(&self) {
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
     }
 
     /// Tells the user something on stderr, unless `--quiet` was asked for.

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use labelwood::data::documents::{self, Documents, Labels};
 use labelwood::data::{self, Batches, Dataset, LabelIndex, LabelIndexBuilder, ReadOptions};
 use labelwood::model::Model;
 use labelwood::model::store::{self, Options};
 use labelwood::run::Run;
-use labelwood::sparse::{Csr, CsrView};
+use labelwood::sparse::{Csr, CsrView, LabelSet, Query};
 use labelwood::text::TextReader;
 
 use crate::input::{self, Format, Kind, expect_kind};
@@ -55,6 +55,15 @@ pub struct ModelArgs {
     #[arg(long, value_name = "N")]
     beam: Option<NonZeroUsize>,
 
+    /// Name only the labels in FILE: one a line, as training had it or by its name, or by its
+    /// number if the model has no names
+    #[arg(long, value_name = "FILE")]
+    only_labels: Option<PathBuf>,
+
+    /// Never name the labels in FILE
+    #[arg(long, value_name = "FILE")]
+    without_labels: Option<PathBuf>,
+
     #[command(flatten)]
     loading: LoadArgs,
 }
@@ -65,10 +74,48 @@ impl ModelArgs {
         self.loading.open(folder, run)
     }
 
-    /// The paths to follow, if not as many as the model's setting says.
-    pub fn beam(&self) -> Option<usize> {
-        self.beam.map(NonZeroUsize::get)
+    /// The labels that may be named, if not all.
+    pub fn allowed(&self, model: &Model) -> Result<Option<LabelSet>> {
+        let read =
+            |file: &Option<PathBuf>| file.as_ref().map(|file| labels_in(file, model)).transpose();
+        let (only, without) = (read(&self.only_labels)?, read(&self.without_labels)?);
+        if only.is_none() && without.is_none() {
+            return Ok(None);
+        }
+        let is_in = |set: &Option<LabelSet>, label, other| {
+            set.as_ref().map_or(other, |set| set.contains(label))
+        };
+        let labels = 0..model.labels().counts().len() as u32;
+        let allowed =
+            labels.filter(|&label| is_in(&only, label, true) && !is_in(&without, label, false));
+        Ok(Some(allowed.collect()))
     }
+
+    /// What is asked of the model.
+    pub fn query<'a>(&self, k: usize, allowed: Option<&'a LabelSet>) -> Query<'a> {
+        Query { k, beam: self.beam.map(NonZeroUsize::get), allowed }
+    }
+}
+
+/// The labels that a file names, one a line; those that the model does not know are counted in a
+/// warning.
+fn labels_in(file: &Path, model: &Model) -> Result<LabelSet> {
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let count = model.labels().counts().len();
+    let find = |line: &str| match model.labels().names() {
+        Some(names) => names.find(line),
+        None => line.parse().ok().filter(|&label: &u32| (label as usize) < count),
+    };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let found: Vec<Option<u32>> = lines.map(find).collect();
+    let unknown = found.iter().filter(|label| label.is_none()).count();
+    if unknown == found.len() {
+        bail!("{}: the model knows none of its labels: there must be one a line", file.display());
+    }
+    if unknown > 0 {
+        tracing::warn!("{}: the model does not know {unknown} of its labels", file.display());
+    }
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// How the rows for a model are read.

@@ -25,7 +25,8 @@ pub struct SettingsArgs {
 
     /// Settings to start from, which the flags below change: of craftml default, compact (the
     /// smallest models) or paper (as published); of label-tree default, libmultilabel, bonsai,
-    /// parabel, plt, homer or omikuji [default: default]
+    /// parabel, plt, homer or omikuji; of one-vs-rest default or dismec; of label-forest default or
+    /// paper [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "settings",
         value_parser = PossibleValuesParser::new(presets()), hide_possible_values = true)]
     preset: Option<String>,
@@ -50,6 +51,9 @@ struct Typed {
     #[command(flatten)]
     #[serde(flatten)]
     linear: LinearArgs,
+    #[command(flatten)]
+    #[serde(flatten)]
+    forest: LabelForestArgs,
 }
 
 /// Settings that several algorithms have.
@@ -147,9 +151,9 @@ struct CraftMlArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     metric: Option<String>,
 
-    /// How much of each instance of another cluster that is nearest to a centroid is taken from it;
-    /// 0 takes nothing
-    #[arg(long, value_name = "X")]
+    /// How strongly a centroid is pushed away from the instances of other clusters that it is
+    /// nearest to; 0 leaves it the mean of its own
+    #[arg(long, value_name = "SHARE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     repel: Option<f64>,
 
@@ -234,6 +238,44 @@ struct LinearArgs {
     #[arg(long, value_name = "X")]
     #[serde(skip_serializing_if = "Option::is_none")]
     vector_threshold: Option<f32>,
+}
+
+/// Settings of label forests alone.
+#[derive(Debug, Args, Serialize)]
+#[command(next_help_heading = "Settings of label-forest")]
+struct LabelForestArgs {
+    /// Submodels, each a label tree over some of the labels (the paper's N)
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submodels: Option<usize>,
+
+    /// Share of the labels that a submodel knows (the paper's r)
+    #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+
+    /// How the labels of submodels are drawn: each submodel's on its own (uniform, the paper's
+    /// 100U) or all labels in turn (partitions, 10P and 10Px10); the random- forms also learn
+    /// whether a row has any label of a submodel
+    #[arg(long, value_name = "NAME",
+        value_parser = ["uniform", "partitions", "random-partitions", "random-selection"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<String>,
+
+    /// Whether labels that no submodel drew are given to one
+    #[arg(long, value_name = "true|false")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cover: Option<bool>,
+
+    /// Labels that are drawn together at most, because their rows are alike; 1 draws each alone
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<usize>,
+
+    /// Whether rows without a label of the submodel are left out
+    #[arg(long, value_name = "true|false")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drop_unlabelled: Option<bool>,
 }
 
 const PROJECTIONS: [&str; 4] = ["auto", "none", "hashing", "gaussian"];

@@ -9,6 +9,7 @@ use labelwood::craftml::{Params, Trainer};
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{Dataset, ReadOptions, read};
 use labelwood::run::Run;
+use labelwood::sparse::Query;
 use std::error::Error;
 use std::path::Path;
 use timing::best;
@@ -54,7 +55,7 @@ fn report(name: &str, dataset: &Dataset, run: &Run) -> Result<(), Box<dyn Error>
     let mut predicted = [0.0; 2];
     for (milliseconds, beam) in predicted.iter_mut().zip([Some(1), None]) {
         let spent = best(ROUNDS, || {
-            forest.predict(rows.view(), 5, beam, run)?;
+            forest.predict(rows.view(), Query { beam, ..Query::top(5) }, run)?;
             Ok(())
         })?;
         *milliseconds = spent.as_secs_f64() * 1e3 / rows.len() as f64 / TREES as f64;

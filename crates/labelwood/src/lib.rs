@@ -9,6 +9,7 @@
 //! use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 //! use labelwood::model::{Algorithm, Model, train, store::{Options, Start}};
 //! use labelwood::run::Run;
+//! use labelwood::sparse::Query;
 //!
 //! let run = Run::new(2)?;
 //! let profile = Profile { instances: 500, ..Profile::named("eurlex-4k").unwrap() };
@@ -23,7 +24,7 @@
 //!
 //! let model = Model::open(&path, Options::default(), &run)?;
 //! let (features, truth) = generator.rows(TEST_START..TEST_START + 50, &run)?;
-//! let predictions = model.predict(features.view(), 5, None, &run)?;
+//! let predictions = model.predict(features.view(), Query::top(5), &run)?;
 //! let training = TrainingCounts { instances: dataset.len(), labels: model.labels().counts() };
 //! let metrics =
 //!     Evaluation::new(truth.view(), &predictions, training, &MetricOptions::default())?.metrics();

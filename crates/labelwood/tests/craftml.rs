@@ -7,7 +7,7 @@ use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{Load, Options, Start};
 use labelwood::model::{Algorithm, Model, train};
 use labelwood::run::Run;
-use labelwood::sparse::{Predictions, Scored};
+use labelwood::sparse::{Predictions, Query, Scored};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn grow(train: &Dataset, params: Params, run: &Run) -> Forest {
 }
 
 fn forest_precision(forest: &Forest, train: &Dataset, test: &Dataset, run: &Run) -> (f64, f64) {
-    let predictions = forest.predict(test.features.view(), 5, None, run).unwrap();
+    let predictions = forest.predict(test.features.view(), Query::top(5), run).unwrap();
     precision(train, test, &predictions)
 }
 
@@ -104,7 +104,11 @@ fn compat_text(model: &Model, rows: &Dataset, run: &Run) -> String {
     for beam in [None, Some(1)] {
         writeln!(text, "beam {}", beam.map_or("default".to_owned(), |beam| beam.to_string()))
             .unwrap();
-        for row in model.predict(rows.features.view(), 3, beam, run).unwrap().rows() {
+        for row in model
+            .predict(rows.features.view(), Query { beam, ..Query::top(3) }, run)
+            .unwrap()
+            .rows()
+        {
             let scored: Vec<String> = row
                 .iter()
                 .map(|scored| {

@@ -10,7 +10,7 @@ use labelwood::data::generate::{Generator, Profile};
 use labelwood::model::store::{Load, Options, Start, StoreError};
 use labelwood::model::{Algorithm, Model, Trained, train};
 use labelwood::run::Run;
-use labelwood::sparse::{CsrView, Predictions};
+use labelwood::sparse::{CsrView, Predictions, Query};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -100,8 +100,8 @@ proptest! {
         let load = if copy { Load::Copy } else { Load::Map };
         let model = Model::open(&target, Options { load, verify: true }, &run).unwrap();
         for beam in [None, Some(1), Some(30)] {
-            let expected = forest.predict(features, 5, beam, &run).unwrap();
-            let found = model.predict(features, 5, beam, &run).unwrap();
+            let expected = forest.predict(features, Query { beam, ..Query::top(5) }, &run).unwrap();
+            let found = model.predict(features, Query { beam, ..Query::top(5) }, &run).unwrap();
             prop_assert_eq!(bits(&found), bits(&expected));
         }
     }
@@ -120,7 +120,7 @@ fn a_model_knows_its_labels_and_fills_up_with_the_frequent_ones() {
 
     let mut nothing = Predictions::default();
     nothing.push_row(&[]);
-    let filled = model.fill(&nothing, 3);
+    let filled = model.fill(&nothing, Query::top(3));
     let mut ids: Vec<u32> = filled.row(0).iter().map(|scored| scored.id).collect();
     ids.sort_unstable();
     let mut expected = frequent[..3].to_vec();
@@ -205,7 +205,7 @@ fn open_and_predict(
 ) -> Result<(), StoreError> {
     let model = Model::open(folder, options, run)?;
     for beam in [None, Some(1)] {
-        let predictions = model.predict(features, 5, beam, run).unwrap();
+        let predictions = model.predict(features, Query { beam, ..Query::top(5) }, run).unwrap();
         assert_eq!(predictions.len(), features.len());
         for scored in predictions.rows().flatten() {
             assert!((scored.id as usize) < model.labels().counts().len(), "{scored:?}");

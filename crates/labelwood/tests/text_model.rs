@@ -6,6 +6,7 @@ use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::model::store::{Options as Opening, Start, StoreError};
 use labelwood::model::{Algorithm, Model, TrainError, open_text, save_text, train, train_text};
 use labelwood::run::Run;
+use labelwood::sparse::Query;
 use labelwood::text::{self, TextReader};
 use std::path::Path;
 
@@ -64,7 +65,7 @@ fn a_model_of_text_reads_text_and_names_labels() {
     assert_eq!(*reader, fit(&corpus(), text::Params::default(), &run).0);
 
     let rows = reader.vectoriser().transform(&["an atlas with a legend"], &run).unwrap();
-    let predictions = model.predict(rows.view(), 2, None, &run).unwrap();
+    let predictions = model.predict(rows.view(), Query::top(2), &run).unwrap();
     let mut names: Vec<_> =
         predictions.row(0).iter().map(|best| model.labels().name(best.id).unwrap()).collect();
     names.sort_unstable();
@@ -149,4 +150,34 @@ fn a_saved_vectoriser_is_no_model_but_reads_text_as_the_model_does() {
     assert!(matches!(error, StoreError::NoModel { .. }));
     assert!(matches!(save_text(&reader, &dataset, &path, false), Err(StoreError::Exists { .. })));
     save_text(&reader, &dataset, &path, true).unwrap();
+}
+
+#[test]
+fn damaged_files_of_text_give_errors_or_other_words_but_no_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    let run = Run::new(1).unwrap();
+    trained(&path, Start::default(), text::Params::default(), &run).unwrap();
+    let opening = Opening { verify: false, ..Opening::default() };
+    let is_text = |name: &str| name.starts_with("text-") || name.starts_with("label-terms-");
+    let units: Vec<_> = files(&path).into_iter().filter(|(name, _)| is_text(name)).collect();
+    assert_eq!(units.len(), 2);
+    for (name, bytes) in units {
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0xa5;
+            // A file of its own: the one before may still be mapped.
+            std::fs::remove_file(path.join(&name)).unwrap();
+            std::fs::write(path.join(&name), &damaged).unwrap();
+            let Ok(model) = Model::open(&path, opening, &run) else { continue };
+            let reader = model.text().unwrap();
+            let rows = reader.vectoriser().transform(&["an owl and a legend"], &run).unwrap();
+            model.predict(rows.view(), 2, None, &run).unwrap();
+            for label in 0..4 {
+                model.label_terms(label);
+            }
+        }
+        std::fs::remove_file(path.join(&name)).unwrap();
+        std::fs::write(path.join(&name), &bytes).unwrap();
+    }
 }

@@ -278,10 +278,10 @@ fn predicted(
 ) -> Result<Subject> {
     let counts = model.labels().counts().to_vec();
     let filter = args.read_filter(&rows, counts.len())?;
-    let beam = args.opening.beam();
-    let predictions = stages.time("predict", || {
-        Ok(model.predict(rows.features.view(), args.deepest(&filter), beam, run)?)
-    })?;
+    let allowed = args.opening.allowed(&model)?;
+    let query = args.opening.query(args.deepest(&filter), allowed.as_ref());
+    let predictions =
+        stages.time("predict", || Ok(model.predict(rows.features.view(), query, run)?))?;
     let names = args.per_label.as_ref().and_then(|_| model.labels().names().cloned());
     let training_rows = model.manifest().instances as usize;
     Ok(Subject { truth: rows.labels, predictions, filter, training_rows, counts, names, stages })

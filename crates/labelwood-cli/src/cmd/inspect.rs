@@ -181,10 +181,21 @@ impl Inside {
         let figures: Vec<serde_json::Value> = match model.learned() {
             Learned::CraftMl(forest) => as_values(forest.trees().iter().map(|tree| tree.figures())),
             Learned::LabelTree(trees) => as_values(trees.trees().iter().map(|tree| tree.figures())),
+            Learned::OneVsRest(labels) => {
+                as_values(labels.blocks().iter().map(|block| block.figures()))
+            }
+            Learned::LabelForest(forest) => {
+                as_values(forest.submodels().iter().map(|tree| tree.figures()))
+            }
             _ => Vec::new(),
         };
-        let trees = figures.into_iter().enumerate().map(|(tree, figures)| {
-            let unit = format!("tree-{tree:04}");
+        let unit_of = |number| match model.learned() {
+            Learned::OneVsRest(_) => format!("block-{number:05}"),
+            Learned::LabelForest(_) => format!("submodel-{number:04}"),
+            _ => format!("tree-{number:04}"),
+        };
+        let trees = figures.into_iter().enumerate().map(|(number, figures)| {
+            let unit = unit_of(number);
             let own = manifest.units.iter().filter(|file| file.stem().starts_with(&unit));
             TreeLine {
                 bytes: own.map(|file| file.bytes).sum(),
@@ -259,6 +270,7 @@ impl Inside {
                 let shown = match value.as_str() {
                     Some(" ") => "space".to_owned(),
                     Some(text) => text.to_owned(),
+                    None if value.is_null() => "none".to_owned(),
                     None => value.to_string(),
                 };
                 writeln!(out, "  {:20}{shown}", name.replace('_', "-"))?;
@@ -283,13 +295,13 @@ impl Inside {
         let Some(first) = self.trees.first() else { return Ok(()) };
         let names: Vec<&String> = first.figures.keys().collect();
         let of = |tree: &TreeLine, name: &str| tree.figures[name].as_u64().unwrap_or(0);
-        write!(out, "\n{:10}", "")?;
+        write!(out, "\n{:14}", "")?;
         for name in &names {
             write!(out, "{:>width$}", name.replace('_', " "), width = width(name))?;
         }
         writeln!(out, "{:>12}", "size")?;
         let line = |out: &mut Formatter<'_>, unit: &str, figure: &dyn Fn(&str) -> u64, bytes| {
-            write!(out, "{unit:10}")?;
+            write!(out, "{unit:14}")?;
             for name in &names {
                 write!(out, "{:>width$}", figure(name), width = width(name))?;
             }

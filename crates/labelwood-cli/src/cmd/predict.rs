@@ -14,7 +14,7 @@ use labelwood::data::predictions::{
 use labelwood::data::{documents, write_atomically};
 use labelwood::model::Model;
 use labelwood::run::{Progress, Run};
-use labelwood::sparse::Predictions;
+use labelwood::sparse::{LabelSet, Predictions};
 
 use crate::context::Context;
 use crate::prediction::{ModelArgs, RowArgs, RowBatch, RowSource};
@@ -69,6 +69,16 @@ pub struct Args {
     opening: ModelArgs,
 }
 
+impl Args {
+    fn to_stdout(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+
+    fn to_terminal(&self) -> bool {
+        self.to_stdout() && io::stdout().is_terminal()
+    }
+}
+
 /// How predictions are written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
@@ -87,12 +97,16 @@ enum Format {
 /// Predicts the rows of DATA and writes the predictions, a batch of rows at a time.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let format = format_of(&args)?;
+    if args.to_terminal() {
+        context.hide_progress();
+    }
     let shown = Shown::default();
     let run = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
     let model = args.opening.open(&args.model, &run)?;
     let source = RowSource::open(&args.data, &args.reading, &model, &run)?;
     shown.total.store(source.len().unwrap_or(0), Ordering::Relaxed);
-    let mut batches = Predicted { args: &args, model: &model, run: &run, source, shown };
+    let allowed = args.opening.allowed(&model)?;
+    let mut batches = Predicted { args: &args, model: &model, run: &run, source, allowed, shown };
     let mut failed = None;
     let written = write_atomically(&args.output, |output| {
         batches.write(output, format).map_err(|error| {
@@ -115,6 +129,7 @@ struct Predicted<'a> {
     model: &'a Model,
     run: &'a Run,
     source: RowSource<'a>,
+    allowed: Option<LabelSet>,
     shown: Shown,
 }
 
@@ -124,13 +139,14 @@ impl Predicted<'_> {
         let Some(RowBatch { features, documents }) = self.source.next(self.run)? else {
             return Ok(None);
         };
-        let (args, k) = (self.args, self.args.top_k.get());
-        let mut batch = self.model.predict(features.view(), k, args.opening.beam(), self.run)?;
+        let args = self.args;
+        let query = args.opening.query(args.top_k.get(), self.allowed.as_ref());
+        let mut batch = self.model.predict(features.view(), query, self.run)?;
         if let Some(least) = args.threshold {
             batch = at_least(&batch, least);
         }
         if args.fill {
-            batch = self.model.fill(&batch, k);
+            batch = self.model.fill(&batch, query);
         }
         self.shown.before.fetch_add(features.len() as u64, Ordering::Relaxed);
         Ok(Some((batch, documents)))
@@ -213,8 +229,7 @@ impl Format {
 
 /// The format that was asked for, or that the output's name tells, or that suits standard output.
 fn format_of(args: &Args) -> Result<Format> {
-    let to_stdout = args.output.as_os_str() == "-";
-    let to_terminal = to_stdout && io::stdout().is_terminal();
+    let (to_stdout, to_terminal) = (args.to_stdout(), args.to_terminal());
     let by_ending = || PredictionFormat::of_path(&args.output.to_string_lossy());
     let format = match args.format {
         Some(format) => format,

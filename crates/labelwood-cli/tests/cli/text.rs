@@ -313,3 +313,27 @@ fn predictions_of_text_are_evaluated_by_name() {
     };
     assert_eq!(metrics(&foreign), metrics(&own));
 }
+
+#[test]
+fn text_is_learned_as_well_as_the_vectors_that_come_with_it() {
+    let Some(data) = std::env::var_os("LABELWOOD_DATA") else {
+        println!("skipped: LABELWOOD_DATA is not set");
+        return;
+    };
+    let data = data.to_string_lossy();
+    let folder = Folder::new();
+    for set in ["cve-libraries", "debian-debtags"] {
+        let precision = |ending: &str| {
+            let (train, test) = (format!("train.{ending}.zst"), format!("test.{ending}.zst"));
+            let files = format!("{data}/{set}/{train} --test {data}/{set}/{test}");
+            let line = folder.run(&format!("train {files} --model {set}-{ending} --json -q"));
+            let line: Value = serde_json::from_str(&line.succeeds()).expect("it is JSON");
+            ["p@1", "p@3", "p@5"].map(|name| line["test"]["metrics"][name].as_f64().expect(name))
+        };
+        let (text, vectors) = (precision("tsv"), precision("txt"));
+        println!("{set}: {text:?} from text, {vectors:?} from vectors");
+        for (text, vectors) in text.into_iter().zip(vectors) {
+            assert!(text > vectors - 0.005, "{set}: {text} from text, {vectors} from vectors");
+        }
+    }
+}

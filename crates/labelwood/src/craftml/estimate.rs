@@ -2,6 +2,8 @@
 
 use super::params::{Params, Precision, Projection};
 use crate::sparse::{CsrView, LabelRowsView};
+use xxhash_rust::xxh3::Xxh3;
+use zerocopy::IntoBytes;
 
 /// The memory and disk that growing a forest needs, about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +12,54 @@ pub struct Estimate {
     pub memory: u64,
     /// Bytes of the finished model.
     pub model: u64,
+}
+
+/// The rows that differ: equal ones go the same way through every tree and count once in it.
+///
+/// ```
+/// use labelwood::craftml::Distinct;
+/// use labelwood::{data, run::Run};
+/// let read = |text: &[u8]| {
+///     let options = data::ReadOptions::default();
+///     data::read_bytes(text, "a.svm", &options, &Run::new(1).unwrap()).map(|read| read.dataset)
+/// };
+/// let (once, twice) = (read(b"0 1:1\n1 2:1\n")?, read(b"0 1:1\n1 2:1\n0 1:1\n")?);
+/// let distinct = |rows: &data::Dataset| Distinct::of(rows.features.view(), rows.labels.view());
+/// assert_eq!(distinct(&once), distinct(&twice));
+/// # Ok::<(), labelwood::data::ReadError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Distinct {
+    rows: u64,
+    entries: u64,
+    label_entries: u64,
+}
+
+impl Distinct {
+    /// Finds rows that agree in features and labels, by a hash of both.
+    fn of(features: CsrView<'_>, labels: LabelRowsView<'_>) -> Self {
+        let mut hasher = Xxh3::new();
+        let mut found: Vec<(u64, u32)> = Vec::with_capacity(features.len());
+        for (at, (row, labels)) in features.rows().zip(labels.rows()).enumerate() {
+            hasher.reset();
+            hasher.update(row.indices.as_bytes());
+            hasher.update(row.values.as_bytes());
+            // Where features end and labels start must tell, too.
+            hasher.update(&(labels.len() as u64).to_le_bytes());
+            hasher.update(labels.indices.as_bytes());
+            found.push((hasher.digest(), at as u32));
+        }
+        found.sort_unstable();
+        found.dedup_by_key(|(hash, _)| *hash);
+        let sum = |length: &dyn Fn(usize) -> usize| {
+            found.iter().map(|&(_, row)| length(row as usize) as u64).sum()
+        };
+        Distinct {
+            rows: found.len() as u64,
+            entries: sum(&|row| features.row(row).len()),
+            label_entries: sum(&|row| labels.row(row).len()),
+        }
+    }
 }
 
 impl Estimate {
@@ -22,6 +72,7 @@ impl Estimate {
         params: &Params,
         threads: usize,
     ) -> Self {
+        let distinct = Distinct::of(features, labels);
         let params = &params.resolve(features, labels);
         let (rows, entries) = (features.len() as u64, features.entries() as u64);
         let label_entries = labels.entries() as u64;
@@ -54,14 +105,15 @@ impl Estimate {
         let scratch = copies + (features.columns() + labels.columns()) as u64 * 72 + rows * 12;
         // Instances lie about `leaf / 3` to a leaf; every level repeats the entries of its nodes,
         // each as a word of two bytes and one value.
-        let leaves = (rows * 3 / params.leaf as u64).max(1) as f64;
+        let leaves = (rows * 3 / params.leaf as u64).min(distinct.rows).max(1) as f64;
         let levels = (leaves.ln() / (params.branches as f64).ln()).ceil().max(1.0);
         let width = match params.precision {
             Precision::Byte => 4,
             Precision::Half => 5,
         };
-        let distinct = (entries as f64 * levels * 0.6 * params.keep.unwrap_or(1.0)) as u64;
-        let tree = distinct * width + label_entries * 5 + rows * 16;
+        let kept = levels * 0.6 * params.keep.unwrap_or(1.0);
+        let centroids = (distinct.entries as f64 * kept) as u64;
+        let tree = centroids * width + distinct.label_entries * 5 + distinct.rows * 16;
         let growing = threads.min(params.trees) as u64 * (own + scratch + 2 * tree);
         Estimate {
             // Arrays that grow hold up to a quarter more than is in them.

@@ -15,12 +15,13 @@
 //! use labelwood::craftml::{Params, Trainer};
 //! use labelwood::data::generate::{Generator, Profile};
 //! use labelwood::run::Run;
+//! use labelwood::sparse::Query;
 //! let run = Run::new(2)?;
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
 //! let trainer = Trainer::new(features.view(), labels.view(), Params { trees: 3, ..Params::default() })?;
 //! let forest = trainer.forest(&run)?;
-//! let predictions = forest.predict(features.view(), 5, None, &run)?;
+//! let predictions = forest.predict(features.view(), Query::top(5), &run)?;
 //! assert_eq!(predictions.len(), 300);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -45,7 +46,7 @@ pub(crate) use weighting::FeatureWeights;
 
 use crate::random::{derive, mix};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, LabelRowsView, Predictions};
+use crate::sparse::{CsrView, LabelRowsView, Predictions, Query};
 use grow::{Grower, Instances};
 pub(crate) use project::OwnedEntries;
 use rayon::prelude::*;
@@ -164,16 +165,16 @@ impl Forest {
         &self.trees
     }
 
-    /// The best `k` labels of each row, following at most `beam` paths in each tree, or as many as
-    /// the settings say. Columns that training did not know are ignored.
+    /// The best labels of each row, following at most so many paths in each tree as the query or,
+    /// without a number there, the settings say. Columns that training did not know are ignored.
     pub fn predict(
         &self,
         features: CsrView<'_>,
-        k: usize,
-        beam: Option<usize>,
+        query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        route::predict(self, features, k, beam.unwrap_or(self.params.beam).max(1), run)
+        let beam = query.beam.unwrap_or(self.params.beam).max(1);
+        route::predict(self, features, Query { beam: Some(beam), ..query }, run)
     }
 }
 

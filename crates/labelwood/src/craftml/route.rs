@@ -15,7 +15,7 @@ use super::{Forest, tree_seed};
 use crate::cluster::lanes::{Entries, LANES, Lanes, Table, best_lane, similarities};
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Predictions, Scored, top_k};
+use crate::sparse::{CsrView, Predictions, Query, Scored, Votes};
 use rayon::prelude::*;
 
 /// Rows that go through the trees together.
@@ -24,9 +24,6 @@ const BLOCK: usize = 16_384;
 const SHARPNESS: f32 = 3.0;
 /// Children with a smaller share of a row's weight are not followed.
 const LEAST_SHARE: f32 = 0.1;
-/// Votes are counted in units of 2^-40.
-const VOTE: f64 = (1u64 << 40) as f64;
-
 /// A row at a node or leaf, and the share of its weight that came there.
 #[derive(Clone, Copy, Debug)]
 struct Path {
@@ -54,15 +51,14 @@ struct Visit {
 pub(super) fn predict(
     forest: &Forest,
     features: CsrView<'_>,
-    k: usize,
-    beam: usize,
+    query: Query<'_>,
     run: &Run,
 ) -> Result<Predictions, Cancelled> {
     let mut predictions = Predictions::default();
     for start in (0..features.len()).step_by(BLOCK) {
         let end = (start + BLOCK).min(features.len());
         let block = features.slice(start..end);
-        predictions.append(&run.install(|| predict_block(forest, block.view(), k, beam, run))?);
+        predictions.append(&run.install(|| predict_block(forest, block.view(), query, run))?);
         run.progress("rows", end as u64, features.len() as u64);
     }
     Ok(predictions)
@@ -71,11 +67,11 @@ pub(super) fn predict(
 fn predict_block(
     forest: &Forest,
     features: CsrView<'_>,
-    k: usize,
-    beam: usize,
+    query: Query<'_>,
     run: &Run,
 ) -> Result<Predictions, Cancelled> {
     let rows = forest.weights.apply(features, forest.features);
+    let beam = query.beam.unwrap_or(1);
     let visits = forest
         .trees
         .par_iter()
@@ -92,9 +88,9 @@ fn predict_block(
             || Votes::new(forest.labels),
             |votes, row| {
                 for &(tree, visit) in &ballots[starts[row]..starts[row + 1]] {
-                    votes.add(&forest.trees[tree as usize], visit);
+                    vote(votes, &forest.trees[tree as usize], visit, query);
                 }
-                votes.best(k, forest.trees.len())
+                votes.best(query.k, forest.trees.len())
             },
         )
         .collect();
@@ -123,45 +119,14 @@ fn by_row(visits: &[Vec<Visit>], rows: usize) -> (Vec<usize>, Vec<(u32, Visit)>)
     (starts, grouped)
 }
 
-/// Adds up the votes for one row at a time.
-struct Votes {
-    sums: Vec<u64>,
-    voted: Vec<u32>,
-}
-
-impl Votes {
-    fn new(labels: usize) -> Self {
-        Votes { sums: vec![0; labels], voted: Vec::new() }
-    }
-
-    /// Adds the votes of a leaf: for each label, the share of the leaf's instances that have it.
-    fn add(&mut self, tree: &Tree, visit: Visit) {
-        let instances = f64::from(tree.leaf_instances.get(visit.leaf as usize));
-        let vote = (f64::from(visit.weight) * VOTE / instances) as u64;
-        for (label, count) in tree.leaf(visit.leaf as usize) {
-            // A label beyond the model's is a damaged file that was not verified.
-            let Some(sum) = self.sums.get_mut(label as usize) else { continue };
-            if *sum == 0 {
-                self.voted.push(label);
-            }
-            *sum = sum.wrapping_add(vote.wrapping_mul(u64::from(count)));
+/// Adds the votes of a leaf: for each label, the share of the leaf's instances that have it.
+fn vote(votes: &mut Votes, tree: &Tree, visit: Visit, query: Query<'_>) {
+    let instances = f64::from(tree.leaf_instances.get(visit.leaf as usize));
+    let vote = Votes::units(f64::from(visit.weight) / instances);
+    for (label, count) in tree.leaf(visit.leaf as usize) {
+        if query.allows(label) {
+            votes.add(label, vote.wrapping_mul(u64::from(count)));
         }
-    }
-
-    /// The best labels; clears the sums.
-    fn best(&mut self, k: usize, trees: usize) -> Vec<Scored> {
-        let scale = 1.0 / (VOTE * trees as f64);
-        let mut scored = Vec::with_capacity(self.voted.len());
-        for id in self.voted.drain(..) {
-            // A label whose sum came back to zero is listed twice, but scored once.
-            let sum = std::mem::take(&mut self.sums[id as usize]);
-            if sum > 0 {
-                scored.push(Scored { id, score: (sum as f64 * scale) as f32 });
-            }
-        }
-        top_k(&mut scored, k);
-        scored.shrink_to_fit();
-        scored
     }
 }
 

@@ -126,6 +126,15 @@ pub fn read_bytes(
 
 /// The file of label names beside a data file, if there is one: `labels.txt`, `labels.txt.gz` or
 /// `labels.txt.zst`.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let (data, names) = (folder.path().join("train.tsv"), folder.path().join("labels.txt"));
+/// assert_eq!(labelwood::data::names_beside(&data), None);
+/// std::fs::write(&names, "birds\n")?;
+/// assert_eq!(labelwood::data::names_beside(&data), Some(names));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn names_beside(path: &Path) -> Option<PathBuf> {
     if path.as_os_str() == "-" {
         return None;

@@ -1,8 +1,8 @@
 //! What can be learned, and with which settings.
 
 use crate::craftml::{self, Estimate, ParamError, Weighting};
-use crate::label_tree;
 use crate::sparse::{CsrView, LabelRowsView};
+use crate::{label_forest, label_tree, one_vs_rest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -15,17 +15,23 @@ pub enum Algorithm {
     CraftMl(craftml::Params),
     /// Label trees.
     LabelTree(label_tree::Params),
+    /// A linear classifier for every label.
+    OneVsRest(one_vs_rest::Params),
+    /// Label trees over random subsets of the labels (Random Label Forests).
+    LabelForest(label_forest::Params),
 }
 
 impl Algorithm {
     /// The names of all algorithms.
-    pub const NAMES: [&'static str; 2] = ["craftml", "label-tree"];
+    pub const NAMES: [&'static str; 4] = ["craftml", "label-tree", "one-vs-rest", "label-forest"];
 
     /// The algorithm's name.
     pub fn name(&self) -> &'static str {
         match self {
             Algorithm::CraftMl(_) => "craftml",
             Algorithm::LabelTree(_) => "label-tree",
+            Algorithm::OneVsRest(_) => "one-vs-rest",
+            Algorithm::LabelForest(_) => "label-forest",
         }
     }
 
@@ -34,6 +40,8 @@ impl Algorithm {
         match name {
             "craftml" => &["default", "compact", "paper"],
             "label-tree" => &label_tree::Params::PRESETS,
+            "one-vs-rest" => &one_vs_rest::Params::PRESETS,
+            "label-forest" => &label_forest::Params::PRESETS,
             _ => &[],
         }
     }
@@ -51,6 +59,8 @@ impl Algorithm {
             ("craftml", "compact") => Some(Algorithm::CraftMl(craftml::Params::compact())),
             ("craftml", "paper") => Some(Algorithm::CraftMl(craftml::Params::paper())),
             ("label-tree", _) => label_tree::Params::preset(preset).map(Algorithm::LabelTree),
+            ("one-vs-rest", _) => one_vs_rest::Params::preset(preset).map(Algorithm::OneVsRest),
+            ("label-forest", _) => label_forest::Params::preset(preset).map(Algorithm::LabelForest),
             _ => None,
         }
     }
@@ -60,6 +70,8 @@ impl Algorithm {
         match self {
             Algorithm::CraftMl(params) => serde_json::to_value(params),
             Algorithm::LabelTree(params) => serde_json::to_value(params),
+            Algorithm::OneVsRest(params) => serde_json::to_value(params),
+            Algorithm::LabelForest(params) => serde_json::to_value(params),
         }
         .expect("settings are numbers and names")
     }
@@ -70,6 +82,8 @@ impl Algorithm {
         match name {
             "craftml" => parse(settings).map(Algorithm::CraftMl),
             "label-tree" => parse(settings).map(Algorithm::LabelTree),
+            "one-vs-rest" => parse(settings).map(Algorithm::OneVsRest),
+            "label-forest" => parse(settings).map(Algorithm::LabelForest),
             _ => Err(format!("`{name}` is no algorithm that this version knows")),
         }
     }
@@ -86,6 +100,8 @@ impl Algorithm {
         match self {
             Algorithm::CraftMl(params) => params.check(),
             Algorithm::LabelTree(params) => params.check(),
+            Algorithm::OneVsRest(params) => params.check(),
+            Algorithm::LabelForest(params) => params.check(),
         }
     }
 
@@ -94,6 +110,8 @@ impl Algorithm {
         match self {
             Algorithm::CraftMl(params) => params.weighting,
             Algorithm::LabelTree(params) => params.weighting,
+            Algorithm::OneVsRest(params) => params.weighting,
+            Algorithm::LabelForest(params) => params.tree.weighting,
         }
     }
 
@@ -107,6 +125,8 @@ impl Algorithm {
         match self {
             Algorithm::CraftMl(params) => Estimate::new(features, labels, params, threads),
             Algorithm::LabelTree(params) => params.estimate(features, labels, threads),
+            Algorithm::OneVsRest(params) => params.estimate(features, labels, threads),
+            Algorithm::LabelForest(params) => params.estimate(features, labels, threads),
         }
     }
 }

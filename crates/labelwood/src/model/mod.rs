@@ -8,6 +8,7 @@
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
 //! use labelwood::model::{Algorithm, Model, train, store::{Options, Start}};
 //! use labelwood::run::Run;
+//! use labelwood::sparse::Query;
 //! let run = Run::new(2)?;
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
@@ -16,7 +17,7 @@
 //! let path = folder.path().join("model");
 //! train(&dataset, &Algorithm::CraftMl(Params { trees: 2, ..Params::default() }), &path, Start::default(), &run)?;
 //! let model = Model::open(&path, Options::default(), &run)?;
-//! let predictions = model.predict(dataset.features.view(), 5, None, &run)?;
+//! let predictions = model.predict(dataset.features.view(), Query::top(5), &run)?;
 //! assert_eq!(predictions.len(), 200);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -25,7 +26,7 @@ pub mod store;
 
 mod algorithm;
 mod craftml;
-mod label_tree;
+mod linear;
 mod labels;
 mod text;
 mod units;
@@ -37,7 +38,10 @@ pub use text::{open_text, save_text};
 use crate::array::Array;
 use crate::craftml::{self as forest, FeatureWeights, Forest, ParamError};
 use crate::data::Dataset;
-use crate::label_tree::{self as trees, LabelTrees};
+use crate::label_forest::{self, LabelForest};
+use crate::label_tree::{self, LabelTrees};
+use crate::linear::Nodes;
+use crate::one_vs_rest::{self, OneVsRest};
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Query, Scored};
 use crate::text::TextReader;
@@ -67,6 +71,10 @@ pub enum Learned {
     CraftMl(Forest),
     /// Label trees.
     LabelTree(LabelTrees),
+    /// One-vs-rest.
+    OneVsRest(OneVsRest),
+    /// A random label forest.
+    LabelForest(LabelForest),
 }
 
 /// What came of a training.
@@ -121,6 +129,32 @@ pub fn train(
 
 /// Trains a model into the folder `target` on rows that `reader` made of text; the model keeps the
 /// reader.
+///
+/// ```
+/// use labelwood::craftml::Params;
+/// use labelwood::data::documents::{Documents, Format, Labels, Options};
+/// use labelwood::model::{Algorithm, Model, train_text};
+/// use labelwood::run::Run;
+/// use labelwood::text::{self, TextReader};
+/// let (run, options) = (Run::new(1)?, Options::default());
+/// let text = "owls and herons\tbirds\nowls and finches\tbirds\nan old atlas\tmaps\nthe old atlas\tmaps\n";
+/// let bytes = text.as_bytes();
+/// let documents = Documents::from_bytes(bytes, "f", Format::Tsv, &options, Labels::Required, &run)?;
+/// let (params, names) = (text::Params::default(), Default::default());
+/// let (reader, dataset) = TextReader::fit(documents, &options, params, names, &run)?;
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("model");
+/// let algorithm = Algorithm::CraftMl(Params { trees: 3, leaf: 2, ..Params::default() });
+/// train_text(&dataset, &reader, &algorithm, &path, Default::default(), &run)?;
+///
+/// let model = Model::open(&path, Default::default(), &run)?;
+/// let reader = model.text().expect("it was trained on text");
+/// let rows = reader.vectoriser().transform(&["an atlas"], &run)?;
+/// let best = model.predict(rows.view(), 1, None, &run)?.row(0)[0].id;
+/// assert_eq!(model.labels().name(best), Some("maps"));
+/// assert_eq!(model.label_terms(best).expect("terms have names")[0].0, "atlas");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn train_text(
     dataset: &Dataset,
     reader: &TextReader,
@@ -143,7 +177,7 @@ fn train_from(
     if dataset.is_empty() {
         return Err(TrainError::NoRows);
     }
-    let trainer = Trainer::new(dataset, algorithm)?;
+    let trainer = Trainer::new(dataset, algorithm, run)?;
     let algorithm = trainer.resolved();
     let training = Training {
         algorithm: algorithm.name().to_owned(),
@@ -174,18 +208,28 @@ fn train_from(
 /// An algorithm with the rows that it learns from.
 enum Trainer<'a> {
     CraftMl(forest::Trainer<'a>),
-    LabelTree(trees::Trainer),
+    LabelTree(label_tree::Trainer),
+    OneVsRest(one_vs_rest::Trainer),
+    LabelForest(label_forest::Trainer),
 }
 
 impl<'a> Trainer<'a> {
-    fn new(dataset: &'a Dataset, algorithm: &Algorithm) -> Result<Self, ParamError> {
+    fn new(dataset: &'a Dataset, algorithm: &Algorithm, run: &Run) -> Result<Self, ParamError> {
         let (features, labels) = (dataset.features.view(), dataset.labels.view());
         Ok(match algorithm.clone() {
             Algorithm::CraftMl(params) => {
                 Trainer::CraftMl(forest::Trainer::new(features, labels, params)?)
             }
             Algorithm::LabelTree(params) => {
-                Trainer::LabelTree(trees::Trainer::new(features, labels, params)?)
+                Trainer::LabelTree(label_tree::Trainer::new(features, labels, params)?)
+            }
+            Algorithm::OneVsRest(params) => {
+                Trainer::OneVsRest(one_vs_rest::Trainer::new(features, labels, params)?)
+            }
+            Algorithm::LabelForest(params) => {
+                let trainer = label_forest::Trainer::new(features, labels, params, run)?;
+                warn_of_undrawn(trainer.undrawn(), dataset);
+                Trainer::LabelForest(trainer)
             }
         })
     }
@@ -195,6 +239,8 @@ impl<'a> Trainer<'a> {
         match self {
             Trainer::CraftMl(trainer) => Algorithm::CraftMl(trainer.params().clone()),
             Trainer::LabelTree(trainer) => Algorithm::LabelTree(trainer.params().clone()),
+            Trainer::OneVsRest(trainer) => Algorithm::OneVsRest(trainer.params().clone()),
+            Trainer::LabelForest(trainer) => Algorithm::LabelForest(trainer.params().clone()),
         }
     }
 
@@ -202,7 +248,9 @@ impl<'a> Trainer<'a> {
     fn write(&self, units: &Units<'_>, run: &Run) -> Result<Vec<UnitFile>, TrainError> {
         match self {
             Trainer::CraftMl(trainer) => craftml::write(trainer, units, run),
-            Trainer::LabelTree(trainer) => label_tree::write(trainer, units, run),
+            Trainer::LabelTree(trainer) => linear::write_trees(trainer, units, run),
+            Trainer::OneVsRest(trainer) => linear::write_blocks(trainer, units, run),
+            Trainer::LabelForest(trainer) => linear::write_forest(trainer, units, run),
         }
     }
 }
@@ -214,9 +262,11 @@ impl Learned {
         algorithm: &Algorithm,
         run: &Run,
     ) -> Result<Result<Self, Cancelled>, ParamError> {
-        Ok(match Trainer::new(dataset, algorithm)? {
+        Ok(match Trainer::new(dataset, algorithm, run)? {
             Trainer::CraftMl(trainer) => trainer.forest(run).map(Learned::CraftMl),
             Trainer::LabelTree(trainer) => trainer.trees(run).map(Learned::LabelTree),
+            Trainer::OneVsRest(trainer) => trainer.all(run).map(Learned::OneVsRest),
+            Trainer::LabelForest(trainer) => trainer.forest(run).map(Learned::LabelForest),
         })
     }
 
@@ -225,32 +275,57 @@ impl Learned {
         match self {
             Learned::CraftMl(forest) => Algorithm::CraftMl(forest.params().clone()),
             Learned::LabelTree(trees) => Algorithm::LabelTree(trees.params().clone()),
+            Learned::OneVsRest(labels) => Algorithm::OneVsRest(labels.params().clone()),
+            Learned::LabelForest(forest) => Algorithm::LabelForest(forest.params().clone()),
         }
     }
 
-    /// The bytes of all trees.
+    /// The bytes of all that was learned.
     pub fn bytes(&self) -> usize {
         match self {
             Learned::CraftMl(forest) => forest.trees().iter().map(forest::Tree::bytes).sum(),
-            Learned::LabelTree(trees) => trees.trees().iter().map(trees::Tree::bytes).sum(),
-        }
-    }
-
-    /// The best `k` labels of each row; see [`Model::predict`].
-    pub fn predict(
-        &self,
-        features: CsrView<'_>,
-        k: usize,
-        beam: Option<usize>,
-        run: &Run,
-    ) -> Result<Predictions, Cancelled> {
-        match self {
-            Learned::CraftMl(forest) => forest.predict(features, k, beam, run),
-            Learned::LabelTree(trees) => {
-                trees.predict(features, Query { k, beam, allowed: None }, run)
+            Learned::LabelTree(trees) => trees.trees().iter().map(label_tree::Tree::bytes).sum(),
+            Learned::OneVsRest(labels) => labels.blocks().iter().map(Nodes::bytes).sum(),
+            Learned::LabelForest(forest) => {
+                forest.submodels().iter().map(label_tree::Tree::bytes).sum()
             }
         }
     }
+
+    /// The best labels of each row; see [`Model::predict`].
+    pub fn predict(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        run: &Run,
+    ) -> Result<Predictions, Cancelled> {
+        match self {
+            Learned::CraftMl(forest) => forest.predict(features, query, run),
+            Learned::LabelTree(trees) => trees.predict(features, query, run),
+            Learned::OneVsRest(labels) => labels.predict(features, query, run),
+            Learned::LabelForest(forest) => forest.predict(features, query, run),
+        }
+    }
+}
+
+/// Names labels that no submodel of a forest will know; the first few, if they are many.
+fn warn_of_undrawn(labels: &[u32], dataset: &Dataset) {
+    const NAMED: usize = 10;
+    if labels.is_empty() {
+        return;
+    }
+    let name = |&label: &u32| match &dataset.label_names {
+        Some(names) => names.display(label).to_owned(),
+        None => label.to_string(),
+    };
+    let named: Vec<String> = labels.iter().take(NAMED).map(name).collect();
+    let more = if labels.len() > NAMED { ", ..." } else { "" };
+    tracing::warn!(
+        "no submodel drew {} of the labels, which are never predicted: {}{more}; cover them, draw more of \
+         them or train more submodels",
+        labels.len(),
+        named.join(", ")
+    );
 }
 
 /// The unit of the feature weights.
@@ -296,7 +371,15 @@ impl Model {
             .map_err(|reason| stored.refused(reason))?;
         let learned = match algorithm {
             Algorithm::CraftMl(params) => Learned::CraftMl(craftml::read(&stored, params)?),
-            Algorithm::LabelTree(params) => Learned::LabelTree(label_tree::read(&stored, params)?),
+            Algorithm::LabelTree(params) => {
+                Learned::LabelTree(linear::read_trees(&stored, params)?)
+            }
+            Algorithm::OneVsRest(params) => {
+                Learned::OneVsRest(linear::read_blocks(&stored, params)?)
+            }
+            Algorithm::LabelForest(params) => {
+                Learned::LabelForest(linear::read_forest(&stored, params)?)
+            }
         };
         let text = text::read(&stored)?;
         let label_terms = text::read_label_terms(&stored)?;
@@ -332,23 +415,23 @@ impl Model {
         &self.learned
     }
 
-    /// The best `k` labels of each row; fewer when fewer have a score.
-    ///
-    /// `beam` bounds the paths that are followed in each tree; `None` takes the model's setting.
+    /// The best labels of each row; fewer than were asked for when fewer have a score.
     pub fn predict(
         &self,
         features: CsrView<'_>,
-        k: usize,
-        beam: Option<usize>,
+        query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        self.learned.predict(features, k, beam, run)
+        self.learned.predict(features, query, run)
     }
 
-    /// Fills rows with fewer than `k` labels up with the most frequent training labels, which
-    /// score 0.
-    pub fn fill(&self, predictions: &Predictions, k: usize) -> Predictions {
-        let frequent = self.labels.most_frequent(k);
+    /// Fills rows with fewer labels than were asked for up with the most frequent training labels
+    /// that may be named, which score 0.
+    pub fn fill(&self, predictions: &Predictions, query: Query<'_>) -> Predictions {
+        let k = query.k;
+        let mut frequent = self.labels.most_frequent(self.labels.counts().len());
+        frequent.retain(|&label| query.allows(label));
+        frequent.truncate(k);
         let mut filled = Predictions::default();
         for row in predictions.rows() {
             let mut row = row.to_vec();

@@ -19,7 +19,7 @@ use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{self, Start, check_target};
 use labelwood::model::{Algorithm, Model, train_text};
 use labelwood::run::Run;
-use labelwood::sparse::{Predictions, Scored};
+use labelwood::sparse::{Predictions, Query, Scored};
 use labelwood::text::{self, TextReader};
 
 use crate::context::Context;
@@ -77,7 +77,7 @@ fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
     let test = read_test(&model, &run)?;
     let options = MetricOptions::default();
     let k = options.at.iter().copied().max().unwrap_or(1);
-    let predictions = model.predict(test.features.view(), k, None, &run)?;
+    let predictions = model.predict(test.features.view(), Query::top(k), &run)?;
     let metrics = |predictions: &Predictions| {
         let instances = model.manifest().instances as usize;
         let training = TrainingCounts { instances, labels: model.labels().counts() };

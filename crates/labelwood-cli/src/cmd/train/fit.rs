@@ -12,7 +12,7 @@ use labelwood::model::store::{Manifest, Options};
 use labelwood::model::{Learned, Model, TrainError, Trained, train, train_text};
 use labelwood::report::EvaluationReport;
 use labelwood::run::{Cancelled, Progress};
-use labelwood::sparse::Predictions;
+use labelwood::sparse::{Predictions, Query};
 
 use super::Training;
 use crate::bytes::Bytes;
@@ -196,7 +196,7 @@ impl Training<'_> {
             .context("nothing is kept without --model")?;
         let fit = clock.spent();
         let test = test.map(|test| {
-            let predict = |k| learned.predict(test.features.view(), k, None, &self.run);
+            let predict = |k| learned.predict(test.features.view(), Query::top(k), &self.run);
             let counts = rows.labels.view().column_counts();
             score(predict, test, TrainingCounts { instances: rows.len(), labels: &counts }, None)
         });
@@ -218,7 +218,7 @@ impl Training<'_> {
         let clock = Clock::start();
         let model = Model::open(folder, Options::default(), &self.run)?;
         let load = clock.spent();
-        let predict = |k| model.predict(test.features.view(), k, None, &self.run);
+        let predict = |k| model.predict(test.features.view(), Query::top(k), &self.run);
         let instances = model.manifest().instances as usize;
         let counts = TrainingCounts { instances, labels: model.labels().counts() };
         score(predict, test, counts, Some(load))

@@ -114,7 +114,7 @@ proptest! {
         let rows = Rows::random(rows.0, rows.1, rows.2, rows.3);
         let forest = rows.forest(params);
         let features = rows.features.view();
-        let predict = |features: CsrView<'_>| bits(&forest.predict(features, 5, Some(beam), &run(1)).unwrap());
+        let predict = |features: CsrView<'_>| bits(&forest.predict(features, Query { beam: Some(beam), ..Query::top(5) }, &run(1)).unwrap());
         let together = predict(features);
         for (at, expected) in together.iter().enumerate() {
             prop_assert_eq!(&predict(features.slice(at..at + 1).view())[0], expected);
@@ -170,11 +170,11 @@ fn threads_do_not_change_a_forest_and_seeds_do() {
     let grow = |seed, threads| rows.trainer(params(seed)).forest(&run(threads)).unwrap();
     let forest = grow(1, 1);
     check(&rows, &forest);
-    let expected = bits(&forest.predict(rows.features.view(), 5, None, &run(1)).unwrap());
+    let expected = bits(&forest.predict(rows.features.view(), Query::top(5), &run(1)).unwrap());
     for threads in [1, 2, 7] {
         let again = grow(1, threads);
         assert!(again == forest, "{threads} threads give the same arrays");
-        let found = again.predict(rows.features.view(), 5, None, &run(threads)).unwrap();
+        let found = again.predict(rows.features.view(), Query::top(5), &run(threads)).unwrap();
         assert!(bits(&found) == expected, "{threads} threads give the same scores");
     }
     let other = grow(2, 1);
@@ -203,7 +203,7 @@ fn unknown_columns_are_ignored() {
         wider.push_row(&indices, &values).unwrap();
     }
     let predict =
-        |features: &Csr| bits(&forest.predict(features.view(), 5, None, &run(1)).unwrap());
+        |features: &Csr| bits(&forest.predict(features.view(), Query::top(5), &run(1)).unwrap());
     assert_eq!(predict(&wider), predict(&rows.features));
 }
 
@@ -214,7 +214,9 @@ fn works(rows: &Rows) -> Forest {
         let forest = rows.forest(Params { trees: 3, ..preset });
         check(rows, &forest);
         for beam in [None, Some(1), Some(50)] {
-            let found = forest.predict(rows.features.view(), 3, beam, &run(1)).unwrap();
+            let found = forest
+                .predict(rows.features.view(), Query { beam, ..Query::top(3) }, &run(1))
+                .unwrap();
             assert_eq!(found.len(), rows.features.len());
             assert!(
                 found.rows().flatten().all(|scored| scored.score > 0.0 && scored.score <= 1.00001)
@@ -230,13 +232,15 @@ fn a_single_row_teaches_its_labels() {
     let mut rows = Rows::new(4, 5);
     rows.push(&[(1, 2.0)], &[0, 3]);
     let forest = works(&rows);
-    let found = forest.predict(rows.features.view(), 5, None, &run(1)).unwrap();
+    let found = forest.predict(rows.features.view(), Query::top(5), &run(1)).unwrap();
     assert_eq!(
         found.row(0).iter().map(|s| (s.id, s.score)).collect::<Vec<_>>(),
         [(0, 1.0), (3, 1.0)]
     );
-    assert!(forest.predict(rows.features.view(), 0, None, &run(1)).unwrap().row(0).is_empty());
-    assert!(forest.predict(Csr::new(4).view(), 5, None, &run(1)).unwrap().is_empty());
+    assert!(
+        forest.predict(rows.features.view(), Query::top(0), &run(1)).unwrap().row(0).is_empty()
+    );
+    assert!(forest.predict(Csr::new(4).view(), Query::top(5), &run(1)).unwrap().is_empty());
 }
 
 #[test]
@@ -314,7 +318,9 @@ fn chains_of_ever_smaller_parts_end_before_the_stack_does() {
         let forest = rows.trainer(params).forest(&run(2)).unwrap();
         check(&rows, &forest);
         assert!(depths(&forest).iter().all(|&depth| depth <= 200));
-        forest.predict(rows.features.view(), 5, Some(8), &run(2)).unwrap();
+        forest
+            .predict(rows.features.view(), Query { beam: Some(8), ..Query::top(5) }, &run(2))
+            .unwrap();
     }
 }
 

@@ -181,7 +181,8 @@ fn scores(forest: &Forest, row: Row<'_>, beam: usize) -> BTreeMap<u32, f64> {
 /// Compares the forest's predictions with the plain ones.
 fn compare(forest: &Forest, features: CsrView<'_>, beam: usize) -> Result<(), String> {
     const K: usize = 5;
-    let found = forest.predict(features, K, Some(beam), &run(1)).unwrap();
+    let found =
+        forest.predict(features, Query { beam: Some(beam), ..Query::top(K) }, &run(1)).unwrap();
     for (at, row) in features.rows().enumerate() {
         let expected = scores(forest, row, beam);
         let found = found.row(at);

@@ -126,3 +126,22 @@ fn models_stay_below_their_estimate() {
         assert!(ratio > 0.1 && ratio <= 1.0, "{grown} bytes of {}", estimate.model);
     }
 }
+
+#[test]
+fn rows_that_are_repeated_count_once_in_a_tree() {
+    let once = Rows::random(200, 50, 10, 5);
+    let order: Vec<usize> = (0..20).flat_map(|_| 0..200).collect();
+    let often = Rows {
+        features: once.features.view().select(&order),
+        labels: once.labels.view().select(&order),
+    };
+    let params = Params { trees: 3, ..Params::default() };
+    let estimate = |rows: &Rows| {
+        let (features, labels) = (rows.features.view(), rows.labels.view());
+        Estimate::new(features, labels, &params, 1)
+    };
+    assert!(estimate(&often).memory > 10 * estimate(&once).memory / 3, "rows are kept all");
+    assert!(estimate(&often).model < 3 * estimate(&once).model);
+    let grown: usize = often.forest(params.clone()).trees().iter().map(Tree::bytes).sum();
+    assert!(grown as u64 <= estimate(&often).model, "{grown} of {}", estimate(&often).model);
+}

@@ -1,0 +1,311 @@
+//! Linear models in a model folder: one unit for each root of a tree, one for each subtree below
+//! it, or one for each block of labels, and one for the feature weights.
+
+use super::store::{ArrayRef, FormatError, StoreError, Stored, Unit, UnitFile};
+use super::units::{Stop, Units};
+use super::{FEATURES, TrainError, read_weights, write_weights};
+use crate::array::Array;
+use crate::label_forest::{self, LabelForest};
+use crate::label_tree::{self, LabelTrees, Root, Tree};
+use crate::linear::{Nodes, Precision, Values};
+use crate::one_vs_rest::{self, OneVsRest};
+use crate::run::{Cancelled, Run};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The units of trees that are grown by parts.
+struct Trees<R, S> {
+    /// What a tree is called in the names of its units.
+    name: &'static str,
+    count: usize,
+    /// Whether several roots are grown at a time, which takes memory for each.
+    roots_at_once: bool,
+    root: R,
+    subtree: S,
+}
+
+fn root_stem(name: &str, tree: usize) -> String {
+    format!("{name}-{tree:04}-root")
+}
+
+fn part_stem(name: &str, tree: usize, part: usize) -> String {
+    format!("{name}-{tree:04}-part-{part:05}")
+}
+
+/// Grows the parts of label trees that are not there yet and writes each as it is done.
+pub(super) fn write_trees(
+    trainer: &label_tree::Trainer,
+    units: &Units<'_>,
+    run: &Run,
+) -> Result<Vec<UnitFile>, TrainError> {
+    write_weights(trainer.feature_weights(), units)?;
+    let trees = Trees {
+        name: "tree",
+        count: trainer.params().trees,
+        roots_at_once: false,
+        root: |tree| trainer.root(tree, run),
+        subtree: |tree, part, labels: &[u32]| trainer.subtree(tree, part, labels, run),
+    };
+    trees.write(units, run)
+}
+
+/// The same for the submodels of a label forest.
+pub(super) fn write_forest(
+    trainer: &label_forest::Trainer,
+    units: &Units<'_>,
+    run: &Run,
+) -> Result<Vec<UnitFile>, TrainError> {
+    write_weights(trainer.feature_weights(), units)?;
+    let trees = Trees {
+        name: "submodel",
+        count: trainer.params().submodels,
+        roots_at_once: true,
+        root: |submodel| trainer.root(submodel, run),
+        subtree: |submodel, part, labels: &[u32]| trainer.subtree(submodel, part, labels, run),
+    };
+    trees.write(units, run)
+}
+
+fn block_stem(block: usize) -> String {
+    format!("block-{block:05}")
+}
+
+/// The same for the blocks of one-vs-rest, one after the other: each works on all threads.
+pub(super) fn write_blocks(
+    trainer: &one_vs_rest::Trainer,
+    units: &Units<'_>,
+    run: &Run,
+) -> Result<Vec<UnitFile>, TrainError> {
+    write_weights(trainer.feature_weights(), units)?;
+    let total = trainer.blocks();
+    for block in 0..total {
+        run.progress("parts", block as u64, total as u64);
+        if units.find(&block_stem(block)).is_some() {
+            continue;
+        }
+        let nodes = trainer.block(block, run).map_err(|source| TrainError::Cancelled {
+            finished: units.count("block-"),
+            total,
+            units: "parts",
+            source,
+        })?;
+        units.write(&block_stem(block), &arrays(&nodes))?;
+    }
+    run.progress("parts", total as u64, total as u64);
+    Ok(units.listed((0..total).map(block_stem).chain([FEATURES.to_owned()])))
+}
+
+impl<R, S> Trees<R, S>
+where
+    R: Fn(usize) -> Result<Root, Cancelled> + Sync,
+    S: Fn(usize, usize, &[u32]) -> Result<Nodes, Cancelled> + Sync,
+{
+    /// Grows the parts that are not there yet and writes each as it is done.
+    fn write(&self, units: &Units<'_>, run: &Run) -> Result<Vec<UnitFile>, TrainError> {
+        let mut total = self.count;
+        let grown = self.roots(units, run).and_then(|groups| {
+            total += groups.iter().map(Vec::len).sum::<usize>();
+            self.subtrees(units, &groups, total as u64, run).map(|()| groups)
+        });
+        match grown {
+            Err(Stop::Store(error)) => Err(error.into()),
+            Err(Stop::Cancelled(source)) => {
+                let finished = units.count(self.name);
+                Err(TrainError::Cancelled { finished, total, units: "parts", source })
+            }
+            Ok(groups) => {
+                let stems = groups.iter().enumerate().flat_map(|(tree, groups)| {
+                    let parts = (0..groups.len()).map(move |part| part_stem(self.name, tree, part));
+                    [root_stem(self.name, tree)].into_iter().chain(parts)
+                });
+                Ok(units.listed(stems.chain([FEATURES.to_owned()])))
+            }
+        }
+    }
+
+    /// The labels of each tree's subtrees, from its root, which is grown if it is not there.
+    fn roots(&self, units: &Units<'_>, run: &Run) -> Result<Vec<Vec<Vec<u32>>>, Stop> {
+        let done = AtomicU64::new(0);
+        let root = |tree| {
+            let stem = root_stem(self.name, tree);
+            let groups = match units.find(&stem) {
+                Some(unit) => read_groups(&units.open(&unit)?).map_err(StoreError::from)?,
+                None => {
+                    let Root { nodes, groups } = (self.root)(tree)?;
+                    write_root(units, &stem, &nodes, &groups)?;
+                    groups
+                }
+            };
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            run.progress("parts", done, self.count as u64);
+            Ok(groups)
+        };
+        if self.roots_at_once {
+            let numbers = || (0..self.count).into_par_iter().with_max_len(1);
+            return run.install(|| numbers().map(root).collect());
+        }
+        (0..self.count).map(root).collect()
+    }
+
+    fn subtrees(
+        &self,
+        units: &Units<'_>,
+        groups: &[Vec<Vec<u32>>],
+        total: u64,
+        run: &Run,
+    ) -> Result<(), Stop> {
+        let all = groups.iter().enumerate().flat_map(|(tree, groups)| {
+            groups.iter().enumerate().map(move |(part, labels)| (tree, part, labels))
+        });
+        let is_missing = |&(tree, part, _): &(usize, usize, &Vec<u32>)| {
+            units.find(&part_stem(self.name, tree, part)).is_none()
+        };
+        let missing: Vec<_> = all.filter(is_missing).collect();
+        let done = AtomicU64::new(total - missing.len() as u64);
+        run.progress("parts", done.load(Ordering::Relaxed), total);
+        run.install(|| {
+            missing.par_iter().with_max_len(1).try_for_each(|&(tree, part, labels)| {
+                let nodes = (self.subtree)(tree, part, labels)?;
+                units.write(&part_stem(self.name, tree, part), &arrays(&nodes))?;
+                run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
+                Ok(())
+            })
+        })
+    }
+}
+
+/// Writes a root with the labels of the subtrees below it.
+fn write_root(
+    units: &Units<'_>,
+    stem: &str,
+    nodes: &Nodes,
+    groups: &[Vec<u32>],
+) -> Result<(), StoreError> {
+    let mut starts = vec![0u64];
+    starts.extend(groups.iter().scan(0, |end, group| {
+        *end += group.len() as u64;
+        Some(*end)
+    }));
+    let labels = groups.concat();
+    let mut arrays = arrays(nodes);
+    arrays.extend([("groups_start", starts[..].into()), ("groups", labels[..].into())]);
+    units.write(stem, &arrays)
+}
+
+/// The arrays of some nodes by their names.
+fn arrays(nodes: &Nodes) -> Vec<(&'static str, ArrayRef<'_>)> {
+    vec![
+        ("children_start", nodes.children_start[..].into()),
+        ("children", nodes.children[..].into()),
+        ("biases", nodes.biases[..].into()),
+        ("features_start", nodes.features_start[..].into()),
+        ("features", nodes.features[..].into()),
+        ("weights_start", nodes.weights_start[..].into()),
+        ("ends", nodes.ends[..].into()),
+        ("owners", (&nodes.owners).into()),
+        (
+            "values",
+            match &nodes.values {
+                Values::Half(values) => values[..].into(),
+                Values::Single(values) => values[..].into(),
+            },
+        ),
+    ]
+}
+
+fn read_groups(unit: &Unit) -> Result<Vec<Vec<u32>>, FormatError> {
+    let starts: Array<u64> = unit.array("groups_start")?;
+    let labels: Array<u32> = unit.array("groups")?;
+    let group =
+        |range: &[u64]| labels.get(range[0] as usize..range[1] as usize).map(<[u32]>::to_vec);
+    let groups: Option<Vec<_>> = starts.windows(2).map(group).collect();
+    groups.ok_or_else(|| unit.refused("its groups do not fit its labels"))
+}
+
+/// Reads label trees back.
+pub(super) fn read_trees(
+    stored: &Stored,
+    params: label_tree::Params,
+) -> Result<LabelTrees, FormatError> {
+    let (weights, features) = read_weights(stored)?;
+    let tree = |tree| read_tree(stored, "tree", tree, params.precision);
+    let trees = (0..params.trees).map(tree).collect::<Result<_, _>>()?;
+    let labels = stored.manifest().labels as usize;
+    Ok(LabelTrees { params, weights, features, labels, trees })
+}
+
+/// Reads a label forest back.
+pub(super) fn read_forest(
+    stored: &Stored,
+    params: label_forest::Params,
+) -> Result<LabelForest, FormatError> {
+    let (weights, features) = read_weights(stored)?;
+    let submodel = |number| read_tree(stored, "submodel", number, params.tree.precision);
+    let numbers = (0..params.submodels).into_par_iter();
+    let submodels = numbers.map(submodel).collect::<Result<_, _>>()?;
+    let labels = stored.manifest().labels as usize;
+    Ok(LabelForest::new(params, weights, features, labels, submodels))
+}
+
+/// Reads the classifiers of one-vs-rest back.
+pub(super) fn read_blocks(
+    stored: &Stored,
+    params: one_vs_rest::Params,
+) -> Result<OneVsRest, FormatError> {
+    let (weights, features) = read_weights(stored)?;
+    let labels = stored.manifest().labels as usize;
+    let block = |block| {
+        let unit = stored.unit(&block_stem(block))?;
+        let nodes = read_nodes(unit, params.precision, Some(0))?;
+        if nodes.len() == 1 { Ok(nodes) } else { Err(unit.refused("a block is one node")) }
+    };
+    let blocks = labels.div_ceil(one_vs_rest::BLOCK);
+    let blocks = (0..blocks).into_par_iter().map(block).collect::<Result<_, _>>()?;
+    Ok(OneVsRest { params, weights, features, labels, blocks })
+}
+
+fn read_tree(
+    stored: &Stored,
+    name: &str,
+    tree: usize,
+    precision: Precision,
+) -> Result<Tree, FormatError> {
+    let unit = stored.unit(&root_stem(name, tree))?;
+    let parts = unit.array::<u64>("groups_start")?.len().saturating_sub(1);
+    let root = read_nodes(unit, precision, Some(parts))?;
+    let part = |part| {
+        let unit = stored.unit(&part_stem(name, tree, part))?;
+        let nodes = read_nodes(unit, precision, None)?;
+        if nodes.is_empty() { Err(unit.refused("it has no nodes")) } else { Ok(nodes) }
+    };
+    let subtrees = (0..parts).into_par_iter().map(part).collect::<Result<_, _>>()?;
+    if root.len() == 1 {
+        Ok(Tree { root, subtrees })
+    } else {
+        Err(unit.refused("a root is one node"))
+    }
+}
+
+/// Reads nodes; `outer` is how many nodes elsewhere their children may name.
+fn read_nodes(
+    unit: &Unit,
+    precision: Precision,
+    outer: Option<usize>,
+) -> Result<Nodes, FormatError> {
+    let nodes = Nodes {
+        children_start: unit.array("children_start")?,
+        children: unit.array("children")?,
+        biases: unit.array("biases")?,
+        features_start: unit.array("features_start")?,
+        features: unit.array("features")?,
+        weights_start: unit.array("weights_start")?,
+        ends: unit.array("ends")?,
+        owners: unit.numbers("owners")?,
+        values: match precision {
+            Precision::Half => Values::Half(unit.array("values")?),
+            Precision::Single => Values::Single(unit.array("values")?),
+        },
+    };
+    nodes.check(outer).map_err(|reason| unit.refused(reason))?;
+    Ok(nodes)
+}
