@@ -261,6 +261,7 @@ fn evenly(cosines: &Cosines, clusters: usize) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::Run;
     use proptest::prelude::*;
 
     fn unit(rows: &[Vec<f32>]) -> (Vec<u64>, Vec<u32>, Vec<f32>) {
@@ -317,6 +318,25 @@ mod tests {
             let mut sizes = vec![0; clusters.min(rows.len())];
             groups.iter().for_each(|&group| sizes[group as usize] += 1);
             prop_assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
+        }
+
+        #[test]
+        fn small_groups_are_dissolved_and_threads_do_not_matter(
+            rows in prop::collection::vec(prop::collection::vec(0.0f32..1.0, 4), 1..300),
+            clusters in 1usize..40,
+            smallest in 1usize..6,
+            balanced in any::<bool>(),
+        ) {
+            let params = Params { clusters, passes: 4, balanced, smallest };
+            let on = |threads| Run::new(threads).unwrap().install(|| grouped(&rows, params, 4));
+            let groups = on(1);
+            prop_assert_eq!(&on(2), &groups);
+            prop_assert_eq!(&on(7), &groups);
+            let mut sizes = vec![0; clusters];
+            groups.iter().for_each(|&group| sizes[group as usize] += 1);
+            let is_small = |size: &usize| (1..smallest).contains(size);
+            // Where all groups are small, there is none that could take the others' rows.
+            prop_assert!(!sizes.iter().any(is_small) || sizes.iter().all(|&size| size < smallest));
         }
 
         #[test]

@@ -33,7 +33,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Params {
-            solver: solver::Params { iterations: 200, ..solver::Params::default() },
+            solver: solver::Params { cost: 0.7, iterations: 200, ..solver::Params::default() },
             weight_threshold: 0.03,
             precision: Precision::Half,
             // Unlike the hinges it never saturates where labels are still to be told apart.
