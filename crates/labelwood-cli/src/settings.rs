@@ -146,8 +146,8 @@ struct CraftMlArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     more_iterations: Option<usize>,
 
-    /// What nearness means when an instance chooses a child
-    #[arg(long, value_name = "NAME", value_parser = ["cosine", "euclidean"])]
+    /// What nearness means when an instance chooses a child; linear learns a classifier for each
+    #[arg(long, value_name = "NAME", value_parser = ["cosine", "euclidean", "linear"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     metric: Option<String>,
 

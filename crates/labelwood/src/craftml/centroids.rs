@@ -3,6 +3,8 @@
 use super::params::{Metric, Params, Precision};
 use crate::cluster::NOWHERE;
 use crate::cluster::lanes::{Entries, LANES, Lanes, best_lane, products};
+use crate::random::{Stream, derive};
+use crate::solver::{self, Rows, Workspace};
 
 /// Centroids are pushed away from the rows of others only where this many rows are sampled: in
 /// smaller nodes the mistakes are few and of no consequence.
@@ -19,6 +21,7 @@ pub(super) struct Centroids {
     /// The rows that lie nearest to another cluster than their own, and its lane.
     strays: Vec<(u32, usize)>,
     magnitudes: [Vec<f32>; LANES],
+    solving: Workspace,
 }
 
 impl Centroids {
@@ -70,23 +73,56 @@ impl Centroids {
         let (lane_of, members) = self.lay_out(clusters);
         self.table.clear();
         self.table.resize(features, Lanes::ZERO);
-        for (&row, &cluster) in sample.iter().zip(clusters) {
-            if cluster != NOWHERE {
-                self.add(rows.row(row), 1.0, lane_of[cluster as usize % LANES]);
+        let mut biases = None;
+        if params.metric == Metric::Linear {
+            biases = Some(self.learn(rows, sample, clusters, &lane_of, params));
+        } else {
+            for (&row, &cluster) in sample.iter().zip(clusters) {
+                if cluster != NOWHERE {
+                    self.add(rows.row(row), 1.0, lane_of[cluster as usize % LANES]);
+                }
             }
-        }
-        if params.repel > 0.0 && sample.len() >= REPEL_FROM {
-            self.repel(rows, sample, clusters, &lane_of, &members, params);
+            if params.repel > 0.0 && sample.len() >= REPEL_FROM {
+                self.repel(rows, sample, clusters, &lane_of, &members, params);
+            }
         }
         if let Some(keep) = params.keep.filter(|&keep| keep < 1.0) {
             prune(&mut self.table, keep, params.keep_at_least, &mut self.magnitudes);
         }
         self.nearness = store(&mut self.table, &members, params);
+        self.nearness.biases = biases.or(self.nearness.biases);
         chosen.resize(rows.offsets.len() - 1, 0);
         for (row, lane) in chosen.iter_mut().enumerate() {
             let near = self.nearness.of(&products(&self.table, rows.row(row as u32)));
             *lane = best_lane(&near, self.lanes) as u8;
         }
+    }
+
+    /// Learns a linear classifier that tells each cluster from the others; its weights stand in the
+    /// place of the centroid. Returns the margins of a row without features.
+    fn learn(
+        &mut self,
+        rows: Entries<'_>,
+        sample: &[u32],
+        clusters: &[u8],
+        lane_of: &[usize; LANES],
+        params: &Params,
+    ) -> Lanes {
+        let learned = Rows::gather(rows, sample, &mut vec![0; self.table.len()]);
+        let mut members: Vec<Vec<u32>> = vec![Vec::new(); self.lanes];
+        for (at, &cluster) in
+            clusters.iter().enumerate().filter(|(_, cluster)| **cluster != NOWHERE)
+        {
+            members[lane_of[cluster as usize % LANES]].push(at as u32);
+        }
+        let members: Vec<&[u32]> = members.iter().map(Vec::as_slice).collect();
+        let mut random = Stream::new(derive(params.seed, sample.len() as u64));
+        let settings = solver::Params::default();
+        let weights = self.solving.solve(&learned, &members, &settings, &mut random);
+        for (&feature, weights) in learned.features().iter().zip(weights.columns) {
+            self.table[feature as usize] = *weights;
+        }
+        Lanes(weights.bias.0.map(|weight| weight * settings.bias))
     }
 
     /// Takes a part of each row that lies nearest to another cluster than its own from the centroid
@@ -146,7 +182,7 @@ impl Centroids {
 #[derive(Default)]
 pub(super) struct Nearness {
     pub scales: Lanes,
-    /// For the Euclidean metric only.
+    /// For the Euclidean metric and linear classifiers only.
     pub biases: Option<Lanes>,
 }
 
@@ -257,12 +293,13 @@ fn store(table: &mut [Lanes], members: &[usize; LANES], params: &Params) -> Near
 }
 
 /// What a sum of features is divided by: its length for the cosine, the number of its members for
-/// the Euclidean metric.
+/// the Euclidean metric. Weights stay as they are.
 #[inline(always)]
 fn length(square: f32, members: usize, metric: Metric) -> f32 {
     match metric {
         Metric::Cosine => square.sqrt(),
         Metric::Euclidean => members as f32,
+        Metric::Linear => 1.0,
     }
 }
 
@@ -324,6 +361,21 @@ mod tests {
             let (centroids, _) = divided(&Params { repel: 0.5, ..params }, 19);
             assert_near(&centroid(&centroids, 1), &[0.0, 1.0, 0.0]);
         }
+    }
+
+    #[test]
+    fn a_linear_classifier_tells_clusters_apart() {
+        let params = Params { metric: Metric::Linear, ..Params::default() };
+        let (centroids, chosen) = divided(&params, 20);
+        // Unlike a mean it learns from the stray that feature 2 speaks for the first cluster.
+        assert_eq!(chosen, [0, 0, 0, 1, 1]);
+        let (first, second) = (centroid(&centroids, 0), centroid(&centroids, 1));
+        assert!(first[0] > 0.5 && first[2] > 0.5 && second[1] > 0.5, "{first:?} {second:?}");
+        let biases = centroids.nearness.biases.expect("a classifier has biases");
+        assert!(
+            biases.0[2..].iter().all(|&bias| bias == 0.0),
+            "lanes without a cluster are unused"
+        );
     }
 
     #[test]

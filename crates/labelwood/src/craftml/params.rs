@@ -121,6 +121,9 @@ pub enum Metric {
     Cosine,
     /// The smallest distance to the mean of the child's instances.
     Euclidean,
+    /// The largest margin of a linear classifier that tells the child's sampled instances from
+    /// those of its siblings: what the paper compares its centroids with. Slow.
+    Linear,
 }
 
 /// How feature values are weighted before anything else.

@@ -1,6 +1,6 @@
 //! The settings of the solver.
 
-use crate::craftml::ParamError;
+use crate::params::ParamError;
 use serde::{Deserialize, Serialize};
 
 /// How a linear classifier is learned.

@@ -313,7 +313,7 @@ fn chains_of_ever_smaller_parts_end_before_the_stack_does() {
             (0..=at.min(60)).map(|low| (at - low, 0.9f32.powi(low as i32))).rev().collect();
         rows.push(&features, &(0..=at).step_by(1 + at as usize / 20).collect::<Vec<u32>>());
     }
-    for metric in [Metric::Cosine, Metric::Euclidean] {
+    for metric in [Metric::Cosine, Metric::Euclidean, Metric::Linear] {
         let params = Params { trees: 3, branches: 2, leaf: 2, metric, ..Params::default() };
         let forest = rows.trainer(params).forest(&run(2)).unwrap();
         check(&rows, &forest);
