@@ -15,19 +15,6 @@ pub struct Estimate {
 }
 
 /// The rows that differ: equal ones go the same way through every tree and count once in it.
-///
-/// ```
-/// use labelwood::craftml::Distinct;
-/// use labelwood::{data, run::Run};
-/// let read = |text: &[u8]| {
-///     let options = data::ReadOptions::default();
-///     data::read_bytes(text, "a.svm", &options, &Run::new(1).unwrap()).map(|read| read.dataset)
-/// };
-/// let (once, twice) = (read(b"0 1:1\n1 2:1\n")?, read(b"0 1:1\n1 2:1\n0 1:1\n")?);
-/// let distinct = |rows: &data::Dataset| Distinct::of(rows.features.view(), rows.labels.view());
-/// assert_eq!(distinct(&once), distinct(&twice));
-/// # Ok::<(), labelwood::data::ReadError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Distinct {
     rows: u64,
@@ -121,5 +108,23 @@ impl Estimate {
             memory: (given + prepared + growing) / 4 * 5,
             model: tree * params.trees as u64,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{data, run::Run};
+
+    #[test]
+    fn rows_that_repeat_count_once() {
+        let distinct = |text: &[u8]| {
+            let (options, run) = (data::ReadOptions::default(), Run::new(1).unwrap());
+            let rows = data::read_bytes(text, "a.svm", &options, &run).unwrap().dataset;
+            Distinct::of(rows.features.view(), rows.labels.view())
+        };
+        let once = distinct(b"0 1:1\n1 2:1\n");
+        assert_eq!(distinct(b"0 1:1\n1 2:1\n0 1:1\n"), once);
+        assert_ne!(distinct(b"0 1:1\n1 2:1\n1 1:1\n"), once);
     }
 }

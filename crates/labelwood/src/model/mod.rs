@@ -135,6 +135,7 @@ pub fn train(
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
 /// use labelwood::model::{Algorithm, Model, train_text};
 /// use labelwood::run::Run;
+/// use labelwood::sparse::Query;
 /// use labelwood::text::{self, TextReader};
 /// let (run, options) = (Run::new(1)?, Options::default());
 /// let text = "owls and herons\tbirds\nowls and finches\tbirds\nan old atlas\tmaps\nthe old atlas\tmaps\n";
@@ -150,7 +151,7 @@ pub fn train(
 /// let model = Model::open(&path, Default::default(), &run)?;
 /// let reader = model.text().expect("it was trained on text");
 /// let rows = reader.vectoriser().transform(&["an atlas"], &run)?;
-/// let best = model.predict(rows.view(), 1, None, &run)?.row(0)[0].id;
+/// let best = model.predict(rows.view(), Query::top(1), &run)?.row(0)[0].id;
 /// assert_eq!(model.labels().name(best), Some("maps"));
 /// assert_eq!(model.label_terms(best).expect("terms have names")[0].0, "atlas");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
