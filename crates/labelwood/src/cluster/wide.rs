@@ -53,7 +53,7 @@ pub fn group(
     let mut before = f64::NEG_INFINITY;
     for pass in 1..=params.passes {
         let cosines = centres.cosines(entries, rows, params.balanced);
-        assigned = if params.balanced { evenly(&cosines, clusters) } else { nearest(&cosines) };
+        assigned = cosines.assign();
         let chosen = |(row, &group): (usize, &u32)| f64::from(cosines.of(row, group));
         let mean = assigned.iter().enumerate().map(chosen).sum::<f64>() / rows.len() as f64;
         if pass == params.passes || mean - before < LEAST_GAIN {
@@ -75,6 +75,14 @@ enum Cosines {
 }
 
 impl Cosines {
+    /// The group of each row: evenly where all cosines are known, else the nearest.
+    fn assign(&self) -> Vec<u32> {
+        match self {
+            Cosines::Best(best) => best.iter().map(|best| best.0).collect(),
+            Cosines::All { clusters, values } => evenly(values, *clusters),
+        }
+    }
+
     fn of(&self, row: usize, group: u32) -> f32 {
         match self {
             Cosines::Best(best) => best[row].1,
@@ -220,20 +228,12 @@ impl Centres {
     }
 }
 
-fn nearest(cosines: &Cosines) -> Vec<u32> {
-    match cosines {
-        Cosines::Best(best) => best.iter().map(|best| best.0).collect(),
-        Cosines::All { .. } => unreachable!("asked for the nearest only"),
-    }
-}
-
 /// Deals rows to groups of equal size, those first that a group holds most dear.
 ///
 /// Of two groups, each row's preference is the difference of its cosines, and the half that most
 /// prefers the first gets it: the best there is. Of more, the pair of row and group with the
 /// largest cosine goes first, as long as the group has room.
-fn evenly(cosines: &Cosines, clusters: usize) -> Vec<u32> {
-    let Cosines::All { values, .. } = cosines else { unreachable!("asked for all cosines") };
+fn evenly(values: &[f32], clusters: usize) -> Vec<u32> {
     let rows = values.len() / clusters;
     let mut assigned = vec![u32::MAX; rows];
     let mut room = vec![rows / clusters; clusters];

@@ -173,8 +173,7 @@ impl Forest {
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        let beam = query.beam.unwrap_or(self.params.beam).max(1);
-        route::predict(self, features, Query { beam: Some(beam), ..query }, run)
+        route::predict(self, features, query, run)
     }
 }
 

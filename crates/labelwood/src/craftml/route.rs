@@ -71,7 +71,7 @@ fn predict_block(
     run: &Run,
 ) -> Result<Predictions, Cancelled> {
     let rows = forest.weights.apply(features, forest.features);
-    let beam = query.beam.unwrap_or(1);
+    let beam = query.beam.unwrap_or(forest.params.beam).max(1);
     let visits = forest
         .trees
         .par_iter()

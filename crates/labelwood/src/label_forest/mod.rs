@@ -33,9 +33,10 @@ mod sample;
 
 pub use params::{Params, Sampling};
 
-use crate::craftml::{FeatureWeights, ParamError};
+use crate::craftml::FeatureWeights;
 use crate::label_tree::{self, Ensemble, Ground, Grower, Root, Tree};
 use crate::linear::{Child, Nodes};
+use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, LabelRowsView, LabelSet, Predictions, Query};

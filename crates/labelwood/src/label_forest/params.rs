@@ -1,7 +1,7 @@
 //! The settings of Random Label Forests.
 
-use crate::craftml::ParamError;
 use crate::label_tree;
+use crate::params::ParamError;
 use serde::{Deserialize, Serialize};
 
 /// What a Random Label Forest is grown with.

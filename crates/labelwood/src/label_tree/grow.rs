@@ -246,12 +246,11 @@ impl Grower<'_> {
         let mut groups = vec![labels.to_vec()];
         for layer in 0..=self.params.collapse {
             let before = groups.len();
-            let divided = groups.into_iter().enumerate().flat_map(|(at, group)| {
-                self.divide_once(
-                    group,
-                    derive(derive(seed, CLUSTERS + layer as u64 * 8), at as u64),
-                )
-            });
+            // Apart from the places of weights and children, whichever layer it is.
+            let seed = derive(seed, CLUSTERS + layer as u64 * 8);
+            let divided = groups.into_iter().enumerate();
+            let divided =
+                divided.flat_map(|(at, group)| self.divide_once(group, derive(seed, at as u64)));
             groups = divided.collect();
             if groups.len() == before {
                 break;

@@ -34,8 +34,9 @@ pub use grow::Root;
 pub(crate) use grow::{Ground, Grower};
 pub use params::Params;
 
-use crate::craftml::{FeatureWeights, ParamError};
+use crate::craftml::FeatureWeights;
 use crate::linear::{Nodes, NodesFigures};
+use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, LabelRowsView, Predictions, Query};

@@ -1,7 +1,8 @@
 //! The settings of label trees.
 
-use crate::craftml::{ParamError, Weighting};
+use crate::craftml::Weighting;
 use crate::linear::{Link, Precision};
+use crate::params::ParamError;
 use crate::solver::{self, Loss};
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! What can be learned, and with which settings.
 
-use crate::craftml::{self, Estimate, ParamError, Weighting};
+use crate::craftml::{self, Estimate, Weighting};
+use crate::params::ParamError;
 use crate::sparse::{CsrView, LabelRowsView};
 use crate::{label_forest, label_tree, one_vs_rest};
 use serde::Serialize;

@@ -36,12 +36,13 @@ pub use labels::Labels;
 pub use text::{open_text, save_text};
 
 use crate::array::Array;
-use crate::craftml::{self as forest, FeatureWeights, Forest, ParamError};
+use crate::craftml::{self as forest, FeatureWeights, Forest};
 use crate::data::Dataset;
 use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees};
 use crate::linear::Nodes;
 use crate::one_vs_rest::{self, OneVsRest};
+use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Query, Scored};
 use crate::text::TextReader;

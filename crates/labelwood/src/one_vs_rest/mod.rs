@@ -29,8 +29,9 @@ mod predict;
 
 pub use params::Params;
 
-use crate::craftml::{FeatureWeights, ParamError};
+use crate::craftml::FeatureWeights;
 use crate::linear::{Builder, Child, Learn, Nodes, NodesFigures};
+use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::solver::Rows;

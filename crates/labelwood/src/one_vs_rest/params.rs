@@ -1,7 +1,8 @@
 //! The settings of one-vs-rest.
 
-use crate::craftml::{ParamError, Weighting};
+use crate::craftml::Weighting;
 use crate::linear::{Link, Precision};
+use crate::params::ParamError;
 use crate::solver;
 use serde::{Deserialize, Serialize};
 

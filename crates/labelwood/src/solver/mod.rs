@@ -41,7 +41,7 @@
 //! };
 //! assert!(of_feature(7)[0] > 0.5 && of_feature(3)[0] < -0.5);
 //! assert!(of_feature(5)[1] > 0.0 && weights.bias.0[1] > 0.0);
-//! # Ok::<(), labelwood::craftml::ParamError>(())
+//! # Ok::<(), labelwood::params::ParamError>(())
 //! ```
 
 mod params;
