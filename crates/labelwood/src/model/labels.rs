@@ -31,7 +31,13 @@ impl Labels {
 
     /// The `count` labels with the most training rows, most frequent first; ties go to the lower id.
     pub fn most_frequent(&self, count: usize) -> Vec<u32> {
-        let mut ids: Vec<u32> = (0..self.counts.len() as u32).collect();
+        self.most_frequent_of(count, |_| true)
+    }
+
+    /// The same among the labels that are `allowed`.
+    pub(super) fn most_frequent_of(&self, count: usize, allowed: impl Fn(u32) -> bool) -> Vec<u32> {
+        let ids = 0..self.counts.len() as u32;
+        let mut ids: Vec<u32> = ids.filter(|&id| allowed(id)).collect();
         let by_count = |id: &u32| (std::cmp::Reverse(self.counts[*id as usize]), *id);
         if count < ids.len() {
             ids.select_nth_unstable_by_key(count, by_count);

@@ -431,9 +431,7 @@ impl Model {
     /// that may be named, which score 0.
     pub fn fill(&self, predictions: &Predictions, query: Query<'_>) -> Predictions {
         let k = query.k;
-        let mut frequent = self.labels.most_frequent(self.labels.counts().len());
-        frequent.retain(|&label| query.allows(label));
-        frequent.truncate(k);
+        let frequent = self.labels.most_frequent_of(k, |label| query.allows(label));
         let mut filled = Predictions::default();
         for row in predictions.rows() {
             let mut row = row.to_vec();
