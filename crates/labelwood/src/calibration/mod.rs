@@ -1,0 +1,3 @@
+//! Calibration: from scores to probabilities.
+
+pub(crate) mod logistic;
