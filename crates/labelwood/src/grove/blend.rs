@@ -1,12 +1,11 @@
 //! The blend: what the scores of both parts make a label's probability.
 
+use crate::calibration::FLOOR;
 use crate::calibration::logistic::{Examples, log_odds, probability};
 use crate::sparse::Scored;
 
-/// Scores below this are about as good as none.
-const FLOOR: f64 = 1e-3;
 /// How many terms a blend weighs.
-pub(crate) const TERMS: usize = 11;
+pub(super) const TERMS: usize = 11;
 /// What is taken for likely before any row has been seen: about the mean of what was learned from
 /// seven public sets.
 const PRIOR: [f64; TERMS] = [1.0, 0.55, 3.0, 0.7, 0.0, -0.3, -0.03, -0.2, -0.05, 0.3, 0.0];

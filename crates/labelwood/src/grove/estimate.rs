@@ -26,9 +26,6 @@ impl Params {
         let reduced = parts(&self.reduced())
             .map(|Estimate { memory, model }| copied as u64 + memory.saturating_add(model));
         let memory = whole.map(|part| part.memory).into_iter().chain(reduced).max();
-        Estimate {
-            memory: memory.unwrap_or(0),
-            model: whole.iter().map(|part| part.model).sum(),
-        }
+        Estimate { memory: memory.unwrap_or(0), model: whole.iter().map(|part| part.model).sum() }
     }
 }

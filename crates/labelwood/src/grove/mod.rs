@@ -29,14 +29,13 @@ mod estimate;
 mod params;
 
 pub use blend::Blend;
-pub(crate) use blend::TERMS;
 pub use params::Params;
 
 use crate::array::Array;
+use crate::calibration::hold_out;
 use crate::craftml::{self, Forest};
 use crate::label_tree::{self, LabelTrees};
 use crate::params::ParamError;
-use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, LabelRowsView, Predictions, Query, Scored, top_k};
 use blend::{Learner, candidates};
@@ -48,12 +47,6 @@ const CANDIDATES: usize = 30;
 const KNOWN: usize = 100;
 /// Rows that are predicted together.
 const BLOCK: usize = 16_384;
-/// Of so many rows one is held out while the blend is learned,
-const HELD_OUT: usize = 10;
-/// but no more than this: a handful of weights needs no more.
-const MOST_HELD_OUT: usize = 10_000;
-/// The place below the seed that the choice of the held-out rows follows from.
-const HOLDING_OUT: u64 = 0x67_726f_7665;
 
 /// Grows the parts of a grove from the same rows.
 pub struct Trainer<'a> {
@@ -111,10 +104,13 @@ impl<'a> Trainer<'a> {
         let rows = self.features.select(&held_out);
         // One part after the other, so that only one is in memory.
         let query = Query::top(KNOWN);
+        run.progress("blend", 0, 3);
         let forest = forest_of(features.view(), labels.view(), &params).forest(run)?;
         let forest = forest.predict_block(rows.view(), query, run)?;
+        run.progress("blend", 1, 3);
         let label_tree = label_tree_of(features.view(), labels.view(), &params).trees(run)?;
         let label_tree = label_tree.predict_block(rows.view(), query, run)?;
+        run.progress("blend", 2, 3);
         let counts = labels.view().column_counts();
         let mut learner = Learner::default();
         for (at, &row) in held_out.iter().enumerate() {
@@ -125,7 +121,9 @@ impl<'a> Trainer<'a> {
             }
         }
         run.check()?;
-        Ok(learner.finish())
+        let blend = learner.finish();
+        run.progress("blend", 3, 3);
+        Ok(blend)
     }
 
     /// Grows everything in memory.
@@ -155,17 +153,6 @@ fn label_tree_of(
 ) -> label_tree::Trainer {
     label_tree::Trainer::new(features, labels, params.label_tree.clone())
         .expect("the settings of a grove were checked with the grove's")
-}
-
-/// The rows that are held out and the others, both in order.
-fn hold_out(rows: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
-    let seed = derive(seed, HOLDING_OUT);
-    let mut drawn: Vec<usize> = (0..rows).collect();
-    drawn.sort_by_cached_key(|&row| derive(seed, row as u64));
-    let mut rest = drawn.split_off((rows / HELD_OUT).min(MOST_HELD_OUT));
-    drawn.sort_unstable();
-    rest.sort_unstable();
-    (drawn, rest)
 }
 
 impl Grove {

@@ -13,10 +13,25 @@ use crate::run::{Cancelled, Run};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// What units are called.
+#[derive(Clone, Copy)]
+pub(super) struct Names {
+    /// A tree, in the names of its units.
+    tree: &'static str,
+    /// The unit of the feature weights.
+    features: &'static str,
+}
+
+/// The names in a folder of nothing but label trees,
+pub(super) const TREES: Names = Names { tree: "tree", features: FEATURES };
+/// of submodels,
+const SUBMODELS: Names = Names { tree: "submodel", features: FEATURES };
+/// and in that of a grove, whose forest has trees and feature weights of its own.
+pub(super) const GROVE: Names = Names { tree: "label-tree", features: "linear-features" };
+
 /// The units of trees that are grown by parts.
 struct Trees<R, S> {
-    /// What a tree is called in the names of its units.
-    name: &'static str,
+    names: Names,
     count: usize,
     /// Whether several roots are grown at a time, which takes memory for each.
     roots_at_once: bool,
@@ -35,12 +50,13 @@ fn part_stem(name: &str, tree: usize, part: usize) -> String {
 /// Grows the parts of label trees that are not there yet and writes each as it is done.
 pub(super) fn write_trees(
     trainer: &label_tree::Trainer,
+    names: Names,
     units: &Units<'_>,
     run: &Run,
 ) -> Result<Vec<UnitFile>, TrainError> {
-    write_weights(trainer.feature_weights(), units)?;
+    write_weights(names.features, trainer.feature_weights(), units)?;
     let trees = Trees {
-        name: "tree",
+        names,
         count: trainer.params().trees,
         roots_at_once: false,
         root: |tree| trainer.root(tree, run),
@@ -55,9 +71,9 @@ pub(super) fn write_forest(
     units: &Units<'_>,
     run: &Run,
 ) -> Result<Vec<UnitFile>, TrainError> {
-    write_weights(trainer.feature_weights(), units)?;
+    write_weights(FEATURES, trainer.feature_weights(), units)?;
     let trees = Trees {
-        name: "submodel",
+        names: SUBMODELS,
         count: trainer.params().submodels,
         roots_at_once: true,
         root: |submodel| trainer.root(submodel, run),
@@ -76,7 +92,7 @@ pub(super) fn write_blocks(
     units: &Units<'_>,
     run: &Run,
 ) -> Result<Vec<UnitFile>, TrainError> {
-    write_weights(trainer.feature_weights(), units)?;
+    write_weights(FEATURES, trainer.feature_weights(), units)?;
     let total = trainer.blocks();
     for block in 0..total {
         run.progress("parts", block as u64, total as u64);
@@ -110,15 +126,16 @@ where
         match grown {
             Err(Stop::Store(error)) => Err(error.into()),
             Err(Stop::Cancelled(source)) => {
-                let finished = units.count(self.name);
+                let finished = units.count(self.names.tree);
                 Err(TrainError::Cancelled { finished, total, units: "parts", source })
             }
             Ok(groups) => {
                 let stems = groups.iter().enumerate().flat_map(|(tree, groups)| {
-                    let parts = (0..groups.len()).map(move |part| part_stem(self.name, tree, part));
-                    [root_stem(self.name, tree)].into_iter().chain(parts)
+                    let name = self.names.tree;
+                    let parts = (0..groups.len()).map(move |part| part_stem(name, tree, part));
+                    [root_stem(name, tree)].into_iter().chain(parts)
                 });
-                Ok(units.listed(stems.chain([FEATURES.to_owned()])))
+                Ok(units.listed(stems.chain([self.names.features.to_owned()])))
             }
         }
     }
@@ -127,7 +144,7 @@ where
     fn roots(&self, units: &Units<'_>, run: &Run) -> Result<Vec<Vec<Vec<u32>>>, Stop> {
         let done = AtomicU64::new(0);
         let root = |tree| {
-            let stem = root_stem(self.name, tree);
+            let stem = root_stem(self.names.tree, tree);
             let groups = match units.find(&stem) {
                 Some(unit) => read_groups(&units.open(&unit)?).map_err(StoreError::from)?,
                 None => {
@@ -158,7 +175,7 @@ where
             groups.iter().enumerate().map(move |(part, labels)| (tree, part, labels))
         });
         let is_missing = |&(tree, part, _): &(usize, usize, &Vec<u32>)| {
-            units.find(&part_stem(self.name, tree, part)).is_none()
+            units.find(&part_stem(self.names.tree, tree, part)).is_none()
         };
         let missing: Vec<_> = all.filter(is_missing).collect();
         let done = AtomicU64::new(total - missing.len() as u64);
@@ -166,7 +183,7 @@ where
         run.install(|| {
             missing.par_iter().with_max_len(1).try_for_each(|&(tree, part, labels)| {
                 let nodes = (self.subtree)(tree, part, labels)?;
-                units.write(&part_stem(self.name, tree, part), &arrays(&nodes))?;
+                units.write(&part_stem(self.names.tree, tree, part), &arrays(&nodes))?;
                 run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
                 Ok(())
             })
@@ -225,10 +242,11 @@ fn read_groups(unit: &Unit) -> Result<Vec<Vec<u32>>, FormatError> {
 /// Reads label trees back.
 pub(super) fn read_trees(
     stored: &Stored,
+    names: Names,
     params: label_tree::Params,
 ) -> Result<LabelTrees, FormatError> {
-    let (weights, features) = read_weights(stored)?;
-    let tree = |tree| read_tree(stored, "tree", tree, params.precision);
+    let (weights, features) = read_weights(stored, names.features)?;
+    let tree = |tree| read_tree(stored, names.tree, tree, params.precision);
     let trees = (0..params.trees).map(tree).collect::<Result<_, _>>()?;
     let labels = stored.manifest().labels as usize;
     Ok(LabelTrees { params, weights, features, labels, trees })
@@ -239,8 +257,8 @@ pub(super) fn read_forest(
     stored: &Stored,
     params: label_forest::Params,
 ) -> Result<LabelForest, FormatError> {
-    let (weights, features) = read_weights(stored)?;
-    let submodel = |number| read_tree(stored, "submodel", number, params.tree.precision);
+    let (weights, features) = read_weights(stored, SUBMODELS.features)?;
+    let submodel = |number| read_tree(stored, SUBMODELS.tree, number, params.tree.precision);
     let numbers = (0..params.submodels).into_par_iter();
     let submodels = numbers.map(submodel).collect::<Result<_, _>>()?;
     let labels = stored.manifest().labels as usize;
@@ -252,7 +270,7 @@ pub(super) fn read_blocks(
     stored: &Stored,
     params: one_vs_rest::Params,
 ) -> Result<OneVsRest, FormatError> {
-    let (weights, features) = read_weights(stored)?;
+    let (weights, features) = read_weights(stored, FEATURES)?;
     let labels = stored.manifest().labels as usize;
     let block = |block| {
         let unit = stored.unit(&block_stem(block))?;
