@@ -58,11 +58,11 @@ pub struct Trainer<'a> {
 /// A forest and label trees with what their scores are worth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grove {
-    pub(crate) forest: Forest,
-    pub(crate) label_tree: LabelTrees,
-    pub(crate) blend: Blend,
+    forest: Forest,
+    label_tree: LabelTrees,
+    blend: Blend,
     /// How many training rows have each label.
-    pub(crate) counts: Array<u32>,
+    counts: Array<u32>,
 }
 
 impl<'a> Trainer<'a> {
@@ -128,12 +128,9 @@ impl<'a> Trainer<'a> {
 
     /// Grows everything in memory.
     pub fn grove(&self, run: &Run) -> Result<Grove, Cancelled> {
-        Ok(Grove {
-            blend: self.blend(run)?,
-            forest: self.forest().forest(run)?,
-            label_tree: self.label_tree().trees(run)?,
-            counts: self.labels.column_counts().into(),
-        })
+        let blend = self.blend(run)?;
+        let (forest, label_tree) = (self.forest().forest(run)?, self.label_tree().trees(run)?);
+        Ok(Grove::new(forest, label_tree, blend, self.labels.column_counts()))
     }
 }
 
@@ -156,6 +153,17 @@ fn label_tree_of(
 }
 
 impl Grove {
+    /// A grove of parts that were grown from the same rows; `counts` says how many of these have
+    /// each label.
+    pub fn new(
+        forest: Forest,
+        label_tree: LabelTrees,
+        blend: Blend,
+        counts: impl Into<Array<u32>>,
+    ) -> Self {
+        Grove { forest, label_tree, blend, counts: counts.into() }
+    }
+
     /// The settings that the parts were grown with.
     pub fn params(&self) -> Params {
         let (forest, label_tree) = (self.forest.params(), self.label_tree.params());

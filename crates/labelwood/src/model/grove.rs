@@ -30,10 +30,8 @@ pub(super) fn write(
 
 /// Reads a grove back.
 pub(super) fn read(stored: &Stored, params: Params, labels: &Labels) -> Result<Grove, FormatError> {
-    Ok(Grove {
-        forest: craftml::read(stored, params.forest)?,
-        label_tree: linear::read_trees(stored, linear::GROVE, params.label_tree)?,
-        blend: Blend { weights: read_weights(stored.unit(BLEND)?)? },
-        counts: labels.shared_counts(),
-    })
+    let forest = craftml::read(stored, params.forest)?;
+    let label_tree = linear::read_trees(stored, linear::GROVE, params.label_tree)?;
+    let blend = Blend { weights: read_weights(stored.unit(BLEND)?)? };
+    Ok(Grove::new(forest, label_tree, blend, labels.shared_counts()))
 }
