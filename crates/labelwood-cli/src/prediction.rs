@@ -134,6 +134,11 @@ pub struct RowArgs {
 }
 
 impl RowArgs {
+    /// What other flags say.
+    pub fn new(from: Option<Format>, lenient: bool, documents: DocumentArgs) -> Self {
+        RowArgs { from, lenient, documents }
+    }
+
     /// Reads all rows for a model, with their labels, and tells what deserves a look. Labels that a
     /// model of text does not know get ids beyond its own.
     pub fn read(&self, path: &Path, model: &Model, run: &Run) -> Result<Dataset> {

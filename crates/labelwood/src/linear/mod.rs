@@ -9,6 +9,7 @@ mod build;
 mod estimate;
 mod nodes;
 mod score;
+mod shrink;
 
 pub use build::Builder;
 pub(crate) use build::Learn;

@@ -1,7 +1,7 @@
 //! Linear models in a model folder: one unit for each root of a tree, one for each subtree below
 //! it, or one for each block of labels, and one for the feature weights.
 
-use super::store::{ArrayRef, FormatError, StoreError, Stored, Unit, UnitFile};
+use super::store::{ArrayRef, FormatError, Partial, StoreError, Stored, Unit, UnitFile};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::array::Array;
@@ -132,7 +132,7 @@ where
                 Some(unit) => read_groups(&units.open(&unit)?).map_err(StoreError::from)?,
                 None => {
                     let Root { nodes, groups } = (self.root)(tree)?;
-                    write_root(units, &stem, &nodes, &groups)?;
+                    with_groups(&nodes, &groups, |arrays| units.write(&stem, arrays))?;
                     groups
                 }
             };
@@ -174,13 +174,12 @@ where
     }
 }
 
-/// Writes a root with the labels of the subtrees below it.
-fn write_root(
-    units: &Units<'_>,
-    stem: &str,
+/// The arrays of a root and of the labels of the subtrees below it, for `write`.
+fn with_groups<T>(
     nodes: &Nodes,
     groups: &[Vec<u32>],
-) -> Result<(), StoreError> {
+    write: impl FnOnce(&[(&str, ArrayRef<'_>)]) -> T,
+) -> T {
     let mut starts = vec![0u64];
     starts.extend(groups.iter().scan(0, |end, group| {
         *end += group.len() as u64;
@@ -189,7 +188,7 @@ fn write_root(
     let labels = groups.concat();
     let mut arrays = arrays(nodes);
     arrays.extend([("groups_start", starts[..].into()), ("groups", labels[..].into())]);
-    units.write(stem, &arrays)
+    write(&arrays)
 }
 
 /// The arrays of some nodes by their names.
@@ -283,6 +282,32 @@ fn read_tree(
         Ok(Tree { root, subtrees })
     } else {
         Err(unit.refused("a root is one node"))
+    }
+}
+
+/// Whether a unit of this name holds nodes.
+pub(super) fn holds_nodes(stem: &str) -> bool {
+    ["tree-", "submodel-", "block-"].iter().any(|name| stem.starts_with(name))
+}
+
+/// Writes the unit of some nodes again as `change` leaves them; the groups of a root stay.
+pub(super) fn rewrite(
+    unit: &Unit,
+    stem: &str,
+    precision: Precision,
+    change: impl Fn(Nodes) -> Nodes,
+    partial: &Partial,
+) -> Result<UnitFile, StoreError> {
+    let is_root = unit.names().iter().any(|name| name == "groups_start");
+    let groups = if is_root { Some(read_groups(unit)?) } else { None };
+    let outer = match &groups {
+        Some(groups) => Some(groups.len()),
+        None => stem.starts_with("block-").then_some(0),
+    };
+    let nodes = change(read_nodes(unit, precision, outer)?);
+    match groups {
+        Some(groups) => with_groups(&nodes, &groups, |arrays| partial.write_unit(stem, arrays)),
+        None => partial.write_unit(stem, &arrays(&nodes)),
     }
 }
 

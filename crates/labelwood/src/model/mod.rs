@@ -28,11 +28,13 @@ mod algorithm;
 mod craftml;
 mod linear;
 mod labels;
+mod shrink;
 mod text;
 mod units;
 
 pub use algorithm::Algorithm;
 pub use labels::Labels;
+pub use shrink::{Shrink, ShrinkError, Values, shrink};
 pub use text::{open_text, save_text};
 
 use crate::array::Array;
@@ -186,6 +188,7 @@ fn train_from(
         settings: algorithm.settings(),
         data: format!("{:032x}", dataset.digest()),
         text: reader.map(text::settings),
+        shrunk: None,
     };
     let partial = match Partial::begin(target, &training, start)? {
         Begin::Work(partial) => partial,

@@ -211,6 +211,13 @@ impl Partial {
         write_unit(&self.folder, stem, arrays)
     }
 
+    /// Takes a unit of another model over as it is: a second link to its file where the disk
+    /// allows it, else a copy.
+    pub fn adopt_unit(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
+        files::link_or_copy(from, &self.folder, &unit.file)?;
+        Ok(unit.clone())
+    }
+
     /// The units that are finished, sorted by name.
     ///
     /// Each was read and gave the digest in its name. One that does not, or that shares its stem
@@ -272,6 +279,15 @@ impl Partial {
     fn tidy(&self, manifest: &Manifest) -> Result<(), StoreError> {
         let is_named = |name: &str| manifest.units.iter().any(|unit| unit.file == name);
         self.sweep(&self.target, |name| is_ours(name) && !is_named(name))?;
+        self.remove()
+    }
+
+    /// Gives the work up: removes this folder and what is in it.
+    pub fn discard(self) -> Result<(), StoreError> {
+        self.remove()
+    }
+
+    fn remove(&self) -> Result<(), StoreError> {
         self.clear()?;
         for name in [SETTINGS, LOCK] {
             let path = self.folder.join(name);
