@@ -38,7 +38,7 @@ pub use shrink::{Shrink, ShrinkError, Values, shrink};
 pub use text::{open_text, save_text};
 
 use crate::array::Array;
-use crate::craftml::{self as forest, FeatureWeights, Forest};
+use crate::craftml::{self as forest, Forest};
 use crate::data::Dataset;
 use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees};
@@ -48,6 +48,7 @@ use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Query, Scored};
 use crate::text::TextReader;
+use crate::weighting::FeatureWeights;
 use std::path::Path;
 use store::{
     Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,
