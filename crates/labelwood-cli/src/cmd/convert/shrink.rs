@@ -23,7 +23,7 @@ use crate::prediction::RowArgs;
 #[command(next_help_heading = "A smaller model: IN and OUT are folders")]
 pub(super) struct ShrinkArgs {
     /// Drop the weights of at most T, or of craftml the entries of its centroids, which have length 1
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     prune: Option<f32>,
 
     /// How the weights are stored
