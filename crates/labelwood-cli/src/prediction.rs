@@ -123,7 +123,7 @@ fn labels_in(file: &Path, model: &Model) -> Result<LabelSet> {
 pub struct RowArgs {
     /// The format of DATA, if its ending does not tell; standard input of a text model is tsv
     #[arg(long, value_name = "FORMAT")]
-    from: Option<Format>,
+    pub from: Option<Format>,
 
     /// Warn where a header disagrees with the rows, and go by the rows
     #[arg(long)]
