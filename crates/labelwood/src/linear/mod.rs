@@ -7,6 +7,7 @@
 
 mod build;
 mod estimate;
+mod join;
 mod nodes;
 mod score;
 mod shrink;

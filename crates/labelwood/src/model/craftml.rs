@@ -24,14 +24,8 @@ pub(super) fn write(
     let grown = trainer.grow_each(&missing, run, |tree, grown| -> Result<(), Stop> {
         Ok(units.write(&stem(tree), &arrays(&grown))?)
     });
-    let trees = units.listed((0..total).map(stem));
-    match grown {
-        Err(Stop::Store(error)) => Err(error.into()),
-        Err(Stop::Cancelled(source)) => {
-            Err(TrainError::Cancelled { finished: trees.len(), total, units: "trees", source })
-        }
-        Ok(()) => Ok(trees.into_iter().chain(units.find(FEATURES)).collect()),
-    }
+    grown.map_err(|stop| stop.into_error(units, "tree-", total, "trees"))?;
+    Ok(units.listed((0..total).map(stem).chain([FEATURES.to_owned()])))
 }
 
 /// Whether a unit of this name is a tree.
