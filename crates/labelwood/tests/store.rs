@@ -14,8 +14,14 @@ const TARGET: &str = "LABELWOOD_TEST_TARGET";
 
 fn save(target: &Path, seed: u32) {
     let settings = serde_json::json!({ "seed": seed });
-    let (algorithm, data) = ("none".into(), String::new());
-    let training = Training { algorithm, settings, data, text: None, calibrate: false };
+    let training = Training {
+        algorithm: "none".into(),
+        settings,
+        data: String::new(),
+        text: None,
+        calibrate: false,
+        shrunk: None,
+    };
     let start = Start { resume: false, overwrite: true };
     let Begin::Work(partial) = Partial::begin(target, &training, start).unwrap() else {
         panic!("nothing was to be resumed");

@@ -130,6 +130,8 @@ struct Inside {
     settings: serde_json::Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shrunk: Option<serde_json::Value>,
     bytes: u64,
     bytes_by_part: Parts,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -258,6 +260,7 @@ impl Inside {
                 .collect(),
             settings: manifest.training.settings.clone(),
             text: manifest.training.text.clone(),
+            shrunk: manifest.training.shrunk.clone(),
             bytes: manifest.bytes() + manifest_bytes,
             bytes_by_part: parts,
             blend,
@@ -303,6 +306,7 @@ impl Inside {
         let text = self.text.as_ref();
         let parts = [
             ("settings", Some(&self.settings)),
+            ("made smaller", self.shrunk.as_ref()),
             ("documents", text.map(|text| &text["documents"])),
             ("text to vectors", text.map(|text| &text["vectoriser"])),
         ];

@@ -31,6 +31,7 @@ mod grove;
 mod learned;
 mod linear;
 mod labels;
+mod shrink;
 mod text;
 mod units;
 
@@ -38,6 +39,7 @@ pub use algorithm::Algorithm;
 pub use calibrate::calibrate;
 pub use labels::Labels;
 pub use learned::Learned;
+pub use shrink::{Shrink, ShrinkError, Values, shrink};
 pub use text::{open_text, save_text};
 
 use crate::array::Array;
@@ -210,6 +212,7 @@ pub fn train_with(
         data: format!("{:032x}", dataset.digest()),
         text: reader.map(text::settings),
         calibrate,
+        shrunk: None,
     };
     let partial = match Partial::begin(target, &training, start)? {
         Begin::Work(partial) => partial,

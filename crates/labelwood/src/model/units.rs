@@ -1,7 +1,9 @@
 //! The units of an unfinished model, as several threads write them.
 
+use super::TrainError;
 use super::store::{ArrayRef, Load, Partial, StoreError, Unit, UnitFile};
 use crate::run::{Cancelled, Run};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 /// Why a unit was not finished.
@@ -10,6 +12,24 @@ pub(super) enum Stop {
     Cancelled(Cancelled),
     /// The unit could not be written or read.
     Store(StoreError),
+}
+
+impl Stop {
+    /// The error of a training of which there are `total` units whose names start with `prefix`.
+    pub fn into_error(
+        self,
+        written: &Units<'_>,
+        prefix: &str,
+        total: usize,
+        units: &'static str,
+    ) -> TrainError {
+        match self {
+            Stop::Store(error) => error.into(),
+            Stop::Cancelled(source) => {
+                TrainError::Cancelled { finished: written.count(prefix), total, units, source }
+            }
+        }
+    }
 }
 
 impl From<Cancelled> for Stop {
@@ -27,33 +47,36 @@ impl From<StoreError> for Stop {
 /// What is finished so far.
 pub(super) struct Units<'a> {
     partial: &'a Partial,
-    finished: Mutex<Vec<UnitFile>>,
+    /// By their stems.
+    finished: Mutex<BTreeMap<String, UnitFile>>,
 }
 
 impl<'a> Units<'a> {
     /// Looks what an earlier run left.
     pub fn take_up(partial: &'a Partial, run: &Run) -> Result<Self, StoreError> {
-        Ok(Units { partial, finished: Mutex::new(partial.finished_units(run)?) })
+        let finished = partial.finished_units(run)?.into_iter();
+        let finished = finished.map(|unit| (unit.stem().to_owned(), unit)).collect();
+        Ok(Units { partial, finished: Mutex::new(finished) })
     }
 
-    fn finished(&self) -> MutexGuard<'_, Vec<UnitFile>> {
+    fn finished(&self) -> MutexGuard<'_, BTreeMap<String, UnitFile>> {
         self.finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// The unit of this name, if it is finished.
     pub fn find(&self, stem: &str) -> Option<UnitFile> {
-        self.finished().iter().find(|unit| unit.stem() == stem).cloned()
+        self.finished().get(stem).cloned()
     }
 
     /// How many units are finished whose name starts so.
     pub fn count(&self, prefix: &str) -> usize {
-        self.finished().iter().filter(|unit| unit.stem().starts_with(prefix)).count()
+        self.finished().keys().filter(|stem| stem.starts_with(prefix)).count()
     }
 
     /// Writes a unit.
     pub fn write(&self, stem: &str, arrays: &[(&str, ArrayRef<'_>)]) -> Result<(), StoreError> {
         let unit = self.partial.write_unit(stem, arrays)?;
-        self.finished().push(unit);
+        self.finished().insert(stem.to_owned(), unit);
         Ok(())
     }
 

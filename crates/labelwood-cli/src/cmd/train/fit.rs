@@ -132,14 +132,17 @@ impl Display for Fitted {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Fitted { rows, labels, .. } = self;
         let size = Bytes(self.bytes);
-        let parts = &self.settings;
-        let trees = match (parts["trees"].as_u64(), parts["forest"]["trees"].as_u64()) {
-            (Some(1), _) => "one tree".to_owned(),
-            (Some(trees), _) => format!("{trees} trees"),
-            (_, Some(trees)) => {
-                format!("{trees} trees and {} label trees", parts["label_tree"]["trees"])
+        let settings = &self.settings;
+        let count = |setting: &str| settings[setting].as_u64();
+        let trees = match (count("submodels"), count("trees"), settings.get("label_tree")) {
+            (Some(submodels), ..) => format!("{submodels} submodels"),
+            (None, Some(1), _) => "one tree".to_owned(),
+            (None, Some(trees), _) => format!("{trees} trees"),
+            (None, None, Some(label_tree)) => {
+                let (trees, label_trees) = (&settings["forest"]["trees"], &label_tree["trees"]);
+                format!("{trees} trees and {label_trees} label trees")
             }
-            _ => "a model".to_owned(),
+            (None, None, None) => "a model".to_owned(),
         };
         let seconds = self.fit.seconds + self.save.seconds;
         let Some(folder) = &self.folder else {

@@ -39,6 +39,9 @@ pub struct Training {
     /// Whether scores are made probabilities.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub calibrate: bool,
+    /// How the model was made smaller afterwards, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
+    pub shrunk: Option<Value>,
 }
 
 /// What a model consists of.
@@ -69,6 +72,8 @@ struct Written {
     text: Option<Value>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     calibrate: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
+    shrunk: Option<Value>,
     instances: u64,
     features: u64,
     labels: u64,
@@ -107,9 +112,9 @@ impl Manifest {
         let written: Written =
             serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
         let found = written.model_id;
-        let Written { algorithm, settings, data, text, calibrate, .. } = written;
+        let Written { algorithm, settings, data, text, calibrate, shrunk, .. } = written;
         let Written { instances, features, labels, units, .. } = written;
-        let training = Training { algorithm, settings, data, text, calibrate };
+        let training = Training { algorithm, settings, data, text, calibrate, shrunk };
         let manifest = Manifest { training, instances, features, labels, units };
         let mut stems = BTreeSet::new();
         for unit in &manifest.units {
@@ -146,7 +151,7 @@ impl Manifest {
     }
 
     fn written(&self, model_id: Option<Digest>) -> Written {
-        let Training { algorithm, settings, data, text, calibrate } = self.training.clone();
+        let Training { algorithm, settings, data, text, calibrate, shrunk } = self.training.clone();
         let &Manifest { instances, features, labels, .. } = self;
         let units = self.units.clone();
         Written {
@@ -156,6 +161,7 @@ impl Manifest {
             data,
             text,
             calibrate,
+            shrunk,
             instances,
             features,
             labels,
@@ -179,6 +185,7 @@ impl Training {
         compare("calibrate", &self.calibrate.to_string(), &other.calibrate.to_string());
         differences("", Some(&self.settings), Some(&other.settings), &mut clauses);
         differences("text", self.text.as_ref(), other.text.as_ref(), &mut clauses);
+        differences("shrunk", self.shrunk.as_ref(), other.shrunk.as_ref(), &mut clauses);
         (!clauses.is_empty()).then(|| clauses.join(", "))
     }
 }
@@ -273,6 +280,7 @@ mod tests {
                 data: "d1".into(),
                 text: None,
                 calibrate: false,
+                shrunk: None,
             },
             instances: 10,
             features: 20,

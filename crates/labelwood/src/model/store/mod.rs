@@ -16,7 +16,7 @@
 //! let target = folder.path().join("model");
 //! let run = Run::new(2)?;
 //! let settings = serde_json::json!({"trees": 1, "seed": 42});
-//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false };
+//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, shrunk: None };
 //!
 //! let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
 //! let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
@@ -41,6 +41,7 @@ pub use manifest::{FORMAT, Manifest, Training};
 pub use partial::{Begin, Partial, Start, check_target};
 pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -68,6 +69,8 @@ pub struct Stored {
     folder: PathBuf,
     manifest: Manifest,
     units: Vec<Unit>,
+    /// Where the unit of each stem is.
+    places: BTreeMap<String, usize>,
 }
 
 impl Stored {
@@ -79,7 +82,11 @@ impl Stored {
         let mut manifest = Manifest::read(folder)?;
         loop {
             match open_units(folder, &manifest, options, run) {
-                Ok(units) => return Ok(Stored { folder: folder.to_owned(), manifest, units }),
+                Ok(units) => {
+                    let stems = manifest.units.iter().map(|unit| unit.stem().to_owned());
+                    let places = stems.zip(0..).collect();
+                    return Ok(Stored { folder: folder.to_owned(), manifest, units, places });
+                }
                 Err(error) => {
                     // A training may have replaced the model since its manifest was read.
                     let now = Manifest::read(folder)?;
@@ -109,8 +116,8 @@ impl Stored {
 
     /// The unit of the given stem, such as `tree-0007`.
     pub fn unit(&self, stem: &str) -> Result<&Unit, FormatError> {
-        let at = self.manifest.units.iter().position(|unit| unit.stem() == stem);
-        at.map(|at| &self.units[at])
+        let at = self.places.get(stem);
+        at.map(|&at| &self.units[at])
             .ok_or_else(|| self.refused(format!("it names no unit `{stem}`")))
     }
 }
