@@ -63,7 +63,7 @@ pub(super) fn write(
         return Ok(());
     }
     let calibration = calibrate(dataset, algorithm, run)?.map_err(|source| {
-        TrainError::Cancelled { finished: 0, total: 1, units: "calibrations", source }
+        TrainError::Cancelled { finished: 0, total: 1, units: "parts", source }
     })?;
     Ok(units.write(UNIT, &[("weights", calibration.weights[..].into())])?)
 }

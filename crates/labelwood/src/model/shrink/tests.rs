@@ -5,7 +5,7 @@ use crate::data::generate::{Generator, Profile};
 use crate::data::{Dataset, LabelIndex};
 use crate::model::{Learned, Model, train};
 use crate::sparse::Query;
-use crate::{label_forest, label_tree, one_vs_rest};
+use crate::{grove, label_forest, label_tree, one_vs_rest};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tempfile::TempDir;
@@ -236,7 +236,7 @@ proptest! {
 fn both_parts_of_a_grove_become_smaller() {
     let (dataset, run) = (rows(3), Run::new(2).unwrap());
     let mut params = grove::Params::default();
-    params.forest = craftml::Params { trees: 2, leaf: 4, ..params.forest };
+    params.forest = Params { trees: 2, leaf: 4, ..params.forest };
     params.label_tree = label_tree::Params {
         trees: 1,
         branches: 3,
