@@ -22,7 +22,8 @@ pub(super) fn write(
     let missing: Vec<usize> =
         (0..total).filter(|&tree| units.find(&stem(tree)).is_none()).collect();
     let grown = trainer.grow_each(&missing, run, |tree, grown| -> Result<(), Stop> {
-        Ok(write_tree(units, tree, &grown)?)
+        write_tree(units, tree, &grown)?;
+        Ok(())
     });
     let trees = units.listed((0..total).map(stem));
     match grown {
@@ -34,7 +35,7 @@ pub(super) fn write(
     }
 }
 
-fn write_tree(units: &Units<'_>, number: usize, tree: &Tree) -> Result<(), StoreError> {
+fn write_tree(units: &Units<'_>, number: usize, tree: &Tree) -> Result<UnitFile, StoreError> {
     units.write(
         &stem(number),
         &[

@@ -180,7 +180,7 @@ fn write_root(
     stem: &str,
     nodes: &Nodes,
     groups: &[Vec<u32>],
-) -> Result<(), StoreError> {
+) -> Result<UnitFile, StoreError> {
     let mut starts = vec![0u64];
     starts.extend(groups.iter().scan(0, |end, group| {
         *end += group.len() as u64;
