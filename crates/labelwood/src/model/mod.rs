@@ -168,8 +168,7 @@ pub fn train_text(
     train_from(dataset.view(), Some(reader), algorithm, target, start, run)
 }
 
-/// As [`train`], or with a reader as [`train_text`], on rows that lie anywhere.
-pub fn train_from(
+fn train_from(
     dataset: DatasetView<'_>,
     reader: Option<&TextReader>,
     algorithm: &Algorithm,
