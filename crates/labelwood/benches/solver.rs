@@ -4,12 +4,12 @@
 //! `LABELWOOD_DATA` names. The labels of a set are solved one block after the other over all rows,
 //! up to a number of blocks. Prints one line per set and loss: `cargo bench --bench solver`.
 
-use labelwood::cluster::lanes::Entries;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{ReadOptions, read};
 use labelwood::random::Stream;
 use labelwood::run::Run;
 use labelwood::solver::{LANES, Loss, Params, Rows, Workspace};
+use labelwood::sparse::Entries;
 use labelwood::sparse::{Csr, LabelRows};
 use std::error::Error;
 use std::path::Path;

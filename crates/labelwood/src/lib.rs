@@ -39,6 +39,7 @@ pub mod run;
 pub mod params;
 pub mod data;
 pub mod text;
+pub mod weighting;
 pub mod metrics;
 pub mod cluster;
 pub mod solver;

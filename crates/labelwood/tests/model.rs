@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use labelwood::craftml::{Metric, Params, Precision, Projection, Trainer, Weighting};
+use labelwood::craftml::{Metric, Params, Precision, Projection, Trainer};
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::model::store::{Load, Options, Start, StoreError};
 use labelwood::model::{Algorithm, Model, Trained, train};
 use labelwood::run::Run;
 use labelwood::sparse::{CsrView, Predictions, Query};
+use labelwood::weighting::Weighting;
 use proptest::prelude::*;
 use tempfile::TempDir;
 

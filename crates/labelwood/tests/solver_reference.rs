@@ -1,8 +1,8 @@
 //! Our weights against LIBLINEAR's; `fixtures/reference_solver.py` made the fixture.
 
-use labelwood::cluster::lanes::Entries;
 use labelwood::random::Stream;
 use labelwood::solver::{Loss, Params, Rows, Workspace};
+use labelwood::sparse::Entries;
 use serde::Deserialize;
 
 #[derive(Deserialize)]

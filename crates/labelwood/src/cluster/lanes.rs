@@ -5,6 +5,8 @@
 //! to all centres with contiguous loads. Products and sums are element-wise, never fused, in the
 //! order of the row's entries: each width of vector instruction gives the same bits.
 
+use crate::sparse::Entries;
+
 /// The most clusters a table can hold.
 pub const LANES: usize = 16;
 
@@ -49,26 +51,6 @@ impl Lanes {
         for lane in 0..LANES {
             self.0[lane] += other.0[lane] * other.0[lane];
         }
-    }
-}
-
-/// Sparse rows as flat arrays; a row's columns need be neither sorted nor distinct.
-#[derive(Clone, Copy, Debug)]
-pub struct Entries<'a> {
-    /// Where each row starts, and last the number of entries.
-    pub offsets: &'a [u64],
-    /// The column of each entry.
-    pub columns: &'a [u32],
-    /// The value of each entry.
-    pub values: &'a [f32],
-}
-
-impl<'a> Entries<'a> {
-    /// The columns and values of one row.
-    #[inline(always)]
-    pub fn row(&self, row: u32) -> (&'a [u32], &'a [f32]) {
-        let range = self.offsets[row as usize] as usize..self.offsets[row as usize + 1] as usize;
-        (&self.columns[range.clone()], &self.values[range])
     }
 }
 

@@ -11,7 +11,8 @@ pub mod lanes;
 pub mod wide;
 
 use crate::random::Stream;
-use lanes::{Entries, LANES, Lanes, best_lane, products};
+use crate::sparse::Entries;
+use lanes::{LANES, Lanes, best_lane, products};
 use serde::{Deserialize, Serialize};
 
 /// How rows are clustered.

@@ -4,8 +4,9 @@
 //! centres live in tables of [`LANES`] each, and every pass over the rows runs on all threads;
 //! each centre is added up in the order of its members, so that threads cannot change a bit.
 
-use super::lanes::{Entries, LANES, Lanes, Table, best_lane, similarities};
+use super::lanes::{LANES, Lanes, Table, best_lane, similarities};
 use crate::random::Stream;
+use crate::sparse::Entries;
 use rayon::prelude::*;
 
 /// How rows are grouped.
@@ -30,7 +31,7 @@ const CHUNK: usize = 128;
 /// The group of each of `rows`, which are unit vectors or empty; groups may stay empty.
 ///
 /// ```
-/// use labelwood::cluster::{lanes::Entries, wide::{Params, group}};
+/// use labelwood::{cluster::wide::{Params, group}, sparse::Entries};
 /// use labelwood::random::Stream;
 /// let entries = Entries { offsets: &[0, 1, 2, 3], columns: &[0, 1, 0], values: &[1.0; 3] };
 /// let params = Params { clusters: 2, passes: 5, balanced: false, smallest: 1 };

@@ -2,9 +2,10 @@
 
 use super::params::{Metric, Params, Precision};
 use crate::cluster::NOWHERE;
-use crate::cluster::lanes::{Entries, LANES, Lanes, best_lane, products};
+use crate::cluster::lanes::{LANES, Lanes, best_lane, products};
 use crate::random::{Stream, derive};
 use crate::solver::{self, Rows, Workspace};
+use crate::sparse::Entries;
 
 /// Centroids are pushed away from the rows of others only where this many rows are sampled: in
 /// smaller nodes the mistakes are few and of no consequence.
@@ -313,8 +314,8 @@ fn rounded(value: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::project::OwnedEntries;
     use super::*;
+    use crate::sparse::OwnedEntries;
 
     /// Two clusters, the first of two rows and a stray that lies nearer to the second, all of them
     /// so many times.

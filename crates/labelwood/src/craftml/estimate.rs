@@ -1,18 +1,10 @@
 //! What a training will need, before it starts.
 
 use super::params::{Params, Precision, Projection};
+use crate::run::Estimate;
 use crate::sparse::{CsrView, LabelRowsView};
 use xxhash_rust::xxh3::Xxh3;
 use zerocopy::IntoBytes;
-
-/// The memory and disk that growing a forest needs, about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Estimate {
-    /// Bytes of memory at the peak, the rows themselves included.
-    pub memory: u64,
-    /// Bytes of the finished model.
-    pub model: u64,
-}
 
 /// The rows that differ: equal ones go the same way through every tree and count once in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,18 +41,18 @@ impl Distinct {
     }
 }
 
-impl Estimate {
+impl Params {
     /// Estimates from the shape of the rows; `threads` trees grow at the same time.
     ///
     /// The model's part is an upper estimate: how many entries centroids share is not known before.
-    pub fn new(
+    pub fn estimate(
+        &self,
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
-        params: &Params,
         threads: usize,
-    ) -> Self {
+    ) -> Estimate {
         let distinct = Distinct::of(features, labels);
-        let params = &params.resolve(features, labels);
+        let params = &self.resolve(features, labels);
         let (rows, entries) = (features.len() as u64, features.entries() as u64);
         let label_entries = labels.entries() as u64;
         let csr = |rows: u64, entries: u64, width: u64| rows * 8 + entries * width;

@@ -7,13 +7,13 @@
 use super::centroids::Centroids;
 use super::params::Params;
 use super::plot::{Plot, Renaming, Strip};
-use super::project::{OwnedEntries, Projector};
+use super::project::Projector;
 use super::tree::{Builder, Child, NewNode, Tree};
 use crate::cluster;
-use crate::cluster::lanes::{Entries, LANES};
+use crate::cluster::lanes::LANES;
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
-use crate::sparse::LabelRowsView;
+use crate::sparse::{Entries, LabelRowsView, OwnedEntries};
 use rayon::prelude::*;
 use std::sync::Mutex;
 

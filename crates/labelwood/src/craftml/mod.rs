@@ -35,20 +35,17 @@ mod plot;
 mod project;
 mod route;
 mod tree;
-mod weighting;
 
 pub use crate::cluster::Starts;
 pub use crate::params::ParamError;
-pub use estimate::Estimate;
-pub use params::{Diversity, Metric, Params, Precision, Projection, Weighting};
+pub use params::{Diversity, Metric, Params, Precision, Projection};
 pub use tree::{Tree, TreeFigures};
-pub(crate) use weighting::FeatureWeights;
 
 use crate::random::{derive, mix};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, LabelRowsView, Predictions, Query};
+use crate::sparse::{CsrView, LabelRowsView, OwnedEntries, Predictions, Query};
+use crate::weighting::FeatureWeights;
 use grow::{Grower, Instances};
-pub(crate) use project::OwnedEntries;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -4,6 +4,7 @@ use crate::cluster::Starts;
 use crate::cluster::lanes::LANES;
 use crate::params::ParamError;
 use crate::sparse::{CsrView, LabelRowsView};
+use crate::weighting::Weighting;
 use serde::{Deserialize, Serialize};
 
 /// What a forest is grown with. The paper's letters stand in each setting's description.
@@ -124,18 +125,6 @@ pub enum Metric {
     /// The largest margin of a linear classifier that tells the child's sampled instances from
     /// those of its siblings: what the paper compares its centroids with. Slow.
     Linear,
-}
-
-/// How feature values are weighted before anything else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Weighting {
-    /// [`Weighting::Idf`] when every value is a whole positive number, else [`Weighting::None`].
-    Auto,
-    /// Values as they are.
-    None,
-    /// ln(1 + value) x ln(instances / instances with the feature).
-    Idf,
 }
 
 /// How the values of centroids are stored.

@@ -6,8 +6,8 @@
 //! goes once its children have theirs; the root borrows its rows, and its children copy theirs one
 //! after the other, so that a growing tree holds the rows of a few of them at a time.
 
-use super::project::OwnedEntries;
-use crate::cluster::lanes::Entries;
+use crate::sparse::Entries;
+use crate::sparse::OwnedEntries;
 
 /// Rows of features or labels whose columns are numbered without gaps.
 pub(super) struct Strip<'a> {

@@ -3,58 +3,8 @@
 //! Nothing is stored: a column's dimension, sign or weights follow from a seed and the column.
 
 use super::params::Projection;
-use crate::cluster::lanes::Entries;
 use crate::random::{Stream, derive, mix};
-use crate::sparse::l2_norm;
-
-/// [`Entries`] that own their arrays.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct OwnedEntries {
-    pub offsets: Vec<u64>,
-    pub columns: Vec<u32>,
-    pub values: Vec<f32>,
-}
-
-impl OwnedEntries {
-    /// No rows yet, with room for some.
-    pub fn with_capacity(rows: usize, entries: usize) -> Self {
-        let mut offsets = Vec::with_capacity(rows + 1);
-        offsets.push(0);
-        OwnedEntries {
-            offsets,
-            columns: Vec::with_capacity(entries),
-            values: Vec::with_capacity(entries),
-        }
-    }
-
-    /// The number of rows.
-    pub fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    /// Borrows the rows.
-    pub fn view(&self) -> Entries<'_> {
-        Entries { offsets: &self.offsets, columns: &self.columns, values: &self.values }
-    }
-
-    /// Ends the row of the entries that were pushed last, scaling it to length 1.
-    pub fn end_unit_row(&mut self) {
-        let start = self.offsets[self.offsets.len() - 1] as usize;
-        let values = &mut self.values[start..];
-        let norm = l2_norm(values);
-        if norm > 0.0 {
-            // In f64, since one over the length of a tiny row is beyond f32.
-            let scale = 1.0 / norm;
-            values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
-        }
-        self.end_row();
-    }
-
-    /// Ends the row of the entries that were pushed last.
-    pub fn end_row(&mut self) {
-        self.offsets.push(self.columns.len() as u64);
-    }
-}
+use crate::sparse::{Entries, OwnedEntries};
 
 /// A projection of a known number of columns.
 #[derive(Clone, Copy, Debug)]

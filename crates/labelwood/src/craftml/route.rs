@@ -9,13 +9,13 @@
 use super::centroids::Nearness;
 use super::grow::FEATURES;
 use super::params::Precision;
-use super::project::{OwnedEntries, Projector};
+use super::project::Projector;
 use super::tree::{Child, Tree};
 use super::{Forest, tree_seed};
-use crate::cluster::lanes::{Entries, LANES, Lanes, Table, best_lane, similarities};
+use crate::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Predictions, Query, Scored, Votes};
+use crate::sparse::{CsrView, Entries, OwnedEntries, Predictions, Query, Scored, Votes};
 use rayon::prelude::*;
 
 /// Rows that go through the trees together.

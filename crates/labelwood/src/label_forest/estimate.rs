@@ -1,8 +1,8 @@
 //! What a training will need, before it starts.
 
 use super::Params;
-use crate::craftml::Estimate;
 use crate::linear::Shape;
+use crate::run::Estimate;
 use crate::sparse::{CsrView, LabelRowsView};
 
 impl Params {

@@ -33,13 +33,13 @@ mod sample;
 
 pub use params::{Params, Sampling};
 
-use crate::craftml::FeatureWeights;
 use crate::label_tree::{self, Ensemble, Ground, Grower, Root, Tree};
 use crate::linear::{Child, Nodes};
 use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, LabelRowsView, LabelSet, Predictions, Query};
+use crate::weighting::FeatureWeights;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 

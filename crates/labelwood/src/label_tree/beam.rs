@@ -6,11 +6,10 @@
 //! order, and any split of the trees, gives the same sums.
 
 use super::Tree;
-use crate::cluster::lanes::Entries;
-use crate::craftml::FeatureWeights;
 use crate::linear::{Child, Link, Nodes, Scorer};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, LabelSet, Predictions, Query, Scored, Votes, best_first};
+use crate::sparse::{CsrView, Entries, LabelSet, Predictions, Query, Scored, Votes, best_first};
+use crate::weighting::FeatureWeights;
 use rayon::prelude::*;
 
 /// Rows that are weighted together, between two looks at the canceller.

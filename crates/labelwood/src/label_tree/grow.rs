@@ -1,14 +1,13 @@
 //! Growing: labels are divided into groups, and each group learns to be told from the others.
 
 use super::{Params, Tree};
-use crate::cluster::lanes::Entries;
 use crate::cluster::wide;
-use crate::craftml::{FeatureWeights, OwnedEntries};
 use crate::linear::{Builder, Child, Learn, Nodes};
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
 use crate::solver::Rows;
-use crate::sparse::{CsrView, LabelRows, LabelRowsView};
+use crate::sparse::{CsrView, Entries, LabelRows, LabelRowsView, OwnedEntries};
+use crate::weighting::FeatureWeights;
 use rayon::prelude::*;
 use std::sync::OnceLock;
 

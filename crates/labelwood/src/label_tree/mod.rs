@@ -34,12 +34,12 @@ pub use grow::Root;
 pub(crate) use grow::{Ground, Grower};
 pub use params::Params;
 
-use crate::craftml::FeatureWeights;
 use crate::linear::{Nodes, NodesFigures};
 use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, LabelRowsView, Predictions, Query};
+use crate::weighting::FeatureWeights;
 
 /// Labels that a tree votes for at least, if it comes to as many.
 const VOTES: usize = 100;

@@ -1,9 +1,9 @@
 //! The settings of label trees.
 
-use crate::craftml::Weighting;
 use crate::linear::{Link, Precision};
 use crate::params::ParamError;
 use crate::solver::{self, Loss};
+use crate::weighting::Weighting;
 use serde::{Deserialize, Serialize};
 
 /// What label trees are grown with.

@@ -2,7 +2,7 @@
 
 use super::nodes::{Nodes, Values, widened};
 use crate::array::Numbers;
-use crate::cluster::lanes::Entries;
+use crate::sparse::Entries;
 use serde::{Deserialize, Serialize};
 
 /// How a margin becomes a probability.

@@ -4,7 +4,7 @@ use super::nodes::Values;
 use super::testing::{Written, margins, nodes};
 use super::{Child, Nodes, Scorer};
 use crate::array::{Array, Numbers};
-use crate::cluster::lanes::Entries;
+use crate::sparse::Entries;
 use half::f16;
 use proptest::prelude::*;
 

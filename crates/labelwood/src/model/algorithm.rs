@@ -1,8 +1,10 @@
 //! What can be learned, and with which settings.
 
-use crate::craftml::{self, Estimate, Weighting};
+use crate::craftml;
 use crate::params::ParamError;
+use crate::run::Estimate;
 use crate::sparse::{CsrView, LabelRowsView};
+use crate::weighting::Weighting;
 use crate::{label_forest, label_tree, one_vs_rest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -124,7 +126,7 @@ impl Algorithm {
         threads: usize,
     ) -> Estimate {
         match self {
-            Algorithm::CraftMl(params) => Estimate::new(features, labels, params, threads),
+            Algorithm::CraftMl(params) => params.estimate(features, labels, threads),
             Algorithm::LabelTree(params) => params.estimate(features, labels, threads),
             Algorithm::OneVsRest(params) => params.estimate(features, labels, threads),
             Algorithm::LabelForest(params) => params.estimate(features, labels, threads),

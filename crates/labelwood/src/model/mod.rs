@@ -36,7 +36,7 @@ pub use labels::Labels;
 pub use text::{open_text, save_text};
 
 use crate::array::Array;
-use crate::craftml::{self as forest, FeatureWeights, Forest};
+use crate::craftml::{self as forest, Forest};
 use crate::data::{Dataset, DatasetView};
 use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees};
@@ -46,6 +46,7 @@ use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Query, Scored};
 use crate::text::TextReader;
+use crate::weighting::FeatureWeights;
 use std::path::Path;
 use store::{
     Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,

@@ -29,13 +29,13 @@ mod predict;
 
 pub use params::Params;
 
-use crate::craftml::FeatureWeights;
 use crate::linear::{Builder, Child, Learn, Nodes, NodesFigures};
 use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::solver::Rows;
 use crate::sparse::{CsrView, LabelRows, LabelRowsView, Predictions, Query};
+use crate::weighting::FeatureWeights;
 use std::ops::Range;
 
 /// How many labels make a block; the last block may have fewer.

@@ -1,9 +1,9 @@
 //! The settings of one-vs-rest.
 
-use crate::craftml::Weighting;
 use crate::linear::{Link, Precision};
 use crate::params::ParamError;
 use crate::solver;
+use crate::weighting::Weighting;
 use serde::{Deserialize, Serialize};
 
 /// What one-vs-rest classifiers are learned with.

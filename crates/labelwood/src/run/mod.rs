@@ -39,6 +39,15 @@ pub struct Progress {
     pub total: u64,
 }
 
+/// The memory and disk that a training needs, about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// Bytes of memory at the peak, the rows themselves included.
+    pub memory: u64,
+    /// Bytes of the finished model.
+    pub model: u64,
+}
+
 /// The work was cancelled by its [`Canceller`].
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[error("stopped on request")]

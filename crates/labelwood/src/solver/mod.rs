@@ -17,7 +17,7 @@
 //! The entry point is [`Workspace::solve`]; [`Rows`] are what is learned from, [`Params`] say how.
 //!
 //! ```
-//! use labelwood::cluster::lanes::Entries;
+//! use labelwood::sparse::Entries;
 //! use labelwood::random::Stream;
 //! use labelwood::solver::{Params, Rows, Workspace};
 //!

@@ -1,6 +1,6 @@
 //! Rows to learn from, their columns numbered without gaps.
 
-use crate::cluster::lanes::Entries;
+use crate::sparse::Entries;
 
 /// Some rows of a larger matrix, copied, with only the columns that occur in them.
 #[derive(Clone, Debug, Default)]

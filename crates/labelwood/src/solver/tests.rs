@@ -1,8 +1,8 @@
 //! The solver against problems worked out by hand, and against a plain reference.
 
 use super::*;
-use crate::cluster::lanes::Entries;
 use crate::random::Stream;
+use crate::sparse::Entries;
 use proptest::prelude::*;
 
 const LOSSES: [Loss; 3] = [Loss::SquaredHinge, Loss::Hinge, Loss::Logistic];

@@ -9,12 +9,15 @@
 //! [`Votes`] adds scores up in any order. [`Query`] says what is asked for, [`LabelSet`] of which labels.
 
 mod csr;
+mod entries;
 mod ops;
 mod query;
 mod top_k;
 mod votes;
 
 pub use csr::{Csr, CsrView, Entry, Row, SparseError};
+pub use entries::Entries;
+pub(crate) use entries::OwnedEntries;
 pub use ops::{dot, l2_norm};
 pub use query::{LabelSet, Query};
 pub use top_k::{Predictions, Scored, best_first, top_k};

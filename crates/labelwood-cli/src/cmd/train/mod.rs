@@ -11,13 +11,13 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::craftml::Weighting;
 use labelwood::data::Dataset;
 use labelwood::model::store::{Start, check_target};
 use labelwood::model::{Algorithm, TrainError};
 use labelwood::run::Run;
 use labelwood::sparse::CsrView;
 use labelwood::text::TextReader;
+use labelwood::weighting::Weighting;
 
 use crate::bytes::Bytes;
 use crate::context::Context;

@@ -3,6 +3,7 @@
 use super::super::tree::Child;
 use super::reference::{prepared, walk};
 use super::*;
+use crate::weighting::Weighting;
 use proptest::prelude::*;
 
 /// Checks all that holds for any forest on any rows.

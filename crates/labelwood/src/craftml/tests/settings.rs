@@ -1,6 +1,7 @@
 //! Settings that are refused, resolved, and what they cost.
 
 use super::*;
+use crate::weighting::Weighting;
 
 /// The name of the setting that is refused.
 fn refused(params: Params) -> &'static str {
@@ -95,7 +96,7 @@ fn large_forests_keep_a_part_of_each_centroid() {
 #[test]
 fn estimates_grow_with_what_there_is_to_do() {
     let estimate = |rows: &Rows, params: &Params, threads| {
-        Estimate::new(rows.features.view(), rows.labels.view(), params, threads)
+        params.estimate(rows.features.view(), rows.labels.view(), threads)
     };
     let (few, many) = (Rows::random(300, 50, 10, 1), Rows::random(3000, 50, 10, 1));
     let params = Params::default();
@@ -120,7 +121,7 @@ fn models_stay_below_their_estimate() {
     let rows = Rows::random(3000, 500, 60, 9);
     for params in [Params { trees: 3, ..Params::default() }, Params { trees: 3, ..Params::paper() }]
     {
-        let estimate = Estimate::new(rows.features.view(), rows.labels.view(), &params, 1);
+        let estimate = params.estimate(rows.features.view(), rows.labels.view(), 1);
         let grown: usize = rows.forest(params).trees().iter().map(Tree::bytes).sum();
         let ratio = grown as f64 / estimate.model as f64;
         assert!(ratio > 0.1 && ratio <= 1.0, "{grown} bytes of {}", estimate.model);
@@ -138,7 +139,7 @@ fn rows_that_are_repeated_count_once_in_a_tree() {
     let params = Params { trees: 3, ..Params::default() };
     let estimate = |rows: &Rows| {
         let (features, labels) = (rows.features.view(), rows.labels.view());
-        Estimate::new(features, labels, &params, 1)
+        params.estimate(features, labels, 1)
     };
     assert!(estimate(&often).memory > 10 * estimate(&once).memory / 3, "rows are kept all");
     assert!(estimate(&often).model < 3 * estimate(&once).model);

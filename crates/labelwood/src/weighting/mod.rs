@@ -1,9 +1,20 @@
 //! Feature weights: how much a feature says, learned from how rare it is.
 
-use super::params::Weighting;
-use super::project::OwnedEntries;
 use crate::array::Array;
-use crate::sparse::CsrView;
+use crate::sparse::{CsrView, OwnedEntries};
+use serde::{Deserialize, Serialize};
+
+/// How feature values are weighted before anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weighting {
+    /// [`Weighting::Idf`] when every value is a whole positive number, else [`Weighting::None`].
+    Auto,
+    /// Values as they are.
+    None,
+    /// ln(1 + value) x ln(instances / instances with the feature).
+    Idf,
+}
 
 /// The weight of every feature; without weights, values are taken as they are.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,72 @@
+//! Rows as the kernels read them: flat arrays, columns in any order.
+
+use super::l2_norm;
+
+/// Sparse rows as flat arrays; a row's columns need be neither sorted nor distinct.
+#[derive(Clone, Copy, Debug)]
+pub struct Entries<'a> {
+    /// Where each row starts, and last the number of entries.
+    pub offsets: &'a [u64],
+    /// The column of each entry.
+    pub columns: &'a [u32],
+    /// The value of each entry.
+    pub values: &'a [f32],
+}
+
+impl<'a> Entries<'a> {
+    /// The columns and values of one row.
+    #[inline(always)]
+    pub fn row(&self, row: u32) -> (&'a [u32], &'a [f32]) {
+        let range = self.offsets[row as usize] as usize..self.offsets[row as usize + 1] as usize;
+        (&self.columns[range.clone()], &self.values[range])
+    }
+}
+
+/// [`Entries`] that own their arrays.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnedEntries {
+    pub offsets: Vec<u64>,
+    pub columns: Vec<u32>,
+    pub values: Vec<f32>,
+}
+
+impl OwnedEntries {
+    /// No rows yet, with room for some.
+    pub fn with_capacity(rows: usize, entries: usize) -> Self {
+        let mut offsets = Vec::with_capacity(rows + 1);
+        offsets.push(0);
+        OwnedEntries {
+            offsets,
+            columns: Vec::with_capacity(entries),
+            values: Vec::with_capacity(entries),
+        }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Borrows the rows.
+    pub fn view(&self) -> Entries<'_> {
+        Entries { offsets: &self.offsets, columns: &self.columns, values: &self.values }
+    }
+
+    /// Ends the row of the entries that were pushed last, scaling it to length 1.
+    pub fn end_unit_row(&mut self) {
+        let start = self.offsets[self.offsets.len() - 1] as usize;
+        let values = &mut self.values[start..];
+        let norm = l2_norm(values);
+        if norm > 0.0 {
+            // In f64, since one over the length of a tiny row is beyond f32.
+            let scale = 1.0 / norm;
+            values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
+        }
+        self.end_row();
+    }
+
+    /// Ends the row of the entries that were pushed last.
+    pub fn end_row(&mut self) {
+        self.offsets.push(self.columns.len() as u64);
+    }
+}
