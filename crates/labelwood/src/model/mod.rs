@@ -252,11 +252,7 @@ enum Trainer<'a> {
 }
 
 impl<'a> Trainer<'a> {
-    fn new(
-        dataset: DatasetView<'a>,
-        algorithm: &Algorithm,
-        run: &Run,
-    ) -> Result<Self, ParamError> {
+    fn new(dataset: DatasetView<'a>, algorithm: &Algorithm, run: &Run) -> Result<Self, ParamError> {
         let DatasetView { features, labels, .. } = dataset;
         Ok(match algorithm.clone() {
             Algorithm::CraftMl(params) => {
@@ -407,7 +403,7 @@ impl Model {
         if stored.manifest().training.algorithm == text::VECTORISER {
             return Err(StoreError::NoModel { folder: folder.to_owned() });
         }
-        Self::read(stored)
+        Self::read(stored, run)
     }
 
     /// Trains a model in memory; nothing is written to disk.
@@ -436,11 +432,15 @@ impl Model {
         let units = Units::new(None);
         let manifest = work.write(work.training(), &units, run)?;
         let units = units.into_memory(&manifest.units);
-        Ok(Self::read(Stored::in_memory(manifest, units))?)
+        Ok(Self::read(Stored::in_memory(manifest, units), run)?)
     }
 
     /// The model that some open files are.
-    pub fn read(stored: Stored) -> Result<Self, StoreError> {
+    pub fn read(stored: Stored, run: &Run) -> Result<Self, StoreError> {
+        run.install(|| Self::read_here(stored))
+    }
+
+    fn read_here(stored: Stored) -> Result<Self, StoreError> {
         let labels = labels::read(&stored)?;
         let training = &stored.manifest().training;
         let algorithm = Algorithm::from_settings(&training.algorithm, training.settings.clone())

@@ -117,7 +117,7 @@ impl Run {
 
     /// Fails once the run is cancelled; long loops ask this often.
     pub fn check(&self) -> Result<(), Cancelled> {
-        if self.canceller.0.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
+        if self.canceller.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 
     /// Reports progress to the observer.
@@ -137,5 +137,10 @@ impl Canceller {
     /// Asks the run to stop at the next check.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the run was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
