@@ -88,10 +88,8 @@ pub fn read_label_names(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> 
 /// The embedded questions with their tags: those to learn from, and those to measure on.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "two lists of pairs")]
-pub fn questions() -> (
-    Vec<(&'static str, Vec<&'static str>)>,
-    Vec<(&'static str, Vec<&'static str>)>,
-) {
+pub fn questions()
+-> (Vec<(&'static str, Vec<&'static str>)>, Vec<(&'static str, Vec<&'static str>)>) {
     (corpus::train().collect(), corpus::test().collect())
 }
 

@@ -6,11 +6,11 @@
 use std::error::Error;
 use std::io;
 
-use labelwood::model::store::StoreError;
 use labelwood::data::ReadError;
+use labelwood::model::TrainError;
+use labelwood::model::store::StoreError;
 use labelwood::run::{Cancelled, ThreadError};
 use labelwood::text::{FitError, TextError};
-use labelwood::model::TrainError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use labelwood::data::{DatasetView, LabelIndex, LabelIndexBuilder};
 use labelwood::data::documents::Options as DocumentOptions;
+use labelwood::data::{DatasetView, LabelIndex, LabelIndexBuilder};
 use labelwood::model::store::{Load, Options, Stored};
 use labelwood::model::{Algorithm, Model as Inner};
 use labelwood::run::Run;
@@ -50,7 +50,10 @@ impl Model {
         let (features, labels) = (features.view(py)?, labels.view(py)?);
         if features.len() != labels.len() {
             let (rows, other) = (features.len(), labels.len());
-            return Err(refuse(py, format!("X has {rows} rows, but Y has {other}: give each row its labels")));
+            return Err(refuse(
+                py,
+                format!("X has {rows} rows, but Y has {other}: give each row its labels"),
+            ));
         }
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
@@ -220,7 +223,7 @@ impl Model {
 pub fn model_from_files(py: Python<'_>, files: Files<'_>) -> PyResult<Model> {
     let files: Vec<&[u8]> = files.iter().map(|file| file.as_bytes()).collect();
     work::run(py, 0, None, |run| -> Result<Model, Fault> {
-        Ok(Model(Inner::read(Stored::from_files(files.iter().copied(), run)?)?))
+        Ok(Model(Inner::read(Stored::from_files(files.iter().copied(), run)?, run)?))
     })
 }
 

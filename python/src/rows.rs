@@ -12,8 +12,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::errors::{OrRaise, refuse};
 
 /// `(indptr, indices, data, columns)`.
-pub type FeatureArrays<'py> =
-    (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, usize);
+pub type FeatureArrays<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, usize);
 /// `(indptr, indices, columns)`.
 pub type LabelArrays<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, usize);
 
@@ -119,7 +118,10 @@ fn wrong(array: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyErr {
         Ok(dtype) => format!("of type {dtype}"),
         Err(_) => format!("a {}", array.get_type()),
     };
-    refuse(array.py(), format!("{name} is {found}, but must be a one-dimensional array of {expected}"))
+    refuse(
+        array.py(),
+        format!("{name} is {found}, but must be a one-dimensional array of {expected}"),
+    )
 }
 
 /// Rows as `(indptr, indices, data)`.
@@ -129,7 +131,10 @@ pub fn arrays<'py>(py: Python<'py>, rows: CsrView<'_>) -> PyResult<Bound<'py, Py
 }
 
 /// Rows of labels as `(indptr, indices, data)`, all of whose data are 1.
-pub fn label_arrays<'py>(py: Python<'py>, rows: LabelRowsView<'_>) -> PyResult<Bound<'py, PyTuple>> {
+pub fn label_arrays<'py>(
+    py: Python<'py>,
+    rows: LabelRowsView<'_>,
+) -> PyResult<Bound<'py, PyTuple>> {
     let ones = PyArray1::from_vec(py, vec![1i8; rows.entries()]);
     tuple(py, rows.offsets(), rows.indices(), ones.into_any())
 }
@@ -179,8 +184,7 @@ pub fn prediction_arrays<'py>(
 pub fn predictions(rows: CsrView<'_>, k: usize) -> Predictions {
     let mut predictions = Predictions::default();
     for row in rows.rows() {
-        let mut scored: Vec<Scored> =
-            row.iter().map(|(id, score)| Scored { id, score }).collect();
+        let mut scored: Vec<Scored> = row.iter().map(|(id, score)| Scored { id, score }).collect();
         top_k(&mut scored, k);
         predictions.push_row(&scored);
     }

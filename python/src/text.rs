@@ -61,11 +61,7 @@ pub fn vectoriser_defaults() -> String {
 }
 
 /// Learns the terms of texts, of which at least one must be kept.
-pub fn fit(
-    texts: &[PyBackedStr],
-    params: Params,
-    run: &Run,
-) -> Result<(Inner, Csr), TextError> {
+pub fn fit(texts: &[PyBackedStr], params: Params, run: &Run) -> Result<(Inner, Csr), TextError> {
     let mut fitting = Fitting::new(params)?;
     fitting.add(texts, run)?;
     let (vectoriser, rows) = fitting.finish(run)?;

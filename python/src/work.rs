@@ -75,9 +75,8 @@ fn watch(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     loop {
-        let next = py.detach(|| {
-            inbox.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(TICK)
-        });
+        let next =
+            py.detach(|| inbox.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(TICK));
         py.check_signals()?;
         log::flush(py)?;
         match (next, progress) {
