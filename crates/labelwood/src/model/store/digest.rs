@@ -88,6 +88,10 @@ pub(super) fn of_files(files: &[(&Path, u64)], run: &Run) -> Result<Vec<Digest>,
 
 fn piece_of_file(path: &Path, start: u64, len: u64, buffer: &mut [u8]) -> std::io::Result<u64> {
     let mut file = File::open(path)?;
+    // Reading ahead would cache the file in large pieces, each of which becomes resident as a whole
+    // when the mapped model touches any of it.
+    #[cfg(target_os = "linux")]
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random)?;
     file.seek(SeekFrom::Start(start))?;
     let mut piece = Xxh3Default::new();
     let mut left = len as usize;

@@ -9,18 +9,38 @@ use super::StoreError;
 /// How the name of a file ends while it is being written; it also starts with a dot.
 const UNFINISHED: &str = ".unfinished";
 
+/// The most bytes of one write.
+///
+/// Linux caches what one write brings in one piece as large as that write, up to some megabytes,
+/// and makes the whole piece resident when a map of the file touches any of it: a model written in
+/// large pieces would be resident for the most part after a single prediction.
+const SMALL: usize = 1 << 16;
+
+/// A file that takes few bytes at a time.
+pub(super) struct SmallWrites<'a>(&'a File);
+
+impl Write for SmallWrites<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(&bytes[..bytes.len().min(SMALL)])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Writes a file under a hidden name, syncs it, and renames it to the name that `fill` returns.
 ///
 /// `fill` may name the file after its content. A failure leaves nothing behind.
 pub(super) fn write_whole<R>(
     folder: &Path,
     hint: &str,
-    fill: impl FnOnce(&mut io::BufWriter<&File>) -> io::Result<(String, R)>,
+    fill: impl FnOnce(&mut io::BufWriter<SmallWrites>) -> io::Result<(String, R)>,
 ) -> Result<R, StoreError> {
     let hidden = folder.join(format!(".{hint}-{}{UNFINISHED}", std::process::id()));
     let written = || -> io::Result<R> {
         let file = File::create(&hidden)?;
-        let mut out = io::BufWriter::with_capacity(1 << 20, &file);
+        let mut out = io::BufWriter::with_capacity(SMALL, SmallWrites(&file));
         let (name, result) = fill(&mut out)?;
         out.flush()?;
         drop(out);
