@@ -39,7 +39,7 @@ pub use text::{open_text, save_text};
 
 use crate::array::Array;
 use crate::craftml::{self as forest, Forest};
-use crate::data::Dataset;
+use crate::data::{Dataset, DatasetView};
 use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees};
 use crate::linear::Nodes;
@@ -60,7 +60,7 @@ use units::Units;
 /// A model, ready to predict.
 #[derive(Clone, Debug)]
 pub struct Model {
-    manifest: Manifest,
+    stored: Stored,
     labels: Labels,
     text: Option<TextReader>,
     label_terms: Option<LabelTerms>,
@@ -128,7 +128,7 @@ pub fn train(
     start: Start,
     run: &Run,
 ) -> Result<Trained, TrainError> {
-    train_from(dataset, None, algorithm, target, start, run)
+    train_from(dataset.view(), None, algorithm, target, start, run)
 }
 
 /// Trains a model into the folder `target` on rows that `reader` made of text; the model keeps the
@@ -168,47 +168,82 @@ pub fn train_text(
     start: Start,
     run: &Run,
 ) -> Result<Trained, TrainError> {
-    train_from(dataset, Some(reader), algorithm, target, start, run)
+    train_from(dataset.view(), Some(reader), algorithm, target, start, run)
 }
 
 fn train_from(
-    dataset: &Dataset,
+    dataset: DatasetView<'_>,
     reader: Option<&TextReader>,
     algorithm: &Algorithm,
     target: &Path,
     start: Start,
     run: &Run,
 ) -> Result<Trained, TrainError> {
-    if dataset.is_empty() {
-        return Err(TrainError::NoRows);
-    }
-    let trainer = Trainer::new(dataset, algorithm, run)?;
-    let algorithm = trainer.resolved();
-    let training = Training {
-        algorithm: algorithm.name().to_owned(),
-        settings: algorithm.settings(),
-        data: format!("{:032x}", dataset.digest()),
-        text: reader.map(text::settings),
-        shrunk: None,
-    };
+    let work = Work::new(dataset, reader, algorithm, run)?;
+    let training = work.training();
     let partial = match Partial::begin(target, &training, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };
-    let mut units = trainer.write(&Units::take_up(&partial, run)?, run)?;
-    units.push(labels::write(dataset, &partial)?);
-    if let Some(reader) = reader {
-        units.extend(text::write(reader, dataset, &partial, run)?);
-    }
-    let manifest = Manifest {
-        training,
-        instances: dataset.len() as u64,
-        features: dataset.features.columns() as u64,
-        labels: dataset.labels.columns() as u64,
-        units,
-    };
+    let manifest = work.write(training, &Units::take_up(&partial, run)?, run)?;
     partial.commit(&manifest)?;
     Ok(Trained::Written(manifest))
+}
+
+/// A training that is to be done, wherever its units go.
+struct Work<'a> {
+    dataset: DatasetView<'a>,
+    reader: Option<&'a TextReader>,
+    trainer: Trainer<'a>,
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        dataset: DatasetView<'a>,
+        reader: Option<&'a TextReader>,
+        algorithm: &Algorithm,
+        run: &Run,
+    ) -> Result<Self, TrainError> {
+        if dataset.is_empty() {
+            return Err(TrainError::NoRows);
+        }
+        let trainer = Trainer::new(dataset, algorithm, run)?;
+        Ok(Work { dataset, reader, trainer })
+    }
+
+    /// What determines the model.
+    fn training(&self) -> Training {
+        let algorithm = self.trainer.resolved();
+        Training {
+            algorithm: algorithm.name().to_owned(),
+            settings: algorithm.settings(),
+            data: format!("{:032x}", self.dataset.digest()),
+            text: self.reader.map(text::settings),
+            shrunk: None,
+        }
+    }
+
+    /// Writes the units that are not there yet, and says what the model is.
+    fn write(
+        &self,
+        training: Training,
+        units: &Units<'_>,
+        run: &Run,
+    ) -> Result<Manifest, TrainError> {
+        let dataset = self.dataset;
+        let mut written = self.trainer.write(units, run)?;
+        written.push(labels::write(dataset, units)?);
+        if let Some(reader) = self.reader {
+            written.extend(text::write(reader, dataset, units, run)?);
+        }
+        Ok(Manifest {
+            training,
+            instances: dataset.len() as u64,
+            features: dataset.features.columns() as u64,
+            labels: dataset.labels.columns() as u64,
+            units: written,
+        })
+    }
 }
 
 /// An algorithm with the rows that it learns from.
@@ -220,8 +255,8 @@ enum Trainer<'a> {
 }
 
 impl<'a> Trainer<'a> {
-    fn new(dataset: &'a Dataset, algorithm: &Algorithm, run: &Run) -> Result<Self, ParamError> {
-        let (features, labels) = (dataset.features.view(), dataset.labels.view());
+    fn new(dataset: DatasetView<'a>, algorithm: &Algorithm, run: &Run) -> Result<Self, ParamError> {
+        let DatasetView { features, labels, .. } = dataset;
         Ok(match algorithm.clone() {
             Algorithm::CraftMl(params) => {
                 Trainer::CraftMl(forest::Trainer::new(features, labels, params)?)
@@ -268,7 +303,7 @@ impl Learned {
         algorithm: &Algorithm,
         run: &Run,
     ) -> Result<Result<Self, Cancelled>, ParamError> {
-        Ok(match Trainer::new(dataset, algorithm, run)? {
+        Ok(match Trainer::new(dataset.view(), algorithm, run)? {
             Trainer::CraftMl(trainer) => trainer.forest(run).map(Learned::CraftMl),
             Trainer::LabelTree(trainer) => trainer.trees(run).map(Learned::LabelTree),
             Trainer::OneVsRest(trainer) => trainer.all(run).map(Learned::OneVsRest),
@@ -315,12 +350,12 @@ impl Learned {
 }
 
 /// Names labels that no submodel of a forest will know; the first few, if they are many.
-fn warn_of_undrawn(labels: &[u32], dataset: &Dataset) {
+fn warn_of_undrawn(labels: &[u32], dataset: DatasetView<'_>) {
     const NAMED: usize = 10;
     if labels.is_empty() {
         return;
     }
-    let name = |&label: &u32| match &dataset.label_names {
+    let name = |&label: &u32| match dataset.label_names {
         Some(names) => names.display(label).to_owned(),
         None => label.to_string(),
     };
@@ -340,7 +375,7 @@ const FEATURES: &str = "features";
 fn write_weights(weights: Option<&[f32]>, units: &Units<'_>) -> Result<(), StoreError> {
     match weights {
         Some(weights) if units.find(FEATURES).is_none() => {
-            units.write(FEATURES, &[("weights", weights.into())])
+            units.write(FEATURES, &[("weights", weights.into())]).map(drop)
         }
         _ => Ok(()),
     }
@@ -368,11 +403,49 @@ impl Model {
     /// Opens a model folder.
     pub fn open(folder: &Path, options: Options, run: &Run) -> Result<Self, StoreError> {
         let stored = Stored::open(folder, options, run)?;
-        let labels = labels::read(&stored)?;
-        let training = &stored.manifest().training;
-        if training.algorithm == text::VECTORISER {
+        if stored.manifest().training.algorithm == text::VECTORISER {
             return Err(StoreError::NoModel { folder: folder.to_owned() });
         }
+        Self::read(stored, run)
+    }
+
+    /// Trains a model in memory; nothing is written to disk.
+    ///
+    /// ```
+    /// use labelwood::data::{self, ReadOptions};
+    /// use labelwood::model::{Algorithm, Model};
+    /// use labelwood::run::Run;
+    /// let run = Run::new(1)?;
+    /// let read = data::read_bytes(b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &ReadOptions::default(), &run)?;
+    /// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
+    /// let model = Model::train(read.dataset.view(), None, &algorithm, &run)?;
+    /// let folder = tempfile::tempdir()?;
+    /// model.stored().save(&folder.path().join("model"), false)?;
+    /// let again = Model::open(&folder.path().join("model"), Default::default(), &run)?;
+    /// assert_eq!(again.manifest(), model.manifest());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn train(
+        dataset: DatasetView<'_>,
+        reader: Option<&TextReader>,
+        algorithm: &Algorithm,
+        run: &Run,
+    ) -> Result<Self, TrainError> {
+        let work = Work::new(dataset, reader, algorithm, run)?;
+        let units = Units::new(None);
+        let manifest = work.write(work.training(), &units, run)?;
+        let units = units.into_memory(&manifest.units);
+        Ok(Self::read(Stored::in_memory(manifest, units), run)?)
+    }
+
+    /// The model that some open files are.
+    pub fn read(stored: Stored, run: &Run) -> Result<Self, StoreError> {
+        run.install(|| Self::read_here(stored))
+    }
+
+    fn read_here(stored: Stored) -> Result<Self, StoreError> {
+        let labels = labels::read(&stored)?;
+        let training = &stored.manifest().training;
         let algorithm = Algorithm::from_settings(&training.algorithm, training.settings.clone())
             .map_err(|reason| stored.refused(reason))?;
         let learned = match algorithm {
@@ -389,12 +462,17 @@ impl Model {
         };
         let text = text::read(&stored)?;
         let label_terms = text::read_label_terms(&stored)?;
-        Ok(Model { manifest: stored.manifest().clone(), labels, text, label_terms, learned })
+        Ok(Model { stored, labels, text, label_terms, learned })
     }
 
     /// What the model is: algorithm, settings, sizes, files.
     pub fn manifest(&self) -> &Manifest {
-        &self.manifest
+        self.stored.manifest()
+    }
+
+    /// The model's files, to save them elsewhere or to send them.
+    pub fn stored(&self) -> &Stored {
+        &self.stored
     }
 
     /// What is known of the labels.

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::manifest::{MANIFEST, is_absence, read_limited, write_json};
 use super::unit::stem_of;
 use super::{
-    ArrayRef, FORMAT, FormatError, Manifest, StoreError, Training, UnitFile, digest, files,
-    write_unit,
+    ArrayRef, FORMAT, FormatError, Manifest, StoreError, Stored, Training, Unit, UnitFile, digest,
+    files, write_unit,
 };
 use crate::run::Run;
 
@@ -219,6 +219,14 @@ impl Partial {
         Ok(unit.clone())
     }
 
+    /// Writes a unit that is finished elsewhere.
+    fn write_finished(&self, file: &UnitFile, unit: &Unit) -> Result<(), StoreError> {
+        files::write_whole(&self.folder, file.stem(), |out| {
+            out.write_all(unit.bytes())?;
+            Ok((file.file.clone(), ()))
+        })
+    }
+
     /// The units that are finished, sorted by name.
     ///
     /// Each was read and gave the digest in its name. One that does not, or that shares its stem
@@ -313,6 +321,19 @@ impl Partial {
             }
         }
         Ok(())
+    }
+}
+
+impl Stored {
+    /// Writes the same model into another folder, byte for byte.
+    pub fn save(&self, target: &Path, overwrite: bool) -> Result<(), StoreError> {
+        let start = Start { resume: false, overwrite };
+        let begun = Partial::begin(target, &self.manifest().training, start)?;
+        let Begin::Work(partial) = begun else { return Ok(()) };
+        for (file, unit) in self.manifest().units.iter().zip(self.units()) {
+            partial.write_finished(file, unit)?;
+        }
+        partial.commit(self.manifest())
     }
 }
 
