@@ -62,13 +62,10 @@ impl Context {
         Ok(run)
     }
 
-    /// Takes the progress bar off the terminal, before something is printed below it.
-    pub fn clear_bar(&self) {
-        self.bar.finish_and_clear();
-    }
-
-    /// Draws no progress from here on, for results that go to the terminal as they come.
+    /// Takes the progress bar off the terminal and draws none from here on, for results that go
+    /// there.
     pub fn hide_progress(&self) {
+        self.bar.finish_and_clear();
         self.bar.set_draw_target(ProgressDrawTarget::hidden());
     }
 

@@ -123,7 +123,7 @@ fn labels_in(file: &Path, model: &Model) -> Result<LabelSet> {
 pub struct RowArgs {
     /// The format of DATA, if its ending does not tell; standard input of a text model is tsv
     #[arg(long, value_name = "FORMAT")]
-    from: Option<Format>,
+    pub from: Option<Format>,
 
     /// Warn where a header disagrees with the rows, and go by the rows
     #[arg(long)]
@@ -134,6 +134,11 @@ pub struct RowArgs {
 }
 
 impl RowArgs {
+    /// What other flags say.
+    pub fn new(from: Option<Format>, lenient: bool, documents: DocumentArgs) -> Self {
+        RowArgs { from, lenient, documents }
+    }
+
     /// Reads all rows for a model, with their labels, and tells what deserves a look. Labels that a
     /// model of text does not know get ids beyond its own.
     pub fn read(&self, path: &Path, model: &Model, run: &Run) -> Result<Dataset> {

@@ -14,7 +14,13 @@ const TARGET: &str = "LABELWOOD_TEST_TARGET";
 
 fn save(target: &Path, seed: u32) {
     let settings = serde_json::json!({ "seed": seed });
-    let training = Training { algorithm: "none".into(), settings, data: String::new(), text: None };
+    let training = Training {
+        algorithm: "none".into(),
+        settings,
+        data: String::new(),
+        text: None,
+        shrunk: None,
+    };
     let start = Start { resume: false, overwrite: true };
     let Begin::Work(partial) = Partial::begin(target, &training, start).unwrap() else {
         panic!("nothing was to be resumed");

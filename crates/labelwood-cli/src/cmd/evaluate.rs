@@ -17,6 +17,7 @@ use labelwood::sparse::{LabelRows, Predictions, Scored, top_k};
 use serde::Serialize;
 
 use crate::context::Context;
+use crate::input::Kind;
 use crate::machine::{Clock, Spent};
 use crate::output::print;
 use crate::prediction::{ModelArgs, RowArgs};
@@ -311,7 +312,13 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
         let test = args.reading.read_labels(&args.data, train.label_names.as_ref(), run)?;
         let test = args.part(test, args.test_split.as_deref())?;
         let labels = train.labels.columns().max(test.labels.columns());
-        let id = |name: &str| train.label_names.as_ref().and_then(|names| names.find(name));
+        // Rows of vectors have labels by number, whatever these are called; text has names.
+        let is_text = matches!(Kind::required(&args.data, args.reading.from)?, Some(Kind::Text(_)));
+        let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+        let id = |name: &str| match &train.label_names {
+            Some(names) if is_text || !is_number(name) => names.find(name),
+            _ => None,
+        };
         let predictions = read_file(file, format, labels, id)?;
         Ok((train, test, predictions))
     })?;

@@ -127,6 +127,8 @@ struct Inside {
     settings: serde_json::Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shrunk: Option<serde_json::Value>,
     bytes: u64,
     bytes_by_part: Parts,
     trees: Vec<TreeLine>,
@@ -222,6 +224,7 @@ impl Inside {
                 .collect(),
             settings: manifest.training.settings.clone(),
             text: manifest.training.text.clone(),
+            shrunk: manifest.training.shrunk.clone(),
             bytes: manifest.bytes() + manifest_bytes,
             bytes_by_part: parts,
             trees: trees.collect(),
@@ -260,6 +263,7 @@ impl Inside {
         let text = self.text.as_ref();
         let parts = [
             ("settings", Some(&self.settings)),
+            ("made smaller", self.shrunk.as_ref()),
             ("documents", text.map(|text| &text["documents"])),
             ("text to vectors", text.map(|text| &text["vectoriser"])),
         ];

@@ -31,7 +31,7 @@ pub enum Command {
     Predict(predict::Args),
     /// Measure how good a model or a file of predictions is
     Evaluate(evaluate::Args),
-    /// Convert data between formats
+    /// Convert data between formats, or a model into a smaller one
     Convert(convert::Args),
     /// Draw synthetic data with the shape of a public set or of given sizes
     Generate(generate::Args),

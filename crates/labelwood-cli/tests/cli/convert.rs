@@ -1,6 +1,7 @@
 //! `labelwood convert`.
 
 use crate::harness::{Folder, LIBSVM, XC};
+use crate::trained::trained;
 
 #[test]
 fn rows_go_from_xc_to_libsvm_and_back() {
@@ -95,6 +96,55 @@ fn label_names_are_written_beside_the_output_and_replace_nothing() {
     assert!(error.contains("out/labels.txt is already there"), "{error}");
     let error = folder.run("convert a.txt - --to xc --label-names names").fails(1);
     assert!(error.contains("leave out --label-names"), "{error}");
+}
+
+#[test]
+fn a_model_is_made_smaller_and_the_loss_is_shown() {
+    let folder = trained();
+    let made = "train train.txt --algorithm one-vs-rest --precision single --weight-threshold 0";
+    folder.run(&format!("{made} --model wide -q")).succeeds();
+    let told =
+        folder.run("convert wide small --prune 0.05 --values f16 --test test.txt").succeeds();
+    let lines: Vec<Vec<&str>> =
+        told.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["before", "after", "change"]);
+    assert_eq!(lines[1][0], "size");
+    assert!(lines[1][5].starts_with('-'), "{told}");
+    let names: Vec<&str> = lines[2..].iter().map(|line| line[0]).collect();
+    assert_eq!(names, ["P@1", "P@3", "P@5"]);
+    for (model, column) in [("wide", 1), ("small", 2)] {
+        let evaluated = folder.run(&format!("evaluate {model} test.txt --json")).succeeds();
+        let evaluated: serde_json::Value = serde_json::from_str(&evaluated).expect("it is JSON");
+        let precision = 100.0 * evaluated["metrics"]["p@1"].as_f64().expect("a number");
+        assert_eq!(format!("{precision:.2}"), lines[2][column], "{told}");
+    }
+    let inside = folder.run("inspect small").succeeds();
+    assert!(inside.contains("\nmade smaller\n  from"), "{inside}");
+    assert_eq!(
+        folder.run("convert model tiny --values u8 --prune 0.1").succeeds().lines().count(),
+        2
+    );
+    folder.run("convert model tiny --values f16 --overwrite").succeeds();
+}
+
+#[test]
+fn a_model_that_cannot_be_made_smaller_is_told_so() {
+    let folder = trained();
+    for (command, told) in [
+        ("convert model small", "model: add --prune T"),
+        ("convert model small --values f32", "craftml stores values as u8 or f16"),
+        ("convert model small --prune -1", "prune is -1"),
+        ("convert model small --prune 0.1 --to xc", "--to: this is for data"),
+        ("convert model small --prune 0.1 --test nowhere.txt", "nowhere.txt"),
+        ("convert model model --prune 0.1", "model: a model is already here; add --overwrite"),
+        ("convert model model --prune 0.1 --overwrite", "give another folder"),
+        ("convert train.txt small --prune 0.1", "train.txt: there is no model here"),
+        ("convert nowhere small --prune 0.1", "nowhere: there is no model here"),
+    ] {
+        let error = folder.run(command).fails(1);
+        assert!(error.contains(told), "{command}: {error}");
+    }
+    assert_eq!(folder.names(), ["model", "test.txt", "train.txt"]);
 }
 
 #[test]

@@ -185,6 +185,38 @@ fn ids_and_names_come_through_to_every_output() {
 }
 
 #[test]
+fn predictions_of_every_format_are_evaluated_like_the_model_that_made_them() {
+    let folder = Folder::new();
+    // Labels that are numbers, but not their own, and ids that look like labels with scores.
+    let coded = titles(60).replace("old maps", "1").replace("birds", "0").replace("; ", " ");
+    folder.write("train.tsv", &coded);
+    folder.run("train train.tsv --model model --trees 4 --leaf 8 -q").succeeds();
+    let id = |row: usize| ["", "0 7", "a b", "17", "0"][row % 5];
+    let documents: String = titles(4)
+        .replace("old maps", "1")
+        .replace("birds", "0")
+        .lines()
+        .enumerate()
+        .map(|(row, line)| {
+            let (text, labels) = line.split_once('\t').expect("text and labels");
+            let labels: Vec<&str> = labels.split("; ").collect();
+            serde_json::json!({"id": id(row), "text": text, "labels": labels}).to_string() + "\n"
+        })
+        .collect();
+    folder.write("test.jsonl", documents);
+    let metrics = |command: &str| {
+        let line = folder.run(&format!("evaluate {command} test.jsonl --json")).succeeds();
+        serde_json::from_str::<Value>(&line).expect("it is JSON")["metrics"].clone()
+    };
+    let expected = metrics("model");
+    for format in ["tsv", "jsonl", "xc", "npz", "tsv.gz"] {
+        folder.run(&format!("predict model test.jsonl --output best.{format}")).succeeds();
+        let found = metrics(&format!("--predictions best.{format} --train train.tsv"));
+        assert_eq!(found, expected, "{format}");
+    }
+}
+
+#[test]
 fn labels_only_is_for_vectors_too() {
     let folder = named();
     let tsv = folder.run("predict model three.txt --labels-only --top-k 1").succeeds();

@@ -259,7 +259,7 @@ fn prune(table: &mut [Lanes], keep: f64, at_least: usize, magnitudes: &mut [Vec<
 /// Turns sums of features into centroids in the form in which they are stored: unit vectors for
 /// the cosine, means for the Euclidean metric.
 #[inline(always)]
-fn store(table: &mut [Lanes], members: &[usize; LANES], params: &Params) -> Nearness {
+pub(super) fn store(table: &mut [Lanes], members: &[usize; LANES], params: &Params) -> Nearness {
     let (mut squares, mut largest) = (Lanes::ZERO, Lanes::ZERO);
     for row in table.iter() {
         squares.add_squares(row);

@@ -34,6 +34,7 @@ mod params;
 mod plot;
 mod project;
 mod route;
+mod shrink;
 mod tree;
 
 pub use crate::cluster::Starts;

@@ -309,7 +309,7 @@ fn unpack(
 
 /// Puts a feature's stored values into the lanes of the children that it touches.
 #[inline(always)]
-fn fill(lanes: &mut Lanes, touches: u16, values: &[u8], precision: Precision) {
+pub(super) fn fill(lanes: &mut Lanes, touches: u16, values: &[u8], precision: Precision) {
     let mut bits = u32::from(touches);
     let mut next = || {
         let lane = bits.trailing_zeros() as usize % LANES;

@@ -39,7 +39,8 @@ use xxhash_rust::xxh3::Xxh3;
 pub struct Dataset {
     /// The features of each row.
     pub features: Csr,
-    /// The labels of each row.
+    /// The labels of each row: a row has a label or has not. No format that is read here gives a
+    /// label a value.
     pub labels: LabelRows,
     /// What the labels are called, at least as many as there are labels.
     pub label_names: Option<LabelIndex>,

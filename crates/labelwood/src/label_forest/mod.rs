@@ -7,8 +7,8 @@
 //! Label Subsampling For Extreme Multi-Label Problems" (Chen and Lin, EMNLP 2024); its variants are
 //! [`Sampling`].
 //!
-//! [`Trainer`] grows the submodels, each on any machine, in the same parts as a
-//! [label tree](crate::label_tree); [`LabelForest`] predicts.
+//! [`Trainer`] grows the submodels, which are [label trees](crate::label_tree), each on any machine;
+//! [`LabelForest`] predicts.
 //!
 //! ```
 //! use labelwood::data::generate::{Generator, Profile};
@@ -33,8 +33,8 @@ mod sample;
 
 pub use params::{Params, Sampling};
 
-use crate::label_tree::{self, Ensemble, Ground, Grower, Root, Tree};
-use crate::linear::{Child, Nodes};
+use crate::label_tree::{self, Ensemble, Ground, Grower, Tree};
+use crate::linear::Child;
 use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
@@ -50,7 +50,7 @@ const VOTES: usize = 20;
 const GROUPS: u64 = u64::MAX;
 const SUBSETS: u64 = u64::MAX - 1;
 
-/// Grows the parts of submodels, each a pure function of the rows, the settings and its numbers.
+/// Grows submodels, each a pure function of the rows, the settings and its number.
 pub struct Trainer {
     params: Params,
     ground: Ground,
@@ -131,33 +131,18 @@ impl Trainer {
         derive(self.params.tree.seed, submodel as u64)
     }
 
-    /// Grows the root of a submodel, whose number is below [`Params::submodels`].
-    pub fn root(&self, submodel: usize, run: &Run) -> Result<Root, Cancelled> {
-        let (labels, seed) = (&self.subsets[submodel], self.seed(submodel));
-        run.install(|| {
-            if self.params.sampling.keeps_first_level() {
-                self.grower(run).gate(labels, seed)
-            } else {
-                self.grower(run).root(labels, !self.params.drop_unlabelled, seed)
-            }
-        })
-    }
-
-    /// Grows one subtree below a root: `labels` are those of the root's group of that number.
-    pub fn subtree(
-        &self,
-        submodel: usize,
-        number: usize,
-        labels: &[u32],
-        run: &Run,
-    ) -> Result<Nodes, Cancelled> {
-        run.install(|| self.grower(run).subtree(labels, number, self.seed(submodel)))
-    }
-
-    /// Grows a whole submodel.
+    /// Grows a submodel, whose number is below [`Params::submodels`].
     pub fn submodel(&self, submodel: usize, run: &Run) -> Result<Tree, Cancelled> {
-        let root = self.root(submodel, run)?;
-        run.install(|| self.grower(run).tree(root, self.seed(submodel)))
+        let (labels, seed) = (&self.subsets[submodel], self.seed(submodel));
+        let grower = self.grower(run);
+        run.install(|| {
+            let root = if self.params.sampling.keeps_first_level() {
+                grower.gate(labels, seed)?
+            } else {
+                grower.root(labels, !self.params.drop_unlabelled, seed)?
+            };
+            Ok(grower.tree(root, seed)?.joined())
+        })
     }
 
     /// Grows all submodels in memory.
@@ -192,7 +177,7 @@ impl LabelForest {
         submodels: Vec<Tree>,
     ) -> Self {
         let mut copies = vec![0; labels];
-        for nodes in submodels.iter().flat_map(|tree| tree.subtrees.iter().chain([&tree.root])) {
+        for nodes in submodels.iter().map(|tree| &tree.root) {
             for node in 0..nodes.len() {
                 for child in nodes.children(node) {
                     if let Child::Label(label) = nodes.child(child)

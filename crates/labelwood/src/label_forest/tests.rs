@@ -232,14 +232,9 @@ proptest! {
         prop_assert_eq!(&trainer.forest(&Run::new(7).unwrap()).unwrap(), &forest);
         let run = Run::new(2).unwrap();
         for (number, tree) in forest.submodels().iter().enumerate() {
-            let root = trainer.root(number, &run).unwrap();
-            prop_assert_eq!(&root.nodes, &tree.root);
-            root.nodes.check(Some(root.groups.len())).unwrap();
-            for (at, group) in root.groups.iter().enumerate() {
-                let subtree = trainer.subtree(number, at, group, &run).unwrap();
-                subtree.check(None).unwrap();
-                prop_assert_eq!(&subtree, &tree.subtrees[at]);
-            }
+            prop_assert_eq!(&trainer.submodel(number, &run).unwrap(), tree);
+            tree.root.check(None).unwrap();
+            prop_assert!(tree.subtrees.is_empty());
         }
         let known = labels.view().column_counts();
         for (label, (&copies, &rows)) in forest.copies().iter().zip(&known).enumerate() {

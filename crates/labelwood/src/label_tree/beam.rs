@@ -80,7 +80,7 @@ impl Ensemble<'_> {
     }
 }
 
-/// The nodes of a tree that lead to an allowed label, subtree by subtree.
+/// The nodes of a tree that lead to an allowed label, subtree by subtree, or all together.
 struct Open(Vec<Vec<bool>>);
 
 impl Open {
@@ -96,18 +96,24 @@ impl Open {
             }
             open
         };
-        Open(tree.subtrees.iter().map(part).collect())
+        match tree.subtrees.as_slice() {
+            [] => Open(vec![part(&tree.root)]),
+            subtrees => Open(subtrees.iter().map(part).collect()),
+        }
     }
 
     fn leads_on(&self, (part, node): Place) -> bool {
-        self.0[part as usize][node as usize]
+        let part = if part == WHOLE { 0 } else { part as usize };
+        self.0[part][node as usize]
     }
 }
 
 /// A subtree and the node in it.
 type Place = (u32, u32);
+/// The part that the root is in, with all other nodes if there are no subtrees.
+const WHOLE: u32 = u32::MAX;
 /// Where every walk starts.
-const ROOT: Place = (u32::MAX, 0);
+const ROOT: Place = (WHOLE, 0);
 
 /// A row at a node.
 #[derive(Clone, Copy, Debug)]
@@ -184,8 +190,8 @@ impl<'a> Walk<'a> {
         first: u32,
     ) {
         let (part, node) = visits[0].place;
-        let is_root = visits[0].place == ROOT;
-        let nodes = if is_root { &tree.root } else { &tree.subtrees[part as usize] };
+        let nodes = if part == WHOLE { &tree.root } else { &tree.subtrees[part as usize] };
+        let leaves_root = part == WHOLE && !tree.subtrees.is_empty();
         let children = nodes.children(node as usize);
         self.rows.clear();
         self.rows.extend(visits.iter().map(|visit| visit.row));
@@ -204,7 +210,7 @@ impl<'a> Walk<'a> {
                         }
                     }
                     Child::Node(child) => {
-                        let place = if is_root { (child, 0) } else { (part, child) };
+                        let place = if leaves_root { (child, 0) } else { (part, child) };
                         if open.is_none_or(|open| open.leads_on(place)) {
                             onward.push(Visit { place, row, log });
                         }

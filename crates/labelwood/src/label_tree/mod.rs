@@ -52,7 +52,8 @@ pub struct Trainer {
     label_count: usize,
 }
 
-/// A grown tree: its root and the subtrees that the root's children lead to.
+/// A grown tree: its root and the subtrees that the root's children lead to, or all nodes together
+/// and no subtrees.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
     pub(crate) root: Nodes,
@@ -135,6 +136,11 @@ impl Trainer {
 }
 
 impl Tree {
+    /// The same tree with all nodes together: the root, then its subtrees in their order.
+    pub(crate) fn joined(self) -> Tree {
+        Tree { root: Nodes::joined(&self.root, &self.subtrees), subtrees: Vec::new() }
+    }
+
     /// How much there is.
     pub fn figures(&self) -> NodesFigures {
         self.subtrees.iter().chain([&self.root]).map(Nodes::figures).sum()

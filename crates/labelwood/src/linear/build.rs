@@ -5,7 +5,6 @@ use crate::array::Numbers;
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
 use crate::solver::{LANES, Params, Rows, Workspace};
-use half::f16;
 use rayon::prelude::*;
 use std::sync::{Mutex, MutexGuard};
 
@@ -151,15 +150,6 @@ impl Builder {
 
     /// The nodes.
     pub fn finish(self) -> Nodes {
-        let values = match self.precision {
-            Precision::Single => Values::Single(self.values.into()),
-            Precision::Half => {
-                // The largest half: a weight beyond it would become infinite.
-                let most = f16::MAX.to_f32();
-                let narrow = |weight: &f32| f16::from_f32(weight.clamp(-most, most)).to_bits();
-                Values::Half(self.values.iter().map(narrow).collect::<Vec<_>>().into())
-            }
-        };
         Nodes {
             children_start: self.children_start.into(),
             children: self.children.into(),
@@ -169,7 +159,7 @@ impl Builder {
             weights_start: self.weights_start.into(),
             ends: self.ends.into(),
             owners: Numbers::from(self.owners),
-            values,
+            values: Values::new(self.values, self.precision),
         }
     }
 }

@@ -7,8 +7,10 @@
 
 mod build;
 mod estimate;
+mod join;
 mod nodes;
 mod score;
+mod shrink;
 
 pub use build::Builder;
 pub(crate) use build::Learn;

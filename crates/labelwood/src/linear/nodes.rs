@@ -1,6 +1,7 @@
 //! Nodes and their children's weights, in flat arrays.
 
 use crate::array::{Array, Numbers};
+use half::f16;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -232,6 +233,19 @@ impl Nodes {
 }
 
 impl Values {
+    /// Numbers in the given precision.
+    pub fn new(values: Vec<f32>, precision: Precision) -> Self {
+        match precision {
+            Precision::Single => Values::Single(values.into()),
+            Precision::Half => {
+                // The largest half: a weight beyond it would become infinite.
+                let most = f16::MAX.to_f32();
+                let narrow = |weight: &f32| f16::from_f32(weight.clamp(-most, most)).to_bits();
+                Values::Half(values.iter().map(narrow).collect::<Vec<_>>().into())
+            }
+        }
+    }
+
     pub fn len(&self) -> usize {
         match self {
             Values::Half(values) => values.len(),
@@ -262,7 +276,7 @@ mod tests {
     #[test]
     fn every_finite_half_is_widened_exactly() {
         for bits in 0..=u16::MAX {
-            let half = half::f16::from_bits(bits);
+            let half = f16::from_bits(bits);
             if half.is_finite() {
                 assert_eq!(widened(bits).to_bits(), half.to_f32().to_bits(), "{bits:#x}");
             }

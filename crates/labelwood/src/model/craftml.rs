@@ -1,6 +1,6 @@
 //! CRAFTML forests in a model folder: one unit a tree, and one for the feature weights.
 
-use super::store::{FormatError, StoreError, Stored, Unit, UnitFile};
+use super::store::{ArrayRef, FormatError, Stored, Unit, UnitFile};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::craftml::{Forest, Params, Trainer, Tree};
@@ -22,37 +22,34 @@ pub(super) fn write(
     let missing: Vec<usize> =
         (0..total).filter(|&tree| units.find(&stem(tree)).is_none()).collect();
     let grown = trainer.grow_each(&missing, run, |tree, grown| -> Result<(), Stop> {
-        write_tree(units, tree, &grown)?;
+        units.write(&stem(tree), &arrays(&grown))?;
         Ok(())
     });
-    let trees = units.listed((0..total).map(stem));
-    match grown {
-        Err(Stop::Store(error)) => Err(error.into()),
-        Err(Stop::Cancelled(source)) => {
-            Err(TrainError::Cancelled { finished: trees.len(), total, units: "trees", source })
-        }
-        Ok(()) => Ok(trees.into_iter().chain(units.find(FEATURES)).collect()),
-    }
+    grown.map_err(|stop| stop.into_error(units, "tree-", total, "trees"))?;
+    Ok(units.listed((0..total).map(stem).chain([FEATURES.to_owned()])))
 }
 
-fn write_tree(units: &Units<'_>, number: usize, tree: &Tree) -> Result<UnitFile, StoreError> {
-    units.write(
-        &stem(number),
-        &[
-            ("children_start", tree.children_start[..].into()),
-            ("children", tree.children[..].into()),
-            ("scales", tree.scales[..].into()),
-            ("biases", tree.biases[..].into()),
-            ("words_start", tree.words_start[..].into()),
-            ("words", tree.words[..].into()),
-            ("values_start", tree.values_start[..].into()),
-            ("values", tree.values[..].into()),
-            ("leaf_start", tree.leaf_start[..].into()),
-            ("leaf_instances", (&tree.leaf_instances).into()),
-            ("leaf_labels", (&tree.leaf_labels).into()),
-            ("leaf_counts", (&tree.leaf_counts).into()),
-        ],
-    )
+/// Whether a unit of this name is a tree.
+pub(super) fn is_tree(stem: &str) -> bool {
+    stem.starts_with("tree-")
+}
+
+/// The arrays of a tree by their names.
+pub(super) fn arrays(tree: &Tree) -> [(&'static str, ArrayRef<'_>); 12] {
+    [
+        ("children_start", tree.children_start[..].into()),
+        ("children", tree.children[..].into()),
+        ("scales", tree.scales[..].into()),
+        ("biases", tree.biases[..].into()),
+        ("words_start", tree.words_start[..].into()),
+        ("words", tree.words[..].into()),
+        ("values_start", tree.values_start[..].into()),
+        ("values", tree.values[..].into()),
+        ("leaf_start", tree.leaf_start[..].into()),
+        ("leaf_instances", (&tree.leaf_instances).into()),
+        ("leaf_labels", (&tree.leaf_labels).into()),
+        ("leaf_counts", (&tree.leaf_counts).into()),
+    ]
 }
 
 /// Reads a forest back.
@@ -64,7 +61,8 @@ pub(super) fn read(stored: &Stored, params: Params) -> Result<Forest, FormatErro
     Ok(Forest { params, weights, features, labels, trees })
 }
 
-fn read_tree(unit: &Unit, params: &Params) -> Result<Tree, FormatError> {
+/// Reads a tree back.
+pub(super) fn read_tree(unit: &Unit, params: &Params) -> Result<Tree, FormatError> {
     let tree = Tree {
         branches: params.branches,
         precision: params.precision,

@@ -1,7 +1,8 @@
-//! Linear models in a model folder: one unit for each root of a tree, one for each subtree below
-//! it, or one for each block of labels, and one for the feature weights.
+//! Linear models in a model folder: one unit for each root of a label tree and one for each subtree
+//! below it, or one for each submodel of a label forest, or one for each block of labels; and one
+//! for the feature weights.
 
-use super::store::{ArrayRef, FormatError, StoreError, Stored, Unit, UnitFile};
+use super::store::{ArrayRef, FormatError, Partial, StoreError, Stored, Unit, UnitFile};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::array::Array;
@@ -9,27 +10,20 @@ use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees, Root, Tree};
 use crate::linear::{Nodes, Precision, Values};
 use crate::one_vs_rest::{self, OneVsRest};
-use crate::run::{Cancelled, Run};
+use crate::run::Run;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The units of trees that are grown by parts.
-struct Trees<R, S> {
-    /// What a tree is called in the names of its units.
-    name: &'static str,
-    count: usize,
-    /// Whether several roots are grown at a time, which takes memory for each.
-    roots_at_once: bool,
-    root: R,
-    subtree: S,
+fn root_stem(tree: usize) -> String {
+    format!("tree-{tree:04}-root")
 }
 
-fn root_stem(name: &str, tree: usize) -> String {
-    format!("{name}-{tree:04}-root")
+fn part_stem(tree: usize, part: usize) -> String {
+    format!("tree-{tree:04}-part-{part:05}")
 }
 
-fn part_stem(name: &str, tree: usize, part: usize) -> String {
-    format!("{name}-{tree:04}-part-{part:05}")
+fn submodel_stem(submodel: usize) -> String {
+    format!("submodel-{submodel:04}")
 }
 
 /// Grows the parts of label trees that are not there yet and writes each as it is done.
@@ -39,31 +33,42 @@ pub(super) fn write_trees(
     run: &Run,
 ) -> Result<Vec<UnitFile>, TrainError> {
     write_weights(trainer.feature_weights(), units)?;
-    let trees = Trees {
-        name: "tree",
-        count: trainer.params().trees,
-        roots_at_once: false,
-        root: |tree| trainer.root(tree, run),
-        subtree: |tree, part, labels: &[u32]| trainer.subtree(tree, part, labels, run),
-    };
-    trees.write(units, run)
+    let mut total = trainer.params().trees;
+    let grown = write_roots(trainer, units, run).and_then(|groups| {
+        total += groups.iter().map(Vec::len).sum::<usize>();
+        write_subtrees(trainer, units, &groups, total as u64, run).map(|()| groups)
+    });
+    let groups = grown.map_err(|stop| stop.into_error(units, "tree-", total, "parts"))?;
+    let stems = groups.iter().enumerate().flat_map(|(tree, groups)| {
+        let parts = (0..groups.len()).map(move |part| part_stem(tree, part));
+        [root_stem(tree)].into_iter().chain(parts)
+    });
+    Ok(units.listed(stems.chain([FEATURES.to_owned()])))
 }
 
-/// The same for the submodels of a label forest.
+/// The same for the submodels of a label forest, each of them whole: there are many, and few labels
+/// in each.
 pub(super) fn write_forest(
     trainer: &label_forest::Trainer,
     units: &Units<'_>,
     run: &Run,
 ) -> Result<Vec<UnitFile>, TrainError> {
     write_weights(trainer.feature_weights(), units)?;
-    let trees = Trees {
-        name: "submodel",
-        count: trainer.params().submodels,
-        roots_at_once: true,
-        root: |submodel| trainer.root(submodel, run),
-        subtree: |submodel, part, labels: &[u32]| trainer.subtree(submodel, part, labels, run),
-    };
-    trees.write(units, run)
+    let total = trainer.params().submodels;
+    let is_missing = |&number: &usize| units.find(&submodel_stem(number)).is_none();
+    let missing: Vec<usize> = (0..total).filter(is_missing).collect();
+    let done = AtomicU64::new((total - missing.len()) as u64);
+    run.progress("submodels", done.load(Ordering::Relaxed), total as u64);
+    let grown = run.install(|| {
+        missing.par_iter().with_max_len(1).try_for_each(|&number| -> Result<(), Stop> {
+            let submodel = trainer.submodel(number, run)?;
+            units.write(&submodel_stem(number), &arrays(&submodel.root))?;
+            run.progress("submodels", done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
+            Ok(())
+        })
+    });
+    grown.map_err(|stop| stop.into_error(units, "submodel-", total, "submodels"))?;
+    Ok(units.listed((0..total).map(submodel_stem).chain([FEATURES.to_owned()])))
 }
 
 fn block_stem(block: usize) -> String {
@@ -95,92 +100,61 @@ pub(super) fn write_blocks(
     Ok(units.listed((0..total).map(block_stem).chain([FEATURES.to_owned()])))
 }
 
-impl<R, S> Trees<R, S>
-where
-    R: Fn(usize) -> Result<Root, Cancelled> + Sync,
-    S: Fn(usize, usize, &[u32]) -> Result<Nodes, Cancelled> + Sync,
-{
-    /// Grows the parts that are not there yet and writes each as it is done.
-    fn write(&self, units: &Units<'_>, run: &Run) -> Result<Vec<UnitFile>, TrainError> {
-        let mut total = self.count;
-        let grown = self.roots(units, run).and_then(|groups| {
-            total += groups.iter().map(Vec::len).sum::<usize>();
-            self.subtrees(units, &groups, total as u64, run).map(|()| groups)
-        });
-        match grown {
-            Err(Stop::Store(error)) => Err(error.into()),
-            Err(Stop::Cancelled(source)) => {
-                let finished = units.count(self.name);
-                Err(TrainError::Cancelled { finished, total, units: "parts", source })
+/// The labels of each tree's subtrees, from its root, which is grown if it is not there; one after
+/// the other, since each works on all threads.
+fn write_roots(
+    trainer: &label_tree::Trainer,
+    units: &Units<'_>,
+    run: &Run,
+) -> Result<Vec<Vec<Vec<u32>>>, Stop> {
+    let total = trainer.params().trees;
+    let root = |tree| {
+        let stem = root_stem(tree);
+        let groups = match units.find(&stem) {
+            Some(unit) => read_groups(&units.open(&unit)?).map_err(StoreError::from)?,
+            None => {
+                let Root { nodes, groups } = trainer.root(tree, run)?;
+                with_groups(&nodes, &groups, |arrays| units.write(&stem, arrays))?;
+                groups
             }
-            Ok(groups) => {
-                let stems = groups.iter().enumerate().flat_map(|(tree, groups)| {
-                    let parts = (0..groups.len()).map(move |part| part_stem(self.name, tree, part));
-                    [root_stem(self.name, tree)].into_iter().chain(parts)
-                });
-                Ok(units.listed(stems.chain([FEATURES.to_owned()])))
-            }
-        }
-    }
-
-    /// The labels of each tree's subtrees, from its root, which is grown if it is not there.
-    fn roots(&self, units: &Units<'_>, run: &Run) -> Result<Vec<Vec<Vec<u32>>>, Stop> {
-        let done = AtomicU64::new(0);
-        let root = |tree| {
-            let stem = root_stem(self.name, tree);
-            let groups = match units.find(&stem) {
-                Some(unit) => read_groups(&units.open(&unit)?).map_err(StoreError::from)?,
-                None => {
-                    let Root { nodes, groups } = (self.root)(tree)?;
-                    write_root(units, &stem, &nodes, &groups)?;
-                    groups
-                }
-            };
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            run.progress("parts", done, self.count as u64);
-            Ok(groups)
         };
-        if self.roots_at_once {
-            let numbers = || (0..self.count).into_par_iter().with_max_len(1);
-            return run.install(|| numbers().map(root).collect());
-        }
-        (0..self.count).map(root).collect()
-    }
-
-    fn subtrees(
-        &self,
-        units: &Units<'_>,
-        groups: &[Vec<Vec<u32>>],
-        total: u64,
-        run: &Run,
-    ) -> Result<(), Stop> {
-        let all = groups.iter().enumerate().flat_map(|(tree, groups)| {
-            groups.iter().enumerate().map(move |(part, labels)| (tree, part, labels))
-        });
-        let is_missing = |&(tree, part, _): &(usize, usize, &Vec<u32>)| {
-            units.find(&part_stem(self.name, tree, part)).is_none()
-        };
-        let missing: Vec<_> = all.filter(is_missing).collect();
-        let done = AtomicU64::new(total - missing.len() as u64);
-        run.progress("parts", done.load(Ordering::Relaxed), total);
-        run.install(|| {
-            missing.par_iter().with_max_len(1).try_for_each(|&(tree, part, labels)| {
-                let nodes = (self.subtree)(tree, part, labels)?;
-                units.write(&part_stem(self.name, tree, part), &arrays(&nodes))?;
-                run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
-                Ok(())
-            })
-        })
-    }
+        run.progress("parts", tree as u64 + 1, total as u64);
+        Ok(groups)
+    };
+    (0..total).map(root).collect()
 }
 
-/// Writes a root with the labels of the subtrees below it.
-fn write_root(
+fn write_subtrees(
+    trainer: &label_tree::Trainer,
     units: &Units<'_>,
-    stem: &str,
+    groups: &[Vec<Vec<u32>>],
+    total: u64,
+    run: &Run,
+) -> Result<(), Stop> {
+    let all = groups.iter().enumerate().flat_map(|(tree, groups)| {
+        groups.iter().enumerate().map(move |(part, labels)| (tree, part, labels))
+    });
+    let is_missing =
+        |&(tree, part, _): &(usize, usize, &Vec<u32>)| units.find(&part_stem(tree, part)).is_none();
+    let missing: Vec<_> = all.filter(is_missing).collect();
+    let done = AtomicU64::new(total - missing.len() as u64);
+    run.progress("parts", done.load(Ordering::Relaxed), total);
+    run.install(|| {
+        missing.par_iter().with_max_len(1).try_for_each(|&(tree, part, labels)| {
+            let nodes = trainer.subtree(tree, part, labels, run)?;
+            units.write(&part_stem(tree, part), &arrays(&nodes))?;
+            run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            Ok(())
+        })
+    })
+}
+
+/// The arrays of a root and of the labels of the subtrees below it, for `write`.
+fn with_groups<T>(
     nodes: &Nodes,
     groups: &[Vec<u32>],
-) -> Result<UnitFile, StoreError> {
+    write: impl FnOnce(&[(&str, ArrayRef<'_>)]) -> T,
+) -> T {
     let mut starts = vec![0u64];
     starts.extend(groups.iter().scan(0, |end, group| {
         *end += group.len() as u64;
@@ -189,7 +163,7 @@ fn write_root(
     let labels = groups.concat();
     let mut arrays = arrays(nodes);
     arrays.extend([("groups_start", starts[..].into()), ("groups", labels[..].into())]);
-    units.write(stem, &arrays)
+    write(&arrays)
 }
 
 /// The arrays of some nodes by their names.
@@ -228,7 +202,7 @@ pub(super) fn read_trees(
     params: label_tree::Params,
 ) -> Result<LabelTrees, FormatError> {
     let (weights, features) = read_weights(stored)?;
-    let tree = |tree| read_tree(stored, "tree", tree, params.precision);
+    let tree = |tree| read_tree(stored, tree, params.precision);
     let trees = (0..params.trees).map(tree).collect::<Result<_, _>>()?;
     let labels = stored.manifest().labels as usize;
     Ok(LabelTrees { params, weights, features, labels, trees })
@@ -240,7 +214,11 @@ pub(super) fn read_forest(
     params: label_forest::Params,
 ) -> Result<LabelForest, FormatError> {
     let (weights, features) = read_weights(stored)?;
-    let submodel = |number| read_tree(stored, "submodel", number, params.tree.precision);
+    let submodel = |number| {
+        let unit = stored.unit(&submodel_stem(number))?;
+        let root = read_nodes(unit, params.tree.precision, None)?;
+        Ok(Tree { root, subtrees: Vec::new() })
+    };
     let numbers = (0..params.submodels).into_par_iter();
     let submodels = numbers.map(submodel).collect::<Result<_, _>>()?;
     let labels = stored.manifest().labels as usize;
@@ -264,17 +242,12 @@ pub(super) fn read_blocks(
     Ok(OneVsRest { params, weights, features, labels, blocks })
 }
 
-fn read_tree(
-    stored: &Stored,
-    name: &str,
-    tree: usize,
-    precision: Precision,
-) -> Result<Tree, FormatError> {
-    let unit = stored.unit(&root_stem(name, tree))?;
+fn read_tree(stored: &Stored, tree: usize, precision: Precision) -> Result<Tree, FormatError> {
+    let unit = stored.unit(&root_stem(tree))?;
     let parts = unit.array::<u64>("groups_start")?.len().saturating_sub(1);
     let root = read_nodes(unit, precision, Some(parts))?;
     let part = |part| {
-        let unit = stored.unit(&part_stem(name, tree, part))?;
+        let unit = stored.unit(&part_stem(tree, part))?;
         let nodes = read_nodes(unit, precision, None)?;
         if nodes.is_empty() { Err(unit.refused("it has no nodes")) } else { Ok(nodes) }
     };
@@ -283,6 +256,32 @@ fn read_tree(
         Ok(Tree { root, subtrees })
     } else {
         Err(unit.refused("a root is one node"))
+    }
+}
+
+/// Whether a unit of this name holds nodes.
+pub(super) fn holds_nodes(stem: &str) -> bool {
+    ["tree-", "submodel-", "block-"].iter().any(|name| stem.starts_with(name))
+}
+
+/// Writes the unit of some nodes again as `change` leaves them; the groups of a root stay.
+pub(super) fn rewrite(
+    unit: &Unit,
+    stem: &str,
+    precision: Precision,
+    change: impl Fn(Nodes) -> Nodes,
+    partial: &Partial,
+) -> Result<UnitFile, StoreError> {
+    let is_root = unit.names().iter().any(|name| name == "groups_start");
+    let groups = if is_root { Some(read_groups(unit)?) } else { None };
+    let outer = match &groups {
+        Some(groups) => Some(groups.len()),
+        None => stem.starts_with("block-").then_some(0),
+    };
+    let nodes = change(read_nodes(unit, precision, outer)?);
+    match groups {
+        Some(groups) => with_groups(&nodes, &groups, |arrays| partial.write_unit(stem, arrays)),
+        None => partial.write_unit(stem, &arrays(&nodes)),
     }
 }
 

@@ -28,11 +28,13 @@ mod algorithm;
 mod craftml;
 mod linear;
 mod labels;
+mod shrink;
 mod text;
 mod units;
 
 pub use algorithm::Algorithm;
 pub use labels::Labels;
+pub use shrink::{Shrink, ShrinkError, Values, shrink};
 pub use text::{open_text, save_text};
 
 use crate::array::Array;
@@ -217,6 +219,7 @@ impl<'a> Work<'a> {
             settings: algorithm.settings(),
             data: format!("{:032x}", self.dataset.digest()),
             text: self.reader.map(text::settings),
+            shrunk: None,
         }
     }
 

@@ -244,6 +244,7 @@ pub fn save_text(
         settings: serde_json::json!({}),
         data: format!("{:032x}", dataset.digest()),
         text: Some(settings(reader)),
+        shrunk: None,
     };
     let start = Start { resume: false, overwrite };
     let Begin::Work(partial) = Partial::begin(target, &training, start)? else { return Ok(()) };

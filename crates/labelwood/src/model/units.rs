@@ -1,8 +1,9 @@
 //! The units of an unfinished model, as several threads write them: to its folder, or to memory.
 
+use super::TrainError;
 use super::store::{ArrayRef, Load, Partial, StoreError, Unit, UnitFile};
 use crate::run::{Cancelled, Run};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
@@ -12,6 +13,24 @@ pub(super) enum Stop {
     Cancelled(Cancelled),
     /// The unit could not be written or read.
     Store(StoreError),
+}
+
+impl Stop {
+    /// The error of a training of which there are `total` units whose names start with `prefix`.
+    pub fn into_error(
+        self,
+        written: &Units<'_>,
+        prefix: &str,
+        total: usize,
+        units: &'static str,
+    ) -> TrainError {
+        match self {
+            Stop::Store(error) => error.into(),
+            Stop::Cancelled(source) => {
+                TrainError::Cancelled { finished: written.count(prefix), total, units, source }
+            }
+        }
+    }
 }
 
 impl From<Cancelled> for Stop {
@@ -30,7 +49,8 @@ impl From<StoreError> for Stop {
 pub(super) struct Units<'a> {
     /// Without a folder, units are kept in memory.
     partial: Option<&'a Partial>,
-    finished: Mutex<Vec<Finished>>,
+    /// By their stems.
+    finished: Mutex<BTreeMap<String, Finished>>,
 }
 
 struct Finished {
@@ -42,8 +62,9 @@ struct Finished {
 impl<'a> Units<'a> {
     /// Looks what an earlier run left.
     pub fn take_up(partial: &'a Partial, run: &Run) -> Result<Self, StoreError> {
-        let files = partial.finished_units(run)?.into_iter();
-        let finished = files.map(|file| Finished { file, unit: None }).collect();
+        let finished = partial.finished_units(run)?.into_iter();
+        let finished =
+            finished.map(|file| (file.stem().to_owned(), Finished { file, unit: None })).collect();
         Ok(Units { partial: Some(partial), finished: Mutex::new(finished) })
     }
 
@@ -52,19 +73,18 @@ impl<'a> Units<'a> {
         Units { partial, finished: Mutex::default() }
     }
 
-    fn finished(&self) -> MutexGuard<'_, Vec<Finished>> {
+    fn finished(&self) -> MutexGuard<'_, BTreeMap<String, Finished>> {
         self.finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// The unit of this name, if it is finished.
     pub fn find(&self, stem: &str) -> Option<UnitFile> {
-        let finished = self.finished();
-        finished.iter().find(|unit| unit.file.stem() == stem).map(|unit| unit.file.clone())
+        self.finished().get(stem).map(|finished| finished.file.clone())
     }
 
     /// How many units are finished whose name starts so.
     pub fn count(&self, prefix: &str) -> usize {
-        self.finished().iter().filter(|unit| unit.file.stem().starts_with(prefix)).count()
+        self.finished().keys().filter(|stem| stem.starts_with(prefix)).count()
     }
 
     /// Writes a unit.
@@ -77,7 +97,7 @@ impl<'a> Units<'a> {
             Some(partial) => (partial.write_unit(stem, arrays)?, None),
             None => Unit::in_memory(stem, arrays).map(|(file, unit)| (file, Some(unit)))?,
         };
-        self.finished().push(Finished { file: file.clone(), unit });
+        self.finished().insert(stem.to_owned(), Finished { file: file.clone(), unit });
         Ok(file)
     }
 
@@ -89,12 +109,9 @@ impl<'a> Units<'a> {
 
     /// The units that are in memory, in the order of `files`.
     pub fn into_memory(self, files: &[UnitFile]) -> Vec<Unit> {
-        let finished = self.finished.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut units: HashMap<String, Unit> = finished
-            .into_iter()
-            .filter_map(|Finished { file, unit }| Some((file.file, unit?)))
-            .collect();
-        files.iter().filter_map(|file| units.remove(&file.file)).collect()
+        let finished = self.finished.into_inner();
+        let mut finished = finished.unwrap_or_else(|poisoned| poisoned.into_inner());
+        files.iter().filter_map(|file| finished.remove(file.stem())?.unit).collect()
     }
 
     /// The units of these names, in their order, as far as they are finished.

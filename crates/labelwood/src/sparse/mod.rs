@@ -24,6 +24,9 @@ pub use top_k::{Predictions, Scored, best_first, top_k};
 pub use votes::Votes;
 
 /// The labels of each row: a matrix of indices without values.
+///
+/// Every entry is a relevant label, and no label is more relevant than another. Who has a matrix
+/// with values makes an entry of every value that is not zero.
 pub type LabelRows = Csr<()>;
 /// A borrowed [`LabelRows`].
 pub type LabelRowsView<'a> = CsrView<'a, ()>;

@@ -91,7 +91,7 @@ fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
         popular: metrics(&most_frequent(&model, k, test.len()))?,
         predictions: &predictions,
     };
-    context.clear_bar();
+    context.hide_progress();
     write_atomically(Path::new("-"), |output| write!(output, "{page}"))?;
     Ok(())
 }

@@ -130,10 +130,12 @@ impl Display for Fitted {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Fitted { rows, labels, .. } = self;
         let size = Bytes(self.bytes);
-        let trees = match self.settings["trees"].as_u64() {
-            Some(1) => "one tree".to_owned(),
-            Some(trees) => format!("{trees} trees"),
-            None => "a model".to_owned(),
+        let count = |setting: &str| self.settings[setting].as_u64();
+        let trees = match (count("submodels"), count("trees")) {
+            (Some(submodels), _) => format!("{submodels} submodels"),
+            (None, Some(1)) => "one tree".to_owned(),
+            (None, Some(trees)) => format!("{trees} trees"),
+            (None, None) => "a model".to_owned(),
         };
         let seconds = self.fit.seconds + self.save.seconds;
         let Some(folder) = &self.folder else {

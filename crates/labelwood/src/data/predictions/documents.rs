@@ -1,5 +1,6 @@
 //! Predictions of documents, by the names of their labels.
 
+use super::text::is_entry;
 use crate::data::LabelIndex;
 use crate::data::documents::Batch;
 use crate::sparse::{Predictions, Scored};
@@ -13,6 +14,7 @@ pub enum DocumentFormat {
     /// For people: each document with its labels below it.
     Table,
     /// `id<TAB>label score<TAB>label score`, best first; no first field where documents have no id.
+    /// An id that looks like a label with its score stands in quotes.
     Tsv,
     /// One JSON object per document, with id, labels, names and scores.
     Jsonl,
@@ -90,12 +92,15 @@ impl<'n, W: Write> DocumentWriter<'n, W> {
     /// Takes the predictions of the next rows, which are those of `documents` if they are known.
     pub fn push(&mut self, documents: Option<&Batch>, predictions: &Predictions) -> io::Result<()> {
         let mut texts = documents.map(|batch| batch.texts());
+        let has_ids =
+            documents.is_some_and(|batch| (0..batch.len()).any(|row| batch.id(row).is_some()));
         for (row, labels) in predictions.rows().enumerate() {
             let id = documents.and_then(|batch| batch.id(row));
             let text = texts.as_mut().and_then(Iterator::next);
             match self.format {
                 DocumentFormat::Table => self.write_for_people(id, text, labels)?,
-                DocumentFormat::Tsv => self.write_tsv(id, labels)?,
+                // Among others that have one, the field of an id is empty.
+                DocumentFormat::Tsv => self.write_tsv(id.or(has_ids.then_some("")), labels)?,
                 DocumentFormat::Jsonl => self.write_jsonl(id, labels)?,
             }
             self.written += 1;
@@ -147,7 +152,9 @@ impl<'n, W: Write> DocumentWriter<'n, W> {
     fn write_tsv(&mut self, id: Option<&str>, labels: &[Scored]) -> io::Result<()> {
         let mut between = "";
         if let Some(id) = id {
-            write!(self.out, "{}", shortened(id, usize::MAX))?;
+            let id = shortened(id, usize::MAX);
+            let quote = if is_entry(&id) { "\"" } else { "" };
+            write!(self.out, "{quote}{id}{quote}")?;
             between = "\t";
         }
         for best in labels {

@@ -15,6 +15,7 @@ struct ReadRow {
 #[derive(Deserialize)]
 struct ReadLabel {
     label: Option<Label>,
+    code: Option<String>,
     name: Option<String>,
     score: f64,
 }
@@ -54,10 +55,14 @@ fn parse_row(line: &str, number: u64, known: KnownLabels<'_>, row: &mut RowBuild
         return Err((1, problem));
     }
     for entry in parsed.labels {
-        let id = match (&entry.label, &entry.name) {
-            (Some(Label::Id(id)), _) => known.check(*id),
-            (Some(Label::Name(name)), _) | (None, Some(name)) => known.resolve(name),
-            (None, None) => Err("an entry has neither `label` nor `name`".to_owned()),
+        // What the training file called the label says more than its number, which depends on the
+        // order of the rows.
+        let by_code = entry.code.as_deref().and_then(known.id);
+        let id = match (by_code, &entry.label, &entry.name) {
+            (Some(id), ..) => known.check(u64::from(id)),
+            (None, Some(Label::Id(id)), _) => known.check(*id),
+            (None, Some(Label::Name(name)), _) | (None, None, Some(name)) => known.resolve(name),
+            (None, None, None) => Err("an entry has neither `label` nor `name`".to_owned()),
         };
         let id = id.map_err(|problem| (1, problem))?;
         let score = entry.score as f32;

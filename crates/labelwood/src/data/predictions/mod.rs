@@ -2,7 +2,7 @@
 //!
 //! | format | what it looks like | who else speaks it |
 //! |---|---|---|
-//! | `tsv` | `label score<TAB>label score`, best first | craftml-rs, omikuji |
+//! | `tsv` | `label score<TAB>label score`, best first; a document's id may stand before them | craftml-rs, omikuji |
 //! | `jsonl` | `{"row":0,"labels":[{"label":7,"name":"maps","score":0.9}]}` | |
 //! | `xc` | a header `rows labels`, then `label:score label:score` | Parabel; without the header napkinXC and LibMultiLabel |
 //! | `npz` | `scipy.sparse.save_npz` of a CSR matrix | scipy, PECOS, pyxclib |
@@ -130,7 +130,7 @@ pub fn read_file(
 
 /// Reads predictions; `path` names the input in errors.
 ///
-/// Labels are ids below `labels`, or names that `id` knows. A number is always taken as an id.
+/// Labels are names that `id` knows, or ids below `labels`; in `xc` a number is always an id.
 ///
 /// ```
 /// use labelwood::data::predictions::{PredictionFormat, read};
@@ -200,20 +200,20 @@ struct KnownLabels<'a> {
 }
 
 impl KnownLabels<'_> {
-    /// The label of an id or a name.
+    /// The label of a name or an id.
     fn resolve(&self, label: &str) -> Result<u32, String> {
-        if !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit()) {
-            return match label.parse::<u64>() {
-                Ok(id) => self.check(id),
-                Err(_) => Err(out_of_range(label, self.labels)),
-            };
+        if let Some(id) = (self.id)(label) {
+            return self.check(u64::from(id));
         }
-        match (self.id)(label) {
-            Some(id) => self.check(u64::from(id)),
-            None => Err(format!(
+        if !is_number(label) {
+            return Err(format!(
                 "`{}` is neither a label id nor a known label name: use ids from 0, or give the label names",
                 excerpt(label)
-            )),
+            ));
+        }
+        match label.parse::<u64>() {
+            Ok(id) => self.check(id),
+            Err(_) => Err(out_of_range(label, self.labels)),
         }
     }
 
@@ -223,6 +223,10 @@ impl KnownLabels<'_> {
             _ => Err(out_of_range(&id.to_string(), self.labels)),
         }
     }
+}
+
+fn is_number(label: &str) -> bool {
+    !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn out_of_range(label: &str, labels: usize) -> String {
@@ -256,6 +260,10 @@ struct RowBuilder {
 impl RowBuilder {
     fn push(&mut self, id: u32, score: f32, column: usize) {
         self.entries.push((Scored { id, score }, column));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Moves the row to `predictions`, or tells which label stands twice and where.

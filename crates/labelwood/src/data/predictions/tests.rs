@@ -34,6 +34,22 @@ fn tsv_takes_ids_and_names_in_any_order() {
 }
 
 #[test]
+fn ids_of_documents_may_stand_before_the_labels() {
+    let read = parse("a-1\tmaps 0.5\t3 0.25\n17\n\tmaps 1\n\n\"x 2\"\t0 2\n", Tsv).unwrap();
+    assert_eq!(row(&read, 0), [(0, 0.5), (3, 0.25)]);
+    assert_eq!((row(&read, 1), row(&read, 2), row(&read, 3)), (vec![], vec![(0, 1.0)], vec![]));
+    assert_eq!(row(&read, 4), [(0, 2.0)]);
+    let error = refused("a-1\tmaps 0.5\nmaps 0.5\n", Tsv);
+    assert!(error.starts_with("file:2:1: expected the id of a document"), "{error}");
+    let error = refused("maps 0.5\na-1\tmaps 0.5\n", Tsv);
+    assert_eq!(error, "file:2:1: expected `label score` but found `a-1`");
+    let error = refused("a-1\tmaps 0.5\tjars 0.4\n", Tsv);
+    assert!(error.starts_with("file:1:14: `jars` is neither"), "{error}");
+    // What is not tsv at all does not pass for ids.
+    assert!(refused("3:0.5 4:0.2\n1:0.5\n", Tsv).contains("no row has a `label score`"));
+}
+
+#[test]
 fn batches_make_the_file_that_all_rows_make() {
     let all = parse("3 0.25\t1 0.5\n\n7 0.001\n0 1\t2 0.5\n", Tsv).unwrap();
     for format in [Tsv, Jsonl, Xc, Npz] {
@@ -69,8 +85,13 @@ fn xc_is_read_with_and_without_a_header() {
 }
 
 #[test]
-fn a_number_is_an_id_even_if_a_label_has_that_name() {
-    assert!(refused("2012 0.5", Tsv).contains("label 2012 is out of range"));
+fn a_name_goes_before_an_id() {
+    assert_eq!(row(&parse("2012 0.5\t0 0.25", Tsv).unwrap(), 0), [(3, 0.5), (0, 0.25)]);
+    assert!(refused("2012:0.5", Xc).contains("label 2012 is out of range"));
+    assert!(refused("2013 0.5", Tsv).contains("label 2013 is out of range"));
+    let coded =
+        r#"{"labels":[{"label":7,"code":"maps","score":1},{"label":6,"code":"x","score":2}]}"#;
+    assert_eq!(row(&parse(coded, Jsonl).unwrap(), 0), [(6, 2.0), (0, 1.0)]);
     let named = r#"{"labels":[{"name":"maps","score":1},{"label":"a:b","score":2}]}"#;
     assert_eq!(row(&parse(named, Jsonl).unwrap(), 0), [(2, 2.0), (0, 1.0)]);
 }

@@ -1,6 +1,6 @@
 //! The line-based formats `tsv` and `xc`, and the lines that `jsonl` is made of too.
 
-use super::{KnownLabels, PredictionError, RowBuilder, excerpt, parse_score};
+use super::{KnownLabels, PredictionError, RowBuilder, excerpt, is_number, parse_score};
 use crate::sparse::{Predictions, Scored};
 use std::io::{self, BufRead, Read, Write};
 
@@ -91,7 +91,41 @@ pub(super) fn read_tsv(
     path: &str,
     known: KnownLabels<'_>,
 ) -> Result<Predictions, PredictionError> {
-    read_lines(input, path, |line, _, row| parse_row(line, '\t', ' ', known, row))
+    // Whether documents' ids stand before the labels: the first row that has anything tells.
+    let mut has_ids = None;
+    let mut is_blank = true;
+    let predictions = read_lines(input, path, |line, _, row| {
+        let first = line.split('\t').next().unwrap_or(line);
+        let (mut start, is_id) = (0, !is_entry(first));
+        if !first.trim().is_empty() {
+            match (*has_ids.get_or_insert(is_id), is_id) {
+                (true, true) => start = first.len(),
+                (true, false) => {
+                    let problem = format!(
+                        "expected the id of a document, as rows before have one, but found `{}`",
+                        excerpt(first)
+                    );
+                    return Err((1, problem));
+                }
+                (false, _) => {}
+            }
+        }
+        let parsed = parse_row(line, start, '\t', ' ', known, row)?;
+        is_blank &= row.is_empty();
+        Ok(parsed)
+    })?;
+    if has_ids == Some(true) && is_blank {
+        let problem = "no row has a `label score`: state the right format, and predict with scores";
+        let (path, problem) = (path.to_owned(), problem.to_owned());
+        return Err(PredictionError::Text { path, line: 1, column: 1, problem });
+    }
+    Ok(predictions)
+}
+
+/// Whether a field of a tsv file has the form `label score`; else it is the id of a document.
+pub(super) fn is_entry(field: &str) -> bool {
+    let parts = field.trim().rsplit_once(' ');
+    parts.is_some_and(|(_, score)| fast_float2::parse::<f32, _>(score).is_ok())
 }
 
 pub(super) fn read_xc(
@@ -99,6 +133,7 @@ pub(super) fn read_xc(
     path: &str,
     known: KnownLabels<'_>,
 ) -> Result<Predictions, PredictionError> {
+    let id = |name: &str| if is_number(name) { None } else { (known.id)(name) };
     let mut header = None;
     let mut is_first = true;
     let predictions = read_lines(input, path, |line, _, row| {
@@ -109,7 +144,7 @@ pub(super) fn read_xc(
             }
         }
         let labels = header.map_or(known.labels, |(_, labels)| known.labels.min(labels));
-        parse_row(line, ' ', ':', KnownLabels { labels, ..known }, row)
+        parse_row(line, 0, ' ', ':', KnownLabels { labels, id: &id }, row)
     })?;
     match header {
         Some((rows, _)) if rows != predictions.len() => {
@@ -130,16 +165,16 @@ fn parse_header(line: &str) -> Option<(usize, usize)> {
     numbers.next().is_none().then_some(header)
 }
 
-/// Parses entries `label<inner>score` that `outer` separates.
+/// Parses entries `label<inner>score` that `outer` separates, from a byte of the line on.
 fn parse_row(
     line: &str,
+    mut start: usize,
     outer: char,
     inner: char,
     known: KnownLabels<'_>,
     row: &mut RowBuilder,
 ) -> Parsed {
-    let mut start = 0;
-    for piece in line.split(outer) {
+    for piece in line[start..].split(outer) {
         let column = start + 1 + piece.len() - piece.trim_start().len();
         start += piece.len() + 1;
         let entry = piece.trim();

@@ -68,10 +68,14 @@ proptest! {
         let model = grown(&features, &labels, &params, 1);
         let allowed: Option<LabelSet> = allowed.map(|labels| labels.into_iter().collect());
         let rows = model.weights.apply(features.view(), features.columns());
+        let trees = model.trees.iter().cloned().map(Tree::joined).collect();
+        let joined = LabelTrees { trees, ..model.clone() };
         let check = |query: Query<'_>, beam: usize| {
             let predictions =
                 model.predict(features.view(), query, &Run::new(2).unwrap()).unwrap();
             assert_eq!(predictions.len(), features.len());
+            let together = joined.predict(features.view(), query, &Run::new(1).unwrap()).unwrap();
+            assert_eq!(together, predictions);
             for (at, best) in predictions.rows().enumerate() {
                 assert_eq!(best, plain(&model, rows.view().row(at as u32), query, beam));
             }

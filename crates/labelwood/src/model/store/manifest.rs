@@ -36,6 +36,9 @@ pub struct Training {
     /// How text became these rows, if they were text.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     pub text: Option<Value>,
+    /// How the model was made smaller afterwards, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
+    pub shrunk: Option<Value>,
 }
 
 /// What a model consists of.
@@ -64,6 +67,8 @@ struct Written {
     data: String,
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     text: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
+    shrunk: Option<Value>,
     instances: u64,
     features: u64,
     labels: u64,
@@ -107,9 +112,9 @@ impl Manifest {
         let written: Written =
             serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
         let found = written.model_id;
-        let Written { algorithm, settings, data, text, .. } = written;
+        let Written { algorithm, settings, data, text, shrunk, .. } = written;
         let Written { instances, features, labels, units, .. } = written;
-        let training = Training { algorithm, settings, data, text };
+        let training = Training { algorithm, settings, data, text, shrunk };
         let manifest = Manifest { training, instances, features, labels, units };
         let mut stems = BTreeSet::new();
         for unit in &manifest.units {
@@ -146,7 +151,7 @@ impl Manifest {
     }
 
     fn written(&self, model_id: Option<Digest>) -> Written {
-        let Training { algorithm, settings, data, text } = self.training.clone();
+        let Training { algorithm, settings, data, text, shrunk } = self.training.clone();
         let &Manifest { instances, features, labels, .. } = self;
         let units = self.units.clone();
         Written {
@@ -155,6 +160,7 @@ impl Manifest {
             settings,
             data,
             text,
+            shrunk,
             instances,
             features,
             labels,
@@ -177,6 +183,7 @@ impl Training {
         compare("the digest of the data", &self.data, &other.data);
         differences("", Some(&self.settings), Some(&other.settings), &mut clauses);
         differences("text", self.text.as_ref(), other.text.as_ref(), &mut clauses);
+        differences("shrunk", self.shrunk.as_ref(), other.shrunk.as_ref(), &mut clauses);
         (!clauses.is_empty()).then(|| clauses.join(", "))
     }
 }
@@ -275,6 +282,7 @@ mod tests {
                 settings: json!({"trees": 50, "seed": 42, "shrink": 0.1, "inner": {"b": 1, "a": [2]}}),
                 data: "d1".into(),
                 text: None,
+                shrunk: None,
             },
             instances: 10,
             features: 20,

@@ -16,7 +16,7 @@
 //! let target = folder.path().join("model");
 //! let run = Run::new(2)?;
 //! let settings = serde_json::json!({"trees": 1, "seed": 42});
-//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None };
+//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, shrunk: None };
 //!
 //! let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
 //! let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
@@ -42,6 +42,7 @@ pub use partial::{Begin, Partial, Start, check_target};
 pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -69,6 +70,8 @@ pub struct Stored {
     folder: PathBuf,
     manifest: Manifest,
     units: Vec<Unit>,
+    /// Where the unit of each stem is.
+    places: BTreeMap<String, usize>,
 }
 
 impl Stored {
@@ -80,7 +83,7 @@ impl Stored {
         let mut manifest = Manifest::read(folder)?;
         loop {
             match open_units(folder, &manifest, options, run) {
-                Ok(units) => return Ok(Stored { folder: folder.to_owned(), manifest, units }),
+                Ok(units) => return Ok(Self::new(folder.to_owned(), manifest, units)),
                 Err(error) => {
                     // A training may have replaced the model since its manifest was read.
                     let now = Manifest::read(folder)?;
@@ -95,7 +98,13 @@ impl Stored {
 
     /// A model whose units are in memory, in the manifest's order.
     pub(in crate::model) fn in_memory(manifest: Manifest, units: Vec<Unit>) -> Self {
-        Stored { folder: PathBuf::new(), manifest, units }
+        Self::new(PathBuf::new(), manifest, units)
+    }
+
+    fn new(folder: PathBuf, manifest: Manifest, units: Vec<Unit>) -> Self {
+        let stems = manifest.units.iter().map(|unit| unit.stem().to_owned());
+        let places = stems.zip(0..).collect();
+        Stored { folder, manifest, units, places }
     }
 
     /// Takes over the bytes of a model's files, as [`Stored::files`] gives them: first the
@@ -108,7 +117,7 @@ impl Stored {
     /// # let target = folder.path().join("model");
     /// # let run = Run::new(1)?;
     /// # let settings = serde_json::json!({"trees": 1, "seed": 42});
-    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None };
+    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, shrunk: None };
     /// # let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
     /// # let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
     /// # let manifest = Manifest { training, instances: 9, features: 5, labels: 4, units: vec![tree] };
@@ -167,8 +176,8 @@ impl Stored {
 
     /// The unit of the given stem, such as `tree-0007`.
     pub fn unit(&self, stem: &str) -> Result<&Unit, FormatError> {
-        let at = self.manifest.units.iter().position(|unit| unit.stem() == stem);
-        at.map(|at| &self.units[at])
+        let at = self.places.get(stem);
+        at.map(|&at| &self.units[at])
             .ok_or_else(|| self.refused(format!("it names no unit `{stem}`")))
     }
 }

@@ -5,6 +5,7 @@
 //! step a kill interrupts, the target holds the old model or the new one, and resuming ends in the
 //! same place.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -219,6 +220,13 @@ impl Partial {
         })
     }
 
+    /// Takes a unit of another model over as it is: a second link to its file where the disk
+    /// allows it, else a copy.
+    pub fn adopt_unit(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
+        files::link_or_copy(from, &self.folder, &unit.file)?;
+        Ok(unit.clone())
+    }
+
     /// The units that are finished, sorted by name.
     ///
     /// Each was read and gave the digest in its name. One that does not, or that shares its stem
@@ -238,8 +246,9 @@ impl Partial {
             .zip(digests)
             .map(|((file, _, bytes), xxh3)| UnitFile { file, bytes, xxh3 })
             .collect();
-        let is_alone =
-            |unit: &UnitFile| units.iter().filter(|other| other.stem() == unit.stem()).count() == 1;
+        let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+        units.iter().for_each(|unit| *count.entry(unit.stem()).or_default() += 1);
+        let is_alone = |unit: &UnitFile| count[unit.stem()] == 1;
         let (good, bad): (Vec<_>, Vec<_>) =
             units.iter().cloned().partition(|unit| unit.has_valid_name() && is_alone(unit));
         for unit in bad {
@@ -278,8 +287,17 @@ impl Partial {
 
     /// Removes what the manifest no longer names, then this folder.
     fn tidy(&self, manifest: &Manifest) -> Result<(), StoreError> {
-        let is_named = |name: &str| manifest.units.iter().any(|unit| unit.file == name);
-        self.sweep(&self.target, |name| is_ours(name) && !is_named(name))?;
+        let named: BTreeSet<&str> = manifest.units.iter().map(|unit| unit.file.as_str()).collect();
+        self.sweep(&self.target, |name| is_ours(name) && !named.contains(name))?;
+        self.remove()
+    }
+
+    /// Gives the work up: removes this folder and what is in it.
+    pub fn discard(self) -> Result<(), StoreError> {
+        self.remove()
+    }
+
+    fn remove(&self) -> Result<(), StoreError> {
         self.clear()?;
         for name in [SETTINGS, LOCK] {
             let path = self.folder.join(name);

@@ -1,4 +1,6 @@
-//! `labelwood convert`: the same rows in another format, text included.
+//! `labelwood convert`: the same rows in another format, text included, and models made smaller.
+
+mod shrink;
 
 use std::fs;
 use std::io::{self, Write};
@@ -25,13 +27,15 @@ const CHUNK: usize = 4096;
 #[command(after_help = "The endings tell the formats: .txt (XC repository), .svm or .libsvm \
     (LIBSVM multi-label), and for text .tsv, .csv or .jsonl, each also with .gz or .zst. Label names \
     given with --label-names, and those of text, are written as labels.txt beside OUT. Vectors become \
-    text again as the terms and labels of a vectoriser.")]
+    text again as the terms and labels of a vectoriser. With --prune or --values, IN is the folder of a \
+    model and OUT that of a smaller one; --from is then the format of --test.")]
 pub struct Args {
-    /// The file to read; - for standard input
+    /// The file to read, - for standard input; or the folder of a model
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The file to write, replacing what is there; - for standard output
+    /// The file to write, replacing what is there, - for standard output; or the folder of the
+    /// smaller model
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
@@ -60,10 +64,16 @@ pub struct Args {
 
     #[command(flatten)]
     settings: VectoriserArgs,
+
+    #[command(flatten)]
+    shrinking: shrink::ShrinkArgs,
 }
 
 /// Reads IN and writes OUT; label names that were asked for go beside it.
 pub fn run(args: Args, context: &Context) -> Result<()> {
+    if args.shrinking.is_typed() || args.input.is_dir() {
+        return shrink::run(args, context);
+    }
     let run = context.run()?;
     let Some(to) = Kind::of(&args.output, args.to) else {
         bail!(

@@ -1,0 +1,171 @@
+//! `labelwood convert MODEL SMALLER`: a trained model with fewer and narrower weights.
+
+use std::fmt::{self, Display, Formatter};
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use labelwood::data::Dataset;
+use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
+use labelwood::model::store::{self, check_target};
+use labelwood::model::{self, Model, Shrink, shrink};
+use labelwood::run::Run;
+use labelwood::sparse::Query;
+
+use super::Args;
+use crate::bytes::Bytes;
+use crate::context::Context;
+use crate::output::print;
+use crate::prediction::RowArgs;
+
+/// What becomes of a model.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "A smaller model: IN and OUT are folders")]
+pub(super) struct ShrinkArgs {
+    /// Drop the weights of at most T, or of craftml the entries of its centroids, which have length 1
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    prune: Option<f32>,
+
+    /// How the weights are stored
+    #[arg(long, value_name = "TYPE")]
+    values: Option<Values>,
+
+    /// Show P@k of both models on these rows, and the difference
+    #[arg(long, value_name = "DATA")]
+    test: Option<PathBuf>,
+
+    /// Replace the model in OUT
+    #[arg(long)]
+    overwrite: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Values {
+    /// 8 bits, of craftml only
+    U8,
+    /// 16 bits
+    F16,
+    /// 32 bits, not of craftml
+    F32,
+}
+
+impl From<Values> for model::Values {
+    fn from(values: Values) -> Self {
+        match values {
+            Values::U8 => model::Values::U8,
+            Values::F16 => model::Values::F16,
+            Values::F32 => model::Values::F32,
+        }
+    }
+}
+
+impl ShrinkArgs {
+    /// Whether a model is meant.
+    pub fn is_typed(&self) -> bool {
+        self.prune.is_some() || self.values.is_some() || self.test.is_some() || self.overwrite
+    }
+}
+
+/// Writes the smaller model and prints what it saves and costs.
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
+    args.refuse_data_flags()?;
+    let how = Shrink { prune: args.shrinking.prune, values: args.shrinking.values.map(Into::into) };
+    if how == Shrink::default() {
+        bail!(
+            "{}: add --prune T to drop the smallest weights of this model, --values f16 to store \
+             them in 16 bits, or both",
+            args.input.display()
+        );
+    }
+    let run = context.run()?;
+    // A file of rows that cannot be read is no reason to begin.
+    check_target(&args.output, args.shrinking.overwrite)?;
+    let reading = RowArgs::new(args.from, args.reading.lenient, args.documents);
+    let open = |folder| Model::open(folder, store::Options::default(), &run);
+    let test = match &args.shrinking.test {
+        Some(path) => {
+            let model = open(&args.input)?;
+            let rows = reading.read(path, &model, &run)?;
+            Some((model, rows))
+        }
+        None => None,
+    };
+    let (before, after) = shrink(&args.input, &args.output, how, args.shrinking.overwrite, &run)?;
+    let mut precision = Vec::new();
+    if let Some((model, rows)) = test {
+        let smaller = open(&args.output)?;
+        let (before, after) =
+            (precisions(&model, &rows, &run)?, precisions(&smaller, &rows, &run)?);
+        precision =
+            before.into_iter().zip(after).map(|((k, one), (_, two))| (k, one, two)).collect();
+    }
+    print(&Comparison { bytes: (before.bytes(), after.bytes()), precision })
+}
+
+/// P@k of a model at each cut.
+fn precisions(model: &Model, rows: &Dataset, run: &Run) -> Result<Vec<(usize, f64)>> {
+    let options = MetricOptions::default();
+    let deepest = options.at.iter().copied().max().unwrap_or(0);
+    let predictions = model.predict(rows.features.view(), Query::top(deepest), run)?;
+    let training = TrainingCounts {
+        instances: model.manifest().instances as usize,
+        labels: model.labels().counts(),
+    };
+    let metrics = Evaluation::new(rows.labels.view(), &predictions, training, &options)?.metrics();
+    Ok(metrics.at.iter().map(|at| (at.k, at.precision)).collect())
+}
+
+/// Both models side by side.
+struct Comparison {
+    bytes: (u64, u64),
+    /// Each cut with P@k before and after, in fractions of 1.
+    precision: Vec<(usize, f64, f64)>,
+}
+
+impl Display for Comparison {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let (before, after) = self.bytes;
+        writeln!(out, "{:6}{:>12}{:>12}{:>12}", "", "before", "after", "change")?;
+        let change = 100.0 * (after as f64 / before.max(1) as f64 - 1.0);
+        let (before, after) = (Bytes(before).to_string(), Bytes(after).to_string());
+        writeln!(out, "{:6}{before:>12}{after:>12}{change:>+10.1} %", "size")?;
+        for &(k, before, after) in &self.precision {
+            let (before, after) = (100.0 * before, 100.0 * after);
+            let change = after - before;
+            writeln!(out, "{:6}{before:>12.2}{after:>12.2}{change:>+12.2}", format!("P@{k}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Args {
+    fn refuse_data_flags(&self) -> Result<()> {
+        let flags = [
+            ("--to", self.to.is_some()),
+            ("--vectoriser", self.vectoriser.is_some()),
+            ("--save-vectoriser", self.save_vectoriser.is_some()),
+            ("--label-names", self.reading.label_names.is_some()),
+            ("the flags of \"Text to vectors\"", self.settings.is_typed()),
+        ];
+        match flags.into_iter().find(|(_, is_typed)| *is_typed) {
+            Some((flag, _)) => bail!("{flag}: this is for data, but a model is to become smaller"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_models_stand_side_by_side() {
+        let precision = vec![(1, 0.5, 0.495), (5, 0.25, 0.25)];
+        let comparison = Comparison { bytes: (4096, 1024), precision };
+        let expected = "            before       after      change\n\
+            size       4.0 KiB     1.0 KiB     -75.0 %\n\
+            P@1          50.00       49.50       -0.50\n\
+            P@5          25.00       25.00       +0.00\n";
+        assert_eq!(comparison.to_string(), expected);
+    }
+}

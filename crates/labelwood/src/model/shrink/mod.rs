@@ -1,0 +1,231 @@
+//! Making a trained model smaller: small weights are dropped, and values stored in fewer bits.
+
+use super::store::{
+    Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training, Unit, UnitFile,
+};
+use super::{Algorithm, craftml, linear, text};
+use crate::craftml::{Params, Precision as CentroidPrecision};
+use crate::linear::{Nodes, Precision};
+use crate::run::Run;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use thiserror::Error;
+
+/// How a model is made smaller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Shrink {
+    /// Weights of at most this are dropped; of a CRAFTML forest, entries of its centroids, which
+    /// are vectors of length 1 unless the metric is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prune: Option<f32>,
+    /// How the others are stored; as they are without a word about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Values>,
+}
+
+/// How the values of a model are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Values {
+    /// Bytes, which CRAFTML scales to the largest value of a centroid.
+    U8,
+    /// Sixteen-bit floating point.
+    F16,
+    /// Thirty-two bits, of linear classifiers only.
+    F32,
+}
+
+/// Why a model was not made smaller.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ShrinkError {
+    /// Neither a threshold nor a way of storing was given.
+    #[error(
+        "nothing would become smaller: say which weights to drop (prune) or how to store them (values)"
+    )]
+    Nothing,
+    /// The threshold is no threshold.
+    #[error("prune is {0}, but must be a number of at least 0")]
+    Prune(f32),
+    /// The algorithm does not store such values.
+    #[error("{algorithm} stores values as {known}: ask for one of these")]
+    Values {
+        /// The algorithm's name.
+        algorithm: &'static str,
+        /// What it stores.
+        known: &'static str,
+    },
+    /// The smaller model would take the place of the one it is made from.
+    #[error("{}: this is the model to make smaller; give another folder", .0.display())]
+    SameFolder(PathBuf),
+    /// A model's files could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Writes a smaller copy of the model in the folder `source` into the folder `target`, and returns
+/// the manifests of both.
+///
+/// The copy is a model like any other. Its settings are those that it was made with, its precision
+/// and threshold taken from `shrink`, and it remembers which model it comes from; labels and text
+/// are the same. The files are read and written one at a time on each thread, so that memory does
+/// not follow the size of the model.
+///
+/// ```
+/// use labelwood::data::{Dataset, generate::{Generator, Profile}};
+/// use labelwood::label_tree::Params;
+/// use labelwood::model::{Algorithm, Model, Shrink, Values, shrink, train};
+/// use labelwood::run::Run;
+/// let run = Run::new(2)?;
+/// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
+/// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+/// let dataset = Dataset { features, labels, label_names: None };
+/// let folder = tempfile::tempdir()?;
+/// let (large, small) = (folder.path().join("large"), folder.path().join("small"));
+/// train(&dataset, &Algorithm::LabelTree(Params::default()), &large, Default::default(), &run)?;
+///
+/// let how = Shrink { prune: Some(0.2), values: Some(Values::F16) };
+/// let (before, after) = shrink(&large, &small, how, false, &run)?;
+/// assert!(after.bytes() < before.bytes());
+/// Model::open(&small, Default::default(), &run)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn shrink(
+    source: &Path,
+    target: &Path,
+    shrink: Shrink,
+    overwrite: bool,
+    run: &Run,
+) -> Result<(Manifest, Manifest), ShrinkError> {
+    let prune = shrink.prune.unwrap_or(0.0);
+    if shrink == Shrink::default() {
+        return Err(ShrinkError::Nothing);
+    }
+    if !(prune >= 0.0 && prune.is_finite()) {
+        return Err(ShrinkError::Prune(prune));
+    }
+    if fs::canonicalize(source).ok().is_some_and(|from| fs::canonicalize(target).ok() == Some(from))
+    {
+        return Err(ShrinkError::SameFolder(target.to_owned()));
+    }
+    let stored = Stored::open(source, Options::default(), run)?;
+    let before = stored.manifest();
+    if before.training.algorithm == text::VECTORISER {
+        return Err(StoreError::NoModel { folder: source.to_owned() }.into());
+    }
+    let settings = before.training.settings.clone();
+    let known = Algorithm::from_settings(&before.training.algorithm, settings)
+        .map_err(|reason| StoreError::from(stored.refused(reason)))?;
+    let (smaller, parts) = shrink.settings(known)?;
+    let training = Training {
+        settings: smaller.settings(),
+        shrunk: Some(shrink.provenance(before)),
+        ..before.training.clone()
+    };
+    let start = Start { resume: false, overwrite };
+    let Begin::Work(partial) = Partial::begin(target, &training, start)? else {
+        unreachable!("nothing is finished that is not resumed")
+    };
+    match (Work { stored: &stored, partial: &partial, prune, parts }).units(source, run) {
+        Ok(units) => {
+            let after = Manifest { training, units, ..before.clone() };
+            partial.commit(&after)?;
+            Ok((before.clone(), after))
+        }
+        Err(error) => {
+            // What is there of it is worth nothing; the first error is the one to report.
+            let _ = partial.discard();
+            Err(error.into())
+        }
+    }
+}
+
+impl Shrink {
+    /// The settings of the smaller model, and what is done to its parts.
+    fn settings(&self, algorithm: Algorithm) -> Result<(Algorithm, Parts), ShrinkError> {
+        let mut smaller = algorithm.clone();
+        let refused = |known| ShrinkError::Values { algorithm: algorithm.name(), known };
+        let (threshold, precision) = match &mut smaller {
+            Algorithm::CraftMl(params) => {
+                let known = params.clone();
+                params.precision = match self.values {
+                    None => params.precision,
+                    Some(Values::U8) => CentroidPrecision::Byte,
+                    Some(Values::F16) => CentroidPrecision::Half,
+                    Some(Values::F32) => return Err(refused("u8 or f16")),
+                };
+                let parts = Parts::Centroids { known, smaller: params.clone() };
+                return Ok((smaller, parts));
+            }
+            Algorithm::LabelTree(params) => (&mut params.weight_threshold, &mut params.precision),
+            Algorithm::OneVsRest(params) => (&mut params.weight_threshold, &mut params.precision),
+            Algorithm::LabelForest(params) => {
+                (&mut params.tree.weight_threshold, &mut params.tree.precision)
+            }
+        };
+        let known = *precision;
+        *precision = match self.values {
+            None => known,
+            Some(Values::F16) => Precision::Half,
+            Some(Values::F32) => Precision::Single,
+            Some(Values::U8) => return Err(refused("f16 or f32")),
+        };
+        let parts = Parts::Weights { known, smaller: *precision };
+        *threshold = threshold.max(self.prune.unwrap_or(0.0));
+        Ok((smaller, parts))
+    }
+
+    /// What the manifest tells of it.
+    fn provenance(&self, from: &Manifest) -> serde_json::Value {
+        let mut told = serde_json::to_value(self).expect("it is a number and a name");
+        told["from"] = from.model_id().to_string().into();
+        told
+    }
+}
+
+/// What the parts of a model hold, as it is and as it will be.
+enum Parts {
+    Centroids { known: Params, smaller: Params },
+    Weights { known: Precision, smaller: Precision },
+}
+
+/// What is needed to make the units of a model smaller.
+struct Work<'a> {
+    stored: &'a Stored,
+    partial: &'a Partial,
+    prune: f32,
+    parts: Parts,
+}
+
+impl Work<'_> {
+    /// Writes all units, in the order of the manifest.
+    fn units(&self, source: &Path, run: &Run) -> Result<Vec<UnitFile>, StoreError> {
+        let files = &self.stored.manifest().units;
+        let (done, total) = (AtomicU64::new(0), files.len() as u64);
+        let write = |(unit, file): (&Unit, &UnitFile)| {
+            run.check()?;
+            let written = match &self.parts {
+                Parts::Centroids { known, smaller } if craftml::is_tree(file.stem()) => {
+                    let features = self.stored.manifest().features as usize;
+                    let tree = craftml::read_tree(unit, known)?;
+                    let tree = tree.shrunk(self.prune, features, smaller);
+                    self.partial.write_unit(file.stem(), &craftml::arrays(&tree))
+                }
+                Parts::Weights { known, smaller } if linear::holds_nodes(file.stem()) => {
+                    let shrink = |nodes: Nodes| nodes.shrunk(self.prune, *smaller);
+                    linear::rewrite(unit, file.stem(), *known, shrink, self.partial)
+                }
+                _ => self.partial.adopt_unit(source, file),
+            };
+            run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            written
+        };
+        run.install(|| self.stored.units().par_iter().zip(files).map(write).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! Models of all algorithms made smaller.
+
+use super::*;
+use crate::data::generate::{Generator, Profile};
+use crate::data::{Dataset, LabelIndex};
+use crate::model::{Learned, Model, train};
+use crate::sparse::Query;
+use crate::{label_forest, label_tree, one_vs_rest};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use tempfile::TempDir;
+
+fn rows(seed: u64) -> Dataset {
+    let profile = Profile {
+        instances: 150,
+        test_instances: 0,
+        features: 60,
+        labels: 25,
+        entries_per_row: 8.0,
+        labels_per_row: 2.0,
+        skew: 0.75,
+    };
+    let run = Run::new(1).unwrap();
+    let (features, labels) = Generator::new(profile, seed).unwrap().rows(0..150, &run).unwrap();
+    let names: Vec<String> = (0..25).map(|label| format!("name {label}")).collect();
+    let label_names = Some(LabelIndex::from_lines(names.iter().map(String::as_str)));
+    Dataset { features, labels, label_names }
+}
+
+/// Every algorithm with all weights as they were learned.
+fn algorithms() -> [Algorithm; 4] {
+    let tree = label_tree::Params {
+        trees: 1,
+        branches: 4,
+        leaf: 5,
+        weight_threshold: 0.0,
+        precision: Precision::Single,
+        ..label_tree::Params::default()
+    };
+    [
+        Algorithm::CraftMl(Params {
+            trees: 2,
+            precision: CentroidPrecision::Half,
+            ..Params::default()
+        }),
+        Algorithm::LabelTree(label_tree::Params { trees: 2, ..tree.clone() }),
+        Algorithm::OneVsRest(one_vs_rest::Params {
+            weight_threshold: 0.0,
+            precision: Precision::Single,
+            ..one_vs_rest::Params::default()
+        }),
+        Algorithm::LabelForest(label_forest::Params {
+            submodels: 3,
+            rate: 0.5,
+            tree,
+            ..label_forest::Params::default()
+        }),
+    ]
+}
+
+fn trained(algorithm: &Algorithm, dataset: &Dataset, run: &Run) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("model");
+    train(dataset, algorithm, &target, Start::default(), run).unwrap();
+    folder
+}
+
+/// All labels of each row by their bits, those of all paths.
+fn predictions(folder: &Path, dataset: &Dataset, run: &Run) -> Vec<BTreeMap<u32, f32>> {
+    let model = Model::open(folder, Options::default(), run).unwrap();
+    let query = Query { beam: Some(100), ..Query::top(25) };
+    let found = model.predict(dataset.features.view(), query, run).unwrap();
+    found.rows().map(|row| row.iter().map(|scored| (scored.id, scored.score)).collect()).collect()
+}
+
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+        .collect()
+}
+
+fn same_values(algorithm: &Algorithm) -> Values {
+    match algorithm {
+        Algorithm::CraftMl(_) => Values::F16,
+        _ => Values::F32,
+    }
+}
+
+#[test]
+fn without_a_threshold_and_with_the_same_values_nothing_changes() {
+    let (dataset, run) = (rows(1), Run::new(2).unwrap());
+    for algorithm in algorithms() {
+        let folder = trained(&algorithm, &dataset, &run);
+        let (from, to) = (folder.path().join("model"), folder.path().join("same"));
+        let how = Shrink { prune: Some(0.0), values: Some(same_values(&algorithm)) };
+        let (before, after) = shrink(&from, &to, how, false, &run).unwrap();
+        assert_eq!(after.units, before.units, "{}", algorithm.name());
+        assert_ne!(after.model_id(), before.model_id(), "it tells that it was shrunk");
+        let (one, two) = (predictions(&from, &dataset, &run), predictions(&to, &dataset, &run));
+        assert_eq!(one, two, "{}", algorithm.name());
+    }
+}
+
+#[test]
+fn narrow_values_take_less_and_score_nearly_the_same() {
+    let (dataset, run) = (rows(2), Run::new(2).unwrap());
+    for algorithm in algorithms() {
+        let folder = trained(&algorithm, &dataset, &run);
+        let (from, to) = (folder.path().join("model"), folder.path().join("small"));
+        let (values, tolerance) = match algorithm {
+            Algorithm::CraftMl(_) => (Values::U8, 0.05),
+            _ => (Values::F16, 0.005),
+        };
+        let how = Shrink { prune: None, values: Some(values) };
+        let (before, after) = shrink(&from, &to, how, false, &run).unwrap();
+        assert!(after.bytes() < before.bytes(), "{}", algorithm.name());
+        assert_eq!(
+            (after.instances, after.features, after.labels),
+            (before.instances, before.features, before.labels)
+        );
+        let (one, two) = (predictions(&from, &dataset, &run), predictions(&to, &dataset, &run));
+        let difference = |(one, two): (&BTreeMap<u32, f32>, &BTreeMap<u32, f32>)| {
+            let score = |label: &u32| two.get(label).copied().unwrap_or(0.0);
+            one.iter().map(|(label, was)| f64::from((was - score(label)).abs())).sum::<f64>()
+        };
+        let sum: f64 = one.iter().zip(&two).map(difference).sum();
+        let total: f64 = one.iter().flat_map(BTreeMap::values).map(|&score| f64::from(score)).sum();
+        assert!(sum < tolerance * total, "{}: {sum} of {total}", algorithm.name());
+    }
+}
+
+#[test]
+fn the_smaller_model_keeps_its_labels_and_tells_where_it_comes_from() {
+    let (dataset, run) = (rows(3), Run::new(1).unwrap());
+    let [_, algorithm, ..] = algorithms();
+    let folder = trained(&algorithm, &dataset, &run);
+    let (from, to) = (folder.path().join("model"), folder.path().join("small"));
+    let how = Shrink { prune: Some(0.25), values: Some(Values::F16) };
+    let (before, after) = shrink(&from, &to, how, false, &run).unwrap();
+    let model = Model::open(&to, Options::default(), &run).unwrap();
+    assert_eq!(model.manifest(), &after);
+    assert_eq!(model.labels().counts(), dataset.labels.view().column_counts());
+    assert_eq!(model.labels().name(7), Some("name 7"));
+    let Learned::LabelTree(trees) = model.learned() else { panic!("it is a label tree") };
+    assert_eq!(
+        (trees.params().weight_threshold, trees.params().precision),
+        (0.25, Precision::Half)
+    );
+    let told = after.training.shrunk.unwrap();
+    let from_id = before.model_id().to_string();
+    assert_eq!(told, serde_json::json!({"prune": 0.25, "values": "f16", "from": from_id}));
+    // A training does not take it for its own.
+    let start = Start { resume: true, overwrite: false };
+    let error = train(&dataset, &algorithm, &to, start, &run).unwrap_err().to_string();
+    assert!(error.contains(r#""prune":0.25,"values":"f16"} there but not set here"#), "{error}");
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_and_leaves_nothing() {
+    let (dataset, run) = (rows(4), Run::new(1).unwrap());
+    let [forest, tree, ..] = algorithms();
+    let (forest, tree) = (trained(&forest, &dataset, &run), trained(&tree, &dataset, &run));
+    let (from, to) = (tree.path().join("model"), tree.path().join("small"));
+    let some = Shrink { prune: Some(0.1), values: None };
+    let message = |from: &Path, to: &Path, how| {
+        let error = shrink(from, to, how, false, &run).unwrap_err().to_string();
+        assert!(!to.with_file_name("small.partial").exists(), "{error}");
+        error
+    };
+    assert!(message(&from, &to, Shrink::default()).contains("nothing would become smaller"));
+    let negative = Shrink { prune: Some(-1.0), ..some };
+    assert!(message(&from, &to, negative).contains("prune is -1"));
+    assert!(message(&from, &to, Shrink { prune: Some(f32::NAN), ..some }).contains("prune is NaN"));
+    let bytes = Shrink { values: Some(Values::U8), ..some };
+    assert!(message(&from, &to, bytes).contains("label-tree stores values as f16 or f32"));
+    let wide = Shrink { values: Some(Values::F32), ..some };
+    let craftml = forest.path().join("model");
+    assert!(message(&craftml, &to, wide).contains("craftml stores values as u8 or f16"));
+    assert!(message(&from, &from, some).contains("the model to make smaller"));
+    assert!(message(tree.path(), &to, some).contains("there is no model here"));
+    assert!(message(&from, &craftml, some).contains("a model is already here"));
+    let overwritten = shrink(&from, &craftml, some, true, &run);
+    assert_eq!(overwritten.unwrap().1.training.algorithm, "label-tree");
+    assert!(Model::open(&craftml, Options::default(), &run).is_ok());
+}
+
+#[test]
+fn a_cancelled_run_leaves_nothing() {
+    let (dataset, run) = (rows(5), Run::new(1).unwrap());
+    let [_, algorithm, ..] = algorithms();
+    let folder = trained(&algorithm, &dataset, &run);
+    run.canceller().cancel();
+    let to = folder.path().join("small");
+    let how = Shrink { prune: Some(0.1), values: None };
+    let stopped = shrink(&folder.path().join("model"), &to, how, false, &run);
+    assert!(stopped.is_err());
+    assert!(!to.exists() && !to.with_file_name("small.partial").exists());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_higher_threshold_never_takes_more_and_threads_do_not_matter(
+        which in 0..4usize,
+        low in 0.0f32..0.3,
+        more in 0.0f32..0.3,
+        narrow in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let (dataset, run) = (rows(seed), Run::new(2).unwrap());
+        let algorithm = &algorithms()[which];
+        let folder = trained(algorithm, &dataset, &run);
+        let from = folder.path().join("model");
+        let values = narrow.then_some(Values::F16);
+        let mut last = u64::MAX;
+        for (at, prune) in [0.0, low, low + more, 1e9].into_iter().enumerate() {
+            let to = folder.path().join(format!("small-{at}"));
+            let (_, after) = shrink(&from, &to, Shrink { prune: Some(prune), values }, false, &run).unwrap();
+            // Headers have numbers of their own, whose digits vary.
+            prop_assert!(after.bytes() <= last.saturating_add(400), "{prune}: {} bytes after {last}", after.bytes());
+            last = after.bytes();
+            prop_assert_eq!(predictions(&to, &dataset, &run).len(), dataset.len());
+        }
+        let (one, many) = (folder.path().join("one"), folder.path().join("many"));
+        for (to, threads) in [(&one, 1), (&many, 5)] {
+            let how = Shrink { prune: Some(low), values };
+            shrink(&from, to, how, false, &Run::new(threads).unwrap()).unwrap();
+        }
+        prop_assert_eq!(files(&one), files(&many));
+    }
+}
