@@ -9,12 +9,13 @@ import sys
 import textwrap
 
 import numpy as np
-import omikuji as theirs
 import pytest
 
 import labelwood
 from labelwood import datasets, metrics
 from labelwood.compat import omikuji as ours
+
+theirs = pytest.importorskip("omikuji")
 
 DOCUMENTS = "4 00000005 00000003\n1,0 1:0.5 0:1.0\n1 1:1\n2 4:0.3 2:1\n0 3:0.2 0:1\n"
 
