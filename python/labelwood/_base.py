@@ -128,9 +128,7 @@ class Estimator(BaseEstimator):
             As in :meth:`fit`.
         """
         check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False
-        )
+        X = self._rows(X)
         allowed = None if labels is None else [int(label) for label in labels]
         arrays = features(X)
         with following(self.verbose, progress, type(self).__name__) as callback:
@@ -138,6 +136,19 @@ class Estimator(BaseEstimator):
                 arrays, k, beam, allowed, threads(self.n_jobs), callback
             )
         return sparse.csr_array((data, indices, indptr), (X.shape[0], len(self.classes_)))
+
+    def _rows(self, X):
+        """Rows to predict. Of those that are as they should be, the native part checks the rest."""
+        if (
+            sparse.issparse(X)
+            and X.format == "csr"
+            and X.dtype in (np.float32, np.float64)
+            and X.shape[1] == self.n_features_in_
+        ):
+            return X
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False
+        )
 
     def predict_scores(self, X) -> sparse.csr_array:
         """The scores of the likely labels of each row, at most 100: a sparse ``predict_proba``."""

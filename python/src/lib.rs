@@ -8,6 +8,7 @@ mod errors;
 mod log;
 mod metrics;
 mod model;
+mod omikuji;
 mod rows;
 mod text;
 mod work;
@@ -48,6 +49,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<model::Model>()?;
     module.add_function(wrap_pyfunction!(model::model_from_files, module)?)?;
+    module.add_class::<omikuji::OmikujiTrees>()?;
     module.add_class::<text::Vectoriser>()?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;

@@ -62,9 +62,9 @@ struct Finished {
 impl<'a> Units<'a> {
     /// Looks what an earlier run left.
     pub fn take_up(partial: &'a Partial, run: &Run) -> Result<Self, StoreError> {
-        let files = partial.finished_units(run)?.into_iter();
+        let finished = partial.finished_units(run)?.into_iter();
         let finished =
-            files.map(|file| (file.stem().to_owned(), Finished { file, unit: None })).collect();
+            finished.map(|file| (file.stem().to_owned(), Finished { file, unit: None })).collect();
         Ok(Units { partial: Some(partial), finished: Mutex::new(finished) })
     }
 
@@ -109,8 +109,8 @@ impl<'a> Units<'a> {
 
     /// The units that are in memory, in the order of `files`.
     pub fn into_memory(self, files: &[UnitFile]) -> Vec<Unit> {
-        let mut finished =
-            self.finished.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let finished = self.finished.into_inner();
+        let mut finished = finished.unwrap_or_else(|poisoned| poisoned.into_inner());
         files.iter().filter_map(|file| finished.remove(file.stem())?.unit).collect()
     }
 

@@ -83,7 +83,7 @@ impl Stored {
         let mut manifest = Manifest::read(folder)?;
         loop {
             match open_units(folder, &manifest, options, run) {
-                Ok(units) => return Ok(Stored::new(folder, manifest, units)),
+                Ok(units) => return Ok(Self::new(folder.to_owned(), manifest, units)),
                 Err(error) => {
                     // A training may have replaced the model since its manifest was read.
                     let now = Manifest::read(folder)?;
@@ -98,12 +98,13 @@ impl Stored {
 
     /// A model whose units are in memory, in the manifest's order.
     pub(in crate::model) fn in_memory(manifest: Manifest, units: Vec<Unit>) -> Self {
-        Stored::new(Path::new(""), manifest, units)
+        Self::new(PathBuf::new(), manifest, units)
     }
 
-    fn new(folder: &Path, manifest: Manifest, units: Vec<Unit>) -> Self {
-        let places = manifest.units.iter().map(|unit| unit.stem().to_owned()).zip(0..).collect();
-        Stored { folder: folder.to_owned(), manifest, units, places }
+    fn new(folder: PathBuf, manifest: Manifest, units: Vec<Unit>) -> Self {
+        let stems = manifest.units.iter().map(|unit| unit.stem().to_owned());
+        let places = stems.zip(0..).collect();
+        Stored { folder, manifest, units, places }
     }
 
     /// Takes over the bytes of a model's files, as [`Stored::files`] gives them: first the

@@ -212,19 +212,19 @@ impl Partial {
         write_unit(&self.folder, stem, arrays)
     }
 
-    /// Takes a unit of another model over as it is: a second link to its file where the disk
-    /// allows it, else a copy.
-    pub fn adopt_unit(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
-        files::link_or_copy(from, &self.folder, &unit.file)?;
-        Ok(unit.clone())
-    }
-
     /// Writes a unit that is finished elsewhere.
     fn write_finished(&self, file: &UnitFile, unit: &Unit) -> Result<(), StoreError> {
         files::write_whole(&self.folder, file.stem(), |out| {
             out.write_all(unit.bytes())?;
             Ok((file.file.clone(), ()))
         })
+    }
+
+    /// Takes a unit of another model over as it is: a second link to its file where the disk
+    /// allows it, else a copy.
+    pub fn adopt_unit(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
+        files::link_or_copy(from, &self.folder, &unit.file)?;
+        Ok(unit.clone())
     }
 
     /// The units that are finished, sorted by name.
