@@ -1,11 +1,13 @@
-# What can be done here; every target works from a fresh checkout with a Rust toolchain.
+# What can be done here; every target works from a fresh checkout with a Rust toolchain, those with
+# Python in them with a Python of version 3.10 or newer.
 
 CARGO ?= cargo
+PYTHON ?= python3
 LABELWOOD = target/release/labelwood
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test choices scale bench compare reproduce lint docs release
+.PHONY: help demo test test-rust test-python choices scale bench compare reproduce lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -22,19 +24,37 @@ demo: release
 release:
 	$(CARGO) build --release --locked --package labelwood-cli
 
+test: test-rust test-python
+
 # nextest runs the tests of all crates side by side; it does not know doc tests.
-test:
+test-rust:
 	if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --locked --no-fail-fast; \
 	else $(CARGO) test --locked --no-fail-fast --lib --bins --tests; \
 	fi
 	$(CARGO) test --locked --doc
 
+# In a virtual environment of its own; some tests compare with the command.
+test-python: target/python/installed
+	$(CARGO) build --locked --quiet --package labelwood-cli
+	cd python && LABELWOOD_COMMAND=$(CURDIR)/target/debug/labelwood \
+		../target/python/bin/pytest --quiet tests ../docs/src/python.md --pyargs labelwood
+
+# The package is built again when a source is newer; cargo keeps what it compiled in python/target.
+target/python/installed: python/Cargo.toml python/pyproject.toml \
+		$(shell find python/src python/labelwood crates/labelwood/src -type f -not -name '*.so' -not -name '*.pyc')
+	test -x target/python/bin/python || $(PYTHON) -m venv target/python
+	target/python/bin/pip install --quiet --disable-pip-version-check \
+		--config-settings=build-args='--profile quick' './python[test]'
+	touch $@
+
 lint:
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	$(CARGO) clippy --locked --lib --bins -- -D warnings -D clippy::unwrap_used
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps
+	cd python && $(CARGO) clippy --profile quick -- -D warnings -D clippy::unwrap_used
 
 bench:
 	$(CARGO) bench --locked

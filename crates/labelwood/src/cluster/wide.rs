@@ -6,6 +6,7 @@
 
 use super::lanes::{LANES, Lanes, Table, best_lane, similarities};
 use crate::random::Stream;
+use crate::run::{Cancelled, Run};
 use crate::sparse::Entries;
 use rayon::prelude::*;
 
@@ -35,8 +36,10 @@ const CHUNK: usize = 128;
 /// use labelwood::random::Stream;
 /// let entries = Entries { offsets: &[0, 1, 2, 3], columns: &[0, 1, 0], values: &[1.0; 3] };
 /// let params = Params { clusters: 2, passes: 5, balanced: false, smallest: 1 };
-/// let groups = group(entries, &[0, 1, 2], 2, params, &mut Stream::new(3));
+/// let run = labelwood::run::Run::new(1)?;
+/// let groups = group(entries, &[0, 1, 2], 2, params, &mut Stream::new(3), &run)?;
 /// assert!(groups[0] == groups[2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn group(
     entries: Entries<'_>,
@@ -44,16 +47,18 @@ pub fn group(
     columns: usize,
     params: Params,
     random: &mut Stream,
-) -> Vec<u32> {
+    run: &Run,
+) -> Result<Vec<u32>, Cancelled> {
     let clusters = params.clusters.min(rows.len()).max(1);
     if clusters == 1 {
-        return vec![0; rows.len()];
+        return Ok(vec![0; rows.len()]);
     }
     let mut centres = Centres::at_starts(entries, rows, columns, clusters, random);
     let mut assigned = Vec::new();
     let mut before = f64::NEG_INFINITY;
     for pass in 1..=params.passes {
-        let cosines = centres.cosines(entries, rows, params.balanced);
+        let cosines = centres.cosines(entries, rows, params.balanced, run);
+        run.check()?;
         assigned = cosines.assign();
         let chosen = |(row, &group): (usize, &u32)| f64::from(cosines.of(row, group));
         let mean = assigned.iter().enumerate().map(chosen).sum::<f64>() / rows.len() as f64;
@@ -64,7 +69,7 @@ pub fn group(
         centres.set_to_means(entries, rows, &assigned);
     }
     centres.dissolve_small(entries, rows, params.smallest, &mut assigned);
-    assigned
+    Ok(assigned)
 }
 
 /// What is known of the rows' cosines with the centres.
@@ -156,11 +161,12 @@ impl Centres {
         );
     }
 
-    fn cosines(&self, entries: Entries<'_>, rows: &[u32], all: bool) -> Cosines {
+    /// Once the run is cancelled, the cosines mean nothing.
+    fn cosines(&self, entries: Entries<'_>, rows: &[u32], all: bool, run: &Run) -> Cosines {
         if all {
             let mut values = vec![0.0; rows.len() * self.clusters];
             let chunks = values.par_chunks_mut(CHUNK * self.clusters).zip(rows.par_chunks(CHUNK));
-            chunks.for_each(|(values, rows)| {
+            chunks.filter(|_| run.check().is_ok()).for_each(|(values, rows)| {
                 self.compare(entries, rows, |row, first, cosines, count| {
                     let at = row * self.clusters + first;
                     values[at..at + count].copy_from_slice(&cosines.0[..count]);
@@ -170,7 +176,7 @@ impl Centres {
         }
         let mut best = vec![(0, f32::NEG_INFINITY); rows.len()];
         let chunks = best.par_chunks_mut(CHUNK).zip(rows.par_chunks(CHUNK));
-        chunks.for_each(|(best, rows)| {
+        chunks.filter(|_| run.check().is_ok()).for_each(|(best, rows)| {
             self.compare(entries, rows, |row, first, cosines, count| {
                 let lane = best_lane(cosines, count);
                 if cosines.0[lane] > best[row].1 {
@@ -262,7 +268,6 @@ fn evenly(values: &[f32], clusters: usize) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Run;
     use proptest::prelude::*;
 
     fn unit(rows: &[Vec<f32>]) -> (Vec<u64>, Vec<u32>, Vec<f32>) {
@@ -282,7 +287,19 @@ mod tests {
         let (offsets, columns, values) = unit(rows);
         let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
         let ids: Vec<u32> = (0..rows.len() as u32).collect();
-        group(entries, &ids, 4, params, &mut Stream::new(seed))
+        let run = Run::new(1).unwrap();
+        group(entries, &ids, 4, params, &mut Stream::new(seed), &run).unwrap()
+    }
+
+    #[test]
+    fn a_cancelled_run_ends_the_grouping() {
+        let (offsets, columns, values) = unit(&vec![vec![1.0, 2.0]; 300]);
+        let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
+        let ids: Vec<u32> = (0..300).collect();
+        let params = Params { clusters: 9, passes: 10, balanced: false, smallest: 1 };
+        let run = Run::new(1).unwrap();
+        run.canceller().cancel();
+        assert!(group(entries, &ids, 2, params, &mut Stream::new(1), &run).is_err());
     }
 
     #[test]

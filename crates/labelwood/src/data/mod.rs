@@ -31,7 +31,7 @@ pub use read::{Format, Read, ReadOptions, names_beside, read, read_bytes};
 pub use tables::{Splits, read_filter};
 pub use write::{write, write_atomically, write_header, write_row};
 
-use crate::sparse::{Csr, LabelRows};
+use crate::sparse::{Csr, CsrView, LabelRows, LabelRowsView};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Rows with their features and labels.
@@ -46,7 +46,37 @@ pub struct Dataset {
     pub label_names: Option<LabelIndex>,
 }
 
+/// A borrowed [`Dataset`], wherever its arrays lie.
+///
+/// ```
+/// use labelwood::data::DatasetView;
+/// use labelwood::sparse::{CsrView, LabelRowsView};
+/// let features = CsrView::try_new(2, &[0, 1], &[1], &[0.5])?;
+/// let labels = LabelRowsView::try_new(3, &[0, 2], &[0, 2], &[(), ()])?;
+/// let view = DatasetView { features, labels, label_names: None };
+/// assert_eq!(view.len(), 1);
+/// # Ok::<(), labelwood::sparse::SparseError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct DatasetView<'a> {
+    /// The features of each row.
+    pub features: CsrView<'a>,
+    /// The labels of each row; as many rows as there are of features.
+    pub labels: LabelRowsView<'a>,
+    /// What the labels are called, at least as many as there are labels.
+    pub label_names: Option<&'a LabelIndex>,
+}
+
 impl Dataset {
+    /// Borrows all of it.
+    pub fn view(&self) -> DatasetView<'_> {
+        DatasetView {
+            features: self.features.view(),
+            labels: self.labels.view(),
+            label_names: self.label_names.as_ref(),
+        }
+    }
+
     /// The number of rows.
     pub fn len(&self) -> usize {
         self.features.len()
@@ -82,7 +112,24 @@ impl Dataset {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn digest(&self) -> u128 {
-        let (features, labels) = (self.features.view(), self.labels.view());
+        self.view().digest()
+    }
+}
+
+impl DatasetView<'_> {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.features.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The same as [`Dataset::digest`].
+    pub fn digest(&self) -> u128 {
+        let &DatasetView { features, labels, .. } = self;
         let mut hasher = Xxh3::new();
         let sizes = [self.len(), features.columns(), labels.columns()].map(|size| size as u64);
         update(&mut hasher, &sizes, u64::to_le_bytes);

@@ -89,10 +89,13 @@ impl Trainer {
         let seed = params.tree.seed;
         let groups = match params.group {
             1 => known.iter().map(|&label| vec![label]).collect(),
-            most => run.install(|| {
+            most => {
                 let passes = params.tree.passes;
-                ground.small_groups(known.clone(), most, passes, derive(seed, GROUPS))
-            }),
+                let group =
+                    || ground.small_groups(known.clone(), most, passes, derive(seed, GROUPS), run);
+                // A cancelled run ends with its first submodel, whichever labels that has.
+                run.install(group).unwrap_or_default()
+            }
         };
         let subsets = sample::draw(&groups, &params, derive(seed, SUBSETS));
         let drawn: LabelSet = subsets.iter().flatten().copied().collect();

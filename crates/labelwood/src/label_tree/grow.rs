@@ -9,7 +9,7 @@ use crate::solver::Rows;
 use crate::sparse::{CsrView, Entries, LabelRows, LabelRowsView, OwnedEntries};
 use crate::weighting::FeatureWeights;
 use rayon::prelude::*;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What the streams of a node are for.
 const CLUSTERS: u64 = 1;
@@ -24,8 +24,9 @@ pub(crate) struct Ground {
     instances: OwnedEntries,
     /// The rows of each label.
     rows_of: LabelRows,
-    /// The mean of the rows of each label, of length 1.
-    vectors: OwnedEntries,
+    /// The mean of the rows of each label, of length 1, once labels are to be grouped.
+    vectors: Mutex<Option<Arc<OwnedEntries>>>,
+    vector_threshold: f32,
     /// All rows as the solver sees them, once a root has asked for them.
     all_rows: OnceLock<Rows>,
 }
@@ -59,10 +60,27 @@ impl Ground {
         let weights = FeatureWeights::learn(params.weighting, features);
         let instances = weights.apply(features, features.columns());
         let rows_of = labels.transpose();
-        let vectors =
-            mean_rows(instances.view(), &rows_of, features.columns(), params.vector_threshold);
-        let all_rows = OnceLock::new();
-        Ground { weights, features: features.columns(), instances, rows_of, vectors, all_rows }
+        Ground {
+            weights,
+            features: features.columns(),
+            instances,
+            rows_of,
+            vectors: Mutex::default(),
+            vector_threshold: params.vector_threshold,
+            all_rows: OnceLock::new(),
+        }
+    }
+
+    /// What labels are grouped by; whoever comes first makes it, and others wait for it.
+    fn vectors(&self, run: &Run) -> Result<Arc<OwnedEntries>, Cancelled> {
+        let mut vectors = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vectors) = &*vectors {
+            return Ok(vectors.clone());
+        }
+        let (entries, threshold) = (self.instances.view(), self.vector_threshold);
+        let made = Arc::new(mean_rows(entries, &self.rows_of, self.features, threshold, run)?);
+        *vectors = Some(made.clone());
+        Ok(made)
     }
 
     /// The labels that occur.
@@ -78,21 +96,24 @@ impl Ground {
         most: usize,
         passes: usize,
         seed: u64,
-    ) -> Vec<Vec<u32>> {
+        run: &Run,
+    ) -> Result<Vec<Vec<u32>>, Cancelled> {
         if labels.len() <= most {
-            return vec![labels];
+            return Ok(vec![labels]);
         }
         let halves = wide::Params { clusters: 2, passes, balanced: true, smallest: 1 };
         let mut random = Stream::new(seed);
-        let half = wide::group(self.vectors.view(), &labels, self.features, halves, &mut random);
+        let vectors = self.vectors(run)?;
+        let half = wide::group(vectors.view(), &labels, self.features, halves, &mut random, run)?;
         let part = |of: u32| {
             let labels = labels.iter().zip(&half).filter(|(_, half)| **half == of);
             let labels = labels.map(|(&label, _)| label).collect();
-            self.small_groups(labels, most, passes, derive(seed, u64::from(of)))
+            self.small_groups(labels, most, passes, derive(seed, u64::from(of)), run)
         };
-        let (mut groups, rest) = rayon::join(|| part(0), || part(1));
-        groups.extend(rest);
-        groups
+        let (groups, rest) = rayon::join(|| part(0), || part(1));
+        let mut groups = groups?;
+        groups.extend(rest?);
+        Ok(groups)
     }
 
     /// All rows, gathered when they are first asked for, and shared by all roots.
@@ -119,11 +140,13 @@ fn mean_rows(
     rows_of: &LabelRows,
     columns: usize,
     threshold: f32,
-) -> OwnedEntries {
+    run: &Run,
+) -> Result<OwnedEntries, Cancelled> {
     let mut means = OwnedEntries::with_capacity(rows_of.len(), 0);
     let mut sums = vec![0.0f32; columns];
     let mut touched = Vec::new();
     for label in rows_of.rows() {
+        run.check()?;
         for &row in label.indices {
             let (columns, values) = entries.row(row);
             for (&column, &value) in columns.iter().zip(values) {
@@ -147,7 +170,7 @@ fn mean_rows(
         }
         means.end_unit_row();
     }
-    means
+    Ok(means)
 }
 
 impl Grower<'_> {
@@ -155,7 +178,7 @@ impl Grower<'_> {
     /// labels are negative for all of them; without, they are left out.
     pub fn root(&self, labels: &[u32], all_rows: bool, seed: u64) -> Result<Root, Cancelled> {
         let mut builder = Builder::new(self.params.precision);
-        let groups = self.divide(labels, 1, seed);
+        let groups = self.divide(labels, 1, seed)?;
         if all_rows {
             let positives = self.positives(labels, groups.as_deref(), |row| row);
             self.learn(&mut builder, self.ground.all_rows(), &positives, seed)?;
@@ -222,7 +245,7 @@ impl Grower<'_> {
         scratch: &mut Scratch,
     ) -> Result<u32, Cancelled> {
         self.run.check()?;
-        let groups = self.divide(labels, level, seed);
+        let groups = self.divide(labels, level, seed)?;
         let node = self.learn_own(builder, labels, groups.as_deref(), seed, scratch)?;
         match groups {
             None => set_labels(builder, node, labels),
@@ -238,9 +261,14 @@ impl Grower<'_> {
     }
 
     /// The groups that the labels of a node on some level fall into; none if they stay together.
-    fn divide(&self, labels: &[u32], level: usize, seed: u64) -> Option<Vec<Vec<u32>>> {
+    fn divide(
+        &self,
+        labels: &[u32],
+        level: usize,
+        seed: u64,
+    ) -> Result<Option<Vec<Vec<u32>>>, Cancelled> {
         if level >= self.params.depth {
-            return None;
+            return Ok(None);
         }
         let mut groups = vec![labels.to_vec()];
         for layer in 0..=self.params.collapse {
@@ -249,19 +277,19 @@ impl Grower<'_> {
             let seed = derive(seed, CLUSTERS + layer as u64 * 8);
             let divided = groups.into_iter().enumerate();
             let divided =
-                divided.flat_map(|(at, group)| self.divide_once(group, derive(seed, at as u64)));
-            groups = divided.collect();
+                divided.map(|(at, group)| self.divide_once(group, derive(seed, at as u64)));
+            groups = divided.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
             if groups.len() == before {
                 break;
             }
         }
-        (groups.len() > 1).then_some(groups)
+        Ok((groups.len() > 1).then_some(groups))
     }
 
-    fn divide_once(&self, labels: Vec<u32>, seed: u64) -> Vec<Vec<u32>> {
+    fn divide_once(&self, labels: Vec<u32>, seed: u64) -> Result<Vec<Vec<u32>>, Cancelled> {
         let params = self.params;
         if labels.len() <= params.leaf || params.branches == 1 {
-            return vec![labels];
+            return Ok(vec![labels]);
         }
         let group = wide::Params {
             clusters: params.branches,
@@ -269,15 +297,17 @@ impl Grower<'_> {
             balanced: params.balanced,
             smallest: params.smallest_group,
         };
-        let vectors = self.ground.vectors.view();
+        let vectors = self.ground.vectors(self.run)?;
         let mut random = Stream::new(seed);
-        let assigned = wide::group(vectors, &labels, self.ground.features, group, &mut random);
+        let features = self.ground.features;
+        let assigned =
+            wide::group(vectors.view(), &labels, features, group, &mut random, self.run)?;
         let mut groups = vec![Vec::new(); params.branches];
         for (&label, &group) in labels.iter().zip(&assigned) {
             groups[group as usize].push(label);
         }
         groups.retain(|group| !group.is_empty());
-        groups
+        Ok(groups)
     }
 
     /// Learns a node from the rows that have any of its labels.

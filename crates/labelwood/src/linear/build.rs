@@ -87,10 +87,12 @@ impl Builder {
             .with_max_len(1)
             .map(|(at, positives)| {
                 run.check()?;
-                let mut workspace = self.pool().pop().unwrap_or_default();
+                let workspace = self.pool().pop();
+                let mut workspace = workspace.unwrap_or_else(|| Workspace::new(run.canceller()));
                 let lists: Vec<&[u32]> = positives.iter().map(AsRef::as_ref).collect();
                 let mut random = Stream::new(derive(seed, at as u64));
                 let weights = workspace.solve(rows, &lists, &learn.solver, &mut random);
+                run.check()?;
                 let mut block = Block::default();
                 block.biases.extend(&weights.bias.0[..lists.len()]);
                 for (rank, &column) in order.iter().enumerate() {

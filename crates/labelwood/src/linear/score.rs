@@ -43,7 +43,9 @@ fn log_sigmoid(x: f32) -> f32 {
 
 /// Scores rows at nodes; holds the scratch memory for it.
 pub struct Scorer {
-    /// One more than the position of each of the node's features; all 0 between nodes.
+    features: usize,
+    /// One more than the position of each of the node's features; all 0 between nodes. Empty until
+    /// a node's features are mapped.
     position_of: Vec<u32>,
     scores: Vec<f32>,
 }
@@ -51,7 +53,7 @@ pub struct Scorer {
 impl Scorer {
     /// For rows with up to `features` features.
     pub fn new(features: usize) -> Self {
-        Scorer { position_of: vec![0; features], scores: Vec::new() }
+        Scorer { features, position_of: Vec::new(), scores: Vec::new() }
     }
 
     /// Calls `each(position, margins)` with the margins of all children of `node` for each of
@@ -96,8 +98,9 @@ impl Scorer {
         let biases = &nodes.biases[nodes.children(node)];
         // A map of the node's features pays when many entries are looked up in it.
         let wanted: usize = rows.iter().map(|&row| entries.row(row).0.len()).sum();
-        let mapped = wanted * 8 > features.len();
+        let mapped = rows.len() > 1 && wanted * 8 > features.len();
         if mapped {
+            self.position_of.resize(self.features, 0);
             for (at, &feature) in features.iter().enumerate() {
                 // A feature beyond the model's is a damaged file that was not verified.
                 if let Some(position) = self.position_of.get_mut(feature as usize) {

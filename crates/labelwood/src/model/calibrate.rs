@@ -5,7 +5,7 @@ use super::units::Units;
 use super::{Algorithm, Learned, TrainError};
 use crate::array::Array;
 use crate::calibration::{Calibration, hold_out};
-use crate::data::Dataset;
+use crate::data::{Dataset, DatasetView};
 use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::Query;
@@ -18,7 +18,7 @@ const CALIBRATED: usize = 30;
 /// Learns how the scores of an algorithm become probabilities: trains it on nine tenths of the rows
 /// and looks at how often labels of each score are true among the others.
 pub fn calibrate(
-    dataset: &Dataset,
+    dataset: DatasetView<'_>,
     algorithm: &Algorithm,
     run: &Run,
 ) -> Result<Result<Calibration, Cancelled>, ParamError> {
@@ -27,8 +27,13 @@ pub fn calibrate(
     if held_out.is_empty() {
         return Ok(Ok(Calibration::learn([])));
     }
-    let learned = Learned::train(&dataset.select(&rest), algorithm, run)?;
-    let held_out = dataset.select(&held_out);
+    let select = |rows: &[usize]| Dataset {
+        features: dataset.features.select(rows),
+        labels: dataset.labels.select(rows),
+        label_names: dataset.label_names.cloned(),
+    };
+    let learned = Learned::train(&select(&rest), algorithm, run)?;
+    let held_out = select(&held_out);
     let scored = learned
         .and_then(|learned| learned.predict(held_out.features.view(), Query::top(CALIBRATED), run));
     Ok(scored.map(|predictions| {
@@ -54,7 +59,7 @@ pub(super) fn check(algorithm: &Algorithm) -> Result<(), ParamError> {
 
 /// Learns the calibration if it is not there yet and writes it.
 pub(super) fn write(
-    dataset: &Dataset,
+    dataset: DatasetView<'_>,
     algorithm: &Algorithm,
     units: &Units<'_>,
     run: &Run,
@@ -65,7 +70,8 @@ pub(super) fn write(
     let calibration = calibrate(dataset, algorithm, run)?.map_err(|source| {
         TrainError::Cancelled { finished: 0, total: 1, units: "parts", source }
     })?;
-    Ok(units.write(UNIT, &[("weights", calibration.weights[..].into())])?)
+    units.write(UNIT, &[("weights", calibration.weights[..].into())])?;
+    Ok(())
 }
 
 /// Reads how scores become probabilities.

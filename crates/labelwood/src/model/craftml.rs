@@ -22,7 +22,8 @@ pub(super) fn write(
     let missing: Vec<usize> =
         (0..total).filter(|&tree| units.find(&stem(tree)).is_none()).collect();
     let grown = trainer.grow_each(&missing, run, |tree, grown| -> Result<(), Stop> {
-        Ok(units.write(&stem(tree), &arrays(&grown))?)
+        units.write(&stem(tree), &arrays(&grown))?;
+        Ok(())
     });
     grown.map_err(|stop| stop.into_error(units, "tree-", total, "trees"))?;
     Ok(units.listed((0..total).map(stem).chain([FEATURES.to_owned()])))

@@ -1,8 +1,9 @@
 //! What a model knows of its labels: how often each occurred in training, and its name.
 
-use super::store::{FormatError, Partial, StoreError, Stored, Unit, UnitFile};
+use super::store::{FormatError, StoreError, Stored, Unit, UnitFile};
+use super::units::Units;
 use crate::array::Array;
-use crate::data::{Dataset, LabelIndex};
+use crate::data::{DatasetView, LabelIndex};
 
 const STEM: &str = "labels";
 
@@ -53,17 +54,17 @@ impl Labels {
     }
 }
 
-pub(super) fn write(dataset: &Dataset, partial: &Partial) -> Result<UnitFile, StoreError> {
-    let counts = dataset.labels.view().column_counts();
+pub(super) fn write(dataset: DatasetView<'_>, units: &Units<'_>) -> Result<UnitFile, StoreError> {
+    let counts = dataset.labels.column_counts();
     let mut arrays = vec![("counts", counts.as_slice().into())];
     let names;
-    if let Some(index) = &dataset.label_names {
+    if let Some(index) = dataset.label_names {
         // A file of names may have more lines than there are labels.
         names = LabelIndex::from_lines(index.lines().take(counts.len()));
         let (text, starts) = names.arrays();
         arrays.extend([("names", text.into()), ("names_start", starts.into())]);
     }
-    partial.write_unit(STEM, &arrays)
+    units.write(STEM, &arrays)
 }
 
 pub(super) fn read(stored: &Stored) -> Result<Labels, FormatError> {

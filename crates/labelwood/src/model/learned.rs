@@ -4,7 +4,7 @@ use super::store::UnitFile;
 use super::units::Units;
 use super::{Algorithm, TrainError, craftml, grove, linear};
 use crate::craftml::{self as forest, Forest};
-use crate::data::Dataset;
+use crate::data::{Dataset, DatasetView};
 use crate::grove::{self as groves, Grove};
 use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees};
@@ -40,8 +40,12 @@ pub(super) enum Trainer<'a> {
 }
 
 impl<'a> Trainer<'a> {
-    pub fn new(dataset: &'a Dataset, algorithm: &Algorithm, run: &Run) -> Result<Self, ParamError> {
-        let (features, labels) = (dataset.features.view(), dataset.labels.view());
+    pub fn new(
+        dataset: DatasetView<'a>,
+        algorithm: &Algorithm,
+        run: &Run,
+    ) -> Result<Self, ParamError> {
+        let DatasetView { features, labels, .. } = dataset;
         Ok(match algorithm.clone() {
             Algorithm::CraftMl(params) => {
                 Trainer::CraftMl(forest::Trainer::new(features, labels, params)?)
@@ -93,7 +97,7 @@ impl Learned {
         algorithm: &Algorithm,
         run: &Run,
     ) -> Result<Result<Self, Cancelled>, ParamError> {
-        Ok(match Trainer::new(dataset, algorithm, run)? {
+        Ok(match Trainer::new(dataset.view(), algorithm, run)? {
             Trainer::CraftMl(trainer) => trainer.forest(run).map(Learned::CraftMl),
             Trainer::LabelTree(trainer) => trainer.trees(run).map(Learned::LabelTree),
             Trainer::OneVsRest(trainer) => trainer.all(run).map(Learned::OneVsRest),
@@ -154,12 +158,12 @@ fn trees_bytes(trees: &[label_tree::Tree]) -> usize {
 }
 
 /// Names labels that no submodel of a forest will know; the first few, if they are many.
-fn warn_of_undrawn(labels: &[u32], dataset: &Dataset) {
+fn warn_of_undrawn(labels: &[u32], dataset: DatasetView<'_>) {
     const NAMED: usize = 10;
     if labels.is_empty() {
         return;
     }
-    let name = |&label: &u32| match &dataset.label_names {
+    let name = |&label: &u32| match dataset.label_names {
         Some(names) => names.display(label).to_owned(),
         None => label.to_string(),
     };

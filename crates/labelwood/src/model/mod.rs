@@ -44,7 +44,7 @@ pub use text::{open_text, save_text};
 
 use crate::array::Array;
 use crate::calibration::Calibration;
-use crate::data::Dataset;
+use crate::data::{Dataset, DatasetView};
 use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Query, Scored};
@@ -60,7 +60,7 @@ use units::Units;
 /// A model, ready to predict.
 #[derive(Clone, Debug)]
 pub struct Model {
-    manifest: Manifest,
+    stored: Stored,
     labels: Labels,
     text: Option<TextReader>,
     label_terms: Option<LabelTerms>,
@@ -197,46 +197,79 @@ pub fn train_with(
     start: Start,
     run: &Run,
 ) -> Result<Trained, TrainError> {
-    if dataset.is_empty() {
-        return Err(TrainError::NoRows);
-    }
-    let Extras { text: reader, calibrate } = extras;
-    if calibrate {
-        calibrate::check(algorithm)?;
-    }
-    let trainer = Trainer::new(dataset, algorithm, run)?;
-    let algorithm = trainer.resolved();
-    let training = Training {
-        algorithm: algorithm.name().to_owned(),
-        settings: algorithm.settings(),
-        data: format!("{:032x}", dataset.digest()),
-        text: reader.map(text::settings),
-        calibrate,
-        shrunk: None,
-    };
+    let work = Work::new(dataset.view(), extras, algorithm, run)?;
+    let training = work.training();
     let partial = match Partial::begin(target, &training, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };
-    let taken_up = Units::take_up(&partial, run)?;
-    if calibrate {
-        calibrate::write(dataset, &algorithm, &taken_up, run)?;
-    }
-    let mut units = trainer.write(&taken_up, run)?;
-    units.extend(taken_up.find(calibrate::UNIT));
-    units.push(labels::write(dataset, &partial)?);
-    if let Some(reader) = reader {
-        units.extend(text::write(reader, dataset, &partial, run)?);
-    }
-    let manifest = Manifest {
-        training,
-        instances: dataset.len() as u64,
-        features: dataset.features.columns() as u64,
-        labels: dataset.labels.columns() as u64,
-        units,
-    };
+    let manifest = work.write(training, &Units::take_up(&partial, run)?, run)?;
     partial.commit(&manifest)?;
     Ok(Trained::Written(manifest))
+}
+
+/// A training that is to be done, wherever its units go.
+struct Work<'a> {
+    dataset: DatasetView<'a>,
+    extras: Extras<'a>,
+    trainer: Trainer<'a>,
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        dataset: DatasetView<'a>,
+        extras: Extras<'a>,
+        algorithm: &Algorithm,
+        run: &Run,
+    ) -> Result<Self, TrainError> {
+        if dataset.is_empty() {
+            return Err(TrainError::NoRows);
+        }
+        if extras.calibrate {
+            calibrate::check(algorithm)?;
+        }
+        let trainer = Trainer::new(dataset, algorithm, run)?;
+        Ok(Work { dataset, extras, trainer })
+    }
+
+    /// What determines the model.
+    fn training(&self) -> Training {
+        let algorithm = self.trainer.resolved();
+        Training {
+            algorithm: algorithm.name().to_owned(),
+            settings: algorithm.settings(),
+            data: format!("{:032x}", self.dataset.digest()),
+            text: self.extras.text.map(text::settings),
+            calibrate: self.extras.calibrate,
+            shrunk: None,
+        }
+    }
+
+    /// Writes the units that are not there yet, and says what the model is.
+    fn write(
+        &self,
+        training: Training,
+        units: &Units<'_>,
+        run: &Run,
+    ) -> Result<Manifest, TrainError> {
+        let dataset = self.dataset;
+        if self.extras.calibrate {
+            calibrate::write(dataset, &self.trainer.resolved(), units, run)?;
+        }
+        let mut written = self.trainer.write(units, run)?;
+        written.extend(units.find(calibrate::UNIT));
+        written.push(labels::write(dataset, units)?);
+        if let Some(reader) = self.extras.text {
+            written.extend(text::write(reader, dataset, units, run)?);
+        }
+        Ok(Manifest {
+            training,
+            instances: dataset.len() as u64,
+            features: dataset.features.columns() as u64,
+            labels: dataset.labels.columns() as u64,
+            units: written,
+        })
+    }
 }
 
 /// The unit of the feature weights.
@@ -245,7 +278,7 @@ const FEATURES: &str = "features";
 fn write_weights(stem: &str, weights: Option<&[f32]>, units: &Units<'_>) -> Result<(), StoreError> {
     match weights {
         Some(weights) if units.find(stem).is_none() => {
-            units.write(stem, &[("weights", weights.into())])
+            units.write(stem, &[("weights", weights.into())]).map(drop)
         }
         _ => Ok(()),
     }
@@ -273,11 +306,50 @@ impl Model {
     /// Opens a model folder.
     pub fn open(folder: &Path, options: Options, run: &Run) -> Result<Self, StoreError> {
         let stored = Stored::open(folder, options, run)?;
-        let labels = labels::read(&stored)?;
-        let training = &stored.manifest().training;
-        if training.algorithm == text::VECTORISER {
+        if stored.manifest().training.algorithm == text::VECTORISER {
             return Err(StoreError::NoModel { folder: folder.to_owned() });
         }
+        Self::read(stored, run)
+    }
+
+    /// Trains a model in memory; nothing is written to disk.
+    ///
+    /// ```
+    /// use labelwood::data::{self, ReadOptions};
+    /// use labelwood::model::{Algorithm, Model};
+    /// use labelwood::run::Run;
+    /// let run = Run::new(1)?;
+    /// let read = data::read_bytes(b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &ReadOptions::default(), &run)?;
+    /// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
+    /// let model = Model::train(read.dataset.view(), None, &algorithm, &run)?;
+    /// let folder = tempfile::tempdir()?;
+    /// model.stored().save(&folder.path().join("model"), false)?;
+    /// let again = Model::open(&folder.path().join("model"), Default::default(), &run)?;
+    /// assert_eq!(again.manifest(), model.manifest());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn train(
+        dataset: DatasetView<'_>,
+        reader: Option<&TextReader>,
+        algorithm: &Algorithm,
+        run: &Run,
+    ) -> Result<Self, TrainError> {
+        let extras = Extras { text: reader, ..Extras::default() };
+        let work = Work::new(dataset, extras, algorithm, run)?;
+        let units = Units::new(None);
+        let manifest = work.write(work.training(), &units, run)?;
+        let units = units.into_memory(&manifest.units);
+        Ok(Self::read(Stored::in_memory(manifest, units), run)?)
+    }
+
+    /// The model that some open files are.
+    pub fn read(stored: Stored, run: &Run) -> Result<Self, StoreError> {
+        run.install(|| Self::read_here(stored))
+    }
+
+    fn read_here(stored: Stored) -> Result<Self, StoreError> {
+        let labels = labels::read(&stored)?;
+        let training = &stored.manifest().training;
         let algorithm = Algorithm::from_settings(&training.algorithm, training.settings.clone())
             .map_err(|reason| stored.refused(reason))?;
         let learned = match algorithm {
@@ -298,13 +370,17 @@ impl Model {
         let text = text::read(&stored)?;
         let label_terms = text::read_label_terms(&stored)?;
         let calibration = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;
-        let manifest = stored.manifest().clone();
-        Ok(Model { manifest, labels, text, label_terms, learned, calibration })
+        Ok(Model { stored, labels, text, label_terms, learned, calibration })
     }
 
     /// What the model is: algorithm, settings, sizes, files.
     pub fn manifest(&self) -> &Manifest {
-        &self.manifest
+        self.stored.manifest()
+    }
+
+    /// The model's files, to save them elsewhere or to send them.
+    pub fn stored(&self) -> &Stored {
+        &self.stored
     }
 
     /// What is known of the labels.

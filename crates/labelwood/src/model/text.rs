@@ -8,8 +8,9 @@ use super::labels::{self, Labels};
 use super::store::{
     Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,
 };
+use super::units::Units;
 use crate::array::Array;
-use crate::data::Dataset;
+use crate::data::{Dataset, DatasetView};
 use crate::run::{Cancelled, Run};
 use crate::sparse::CsrView;
 use crate::text::{Arrays, TextReader, TextSettings, Vectoriser};
@@ -50,9 +51,9 @@ impl LabelTerms {
         terms.iter().copied().zip(weights.iter().copied())
     }
 
-    fn new(dataset: &Dataset, run: &Run) -> Result<Self, Cancelled> {
-        let features = dataset.features.view();
-        let rows_of_labels = dataset.labels.view().transpose();
+    fn new(dataset: DatasetView<'_>, run: &Run) -> Result<Self, Cancelled> {
+        let features = dataset.features;
+        let rows_of_labels = dataset.labels.transpose();
         let means = means(features);
         let labels = rows_of_labels.len();
         let best = run.install(|| {
@@ -130,14 +131,14 @@ pub(super) fn settings(reader: &TextReader) -> serde_json::Value {
 /// Writes what there is to keep of a training on text.
 pub(super) fn write(
     reader: &TextReader,
-    dataset: &Dataset,
-    partial: &Partial,
+    dataset: DatasetView<'_>,
+    units: &Units<'_>,
     run: &Run,
 ) -> Result<Vec<UnitFile>, StoreError> {
-    let mut units = vec![write_vectoriser(reader, partial)?];
+    let mut written = vec![write_vectoriser(reader, units)?];
     if reader.vectoriser().params().hashing.is_none() {
         let LabelTerms { starts, terms, weights } = LabelTerms::new(dataset, run)?;
-        units.push(partial.write_unit(
+        written.push(units.write(
             LABEL_TERMS,
             &[
                 ("starts", starts[..].into()),
@@ -146,12 +147,12 @@ pub(super) fn write(
             ],
         )?);
     }
-    Ok(units)
+    Ok(written)
 }
 
-fn write_vectoriser(reader: &TextReader, partial: &Partial) -> Result<UnitFile, StoreError> {
+fn write_vectoriser(reader: &TextReader, units: &Units<'_>) -> Result<UnitFile, StoreError> {
     let Arrays { text, starts, slots, idf } = reader.vectoriser().arrays();
-    partial.write_unit(
+    units.write(
         TEXT,
         &[
             ("text", text[..].into()),
@@ -248,7 +249,8 @@ pub fn save_text(
     };
     let start = Start { resume: false, overwrite };
     let Begin::Work(partial) = Partial::begin(target, &training, start)? else { return Ok(()) };
-    let units = vec![write_vectoriser(reader, &partial)?, labels::write(dataset, &partial)?];
+    let units = Units::new(Some(&partial));
+    let units = vec![write_vectoriser(reader, &units)?, labels::write(dataset.view(), &units)?];
     let manifest = Manifest {
         training,
         instances: dataset.len() as u64,

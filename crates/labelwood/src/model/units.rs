@@ -1,9 +1,10 @@
-//! The units of an unfinished model, as several threads write them.
+//! The units of an unfinished model, as several threads write them: to its folder, or to memory.
 
 use super::TrainError;
 use super::store::{ArrayRef, Load, Partial, StoreError, Unit, UnitFile};
 use crate::run::{Cancelled, Run};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
 /// Why a unit was not finished.
@@ -46,26 +47,39 @@ impl From<StoreError> for Stop {
 
 /// What is finished so far.
 pub(super) struct Units<'a> {
-    partial: &'a Partial,
+    /// Without a folder, units are kept in memory.
+    partial: Option<&'a Partial>,
     /// By their stems.
-    finished: Mutex<BTreeMap<String, UnitFile>>,
+    finished: Mutex<BTreeMap<String, Finished>>,
+}
+
+struct Finished {
+    file: UnitFile,
+    /// Its content, if it is in no folder.
+    unit: Option<Unit>,
 }
 
 impl<'a> Units<'a> {
     /// Looks what an earlier run left.
     pub fn take_up(partial: &'a Partial, run: &Run) -> Result<Self, StoreError> {
         let finished = partial.finished_units(run)?.into_iter();
-        let finished = finished.map(|unit| (unit.stem().to_owned(), unit)).collect();
-        Ok(Units { partial, finished: Mutex::new(finished) })
+        let finished =
+            finished.map(|file| (file.stem().to_owned(), Finished { file, unit: None })).collect();
+        Ok(Units { partial: Some(partial), finished: Mutex::new(finished) })
     }
 
-    fn finished(&self) -> MutexGuard<'_, BTreeMap<String, UnitFile>> {
+    /// Starts with nothing, in a folder that has no units yet or, without one, in memory.
+    pub fn new(partial: Option<&'a Partial>) -> Self {
+        Units { partial, finished: Mutex::default() }
+    }
+
+    fn finished(&self) -> MutexGuard<'_, BTreeMap<String, Finished>> {
         self.finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// The unit of this name, if it is finished.
     pub fn find(&self, stem: &str) -> Option<UnitFile> {
-        self.finished().get(stem).cloned()
+        self.finished().get(stem).map(|finished| finished.file.clone())
     }
 
     /// How many units are finished whose name starts so.
@@ -74,15 +88,30 @@ impl<'a> Units<'a> {
     }
 
     /// Writes a unit.
-    pub fn write(&self, stem: &str, arrays: &[(&str, ArrayRef<'_>)]) -> Result<(), StoreError> {
-        let unit = self.partial.write_unit(stem, arrays)?;
-        self.finished().insert(stem.to_owned(), unit);
-        Ok(())
+    pub fn write(
+        &self,
+        stem: &str,
+        arrays: &[(&str, ArrayRef<'_>)],
+    ) -> Result<UnitFile, StoreError> {
+        let (file, unit) = match self.partial {
+            Some(partial) => (partial.write_unit(stem, arrays)?, None),
+            None => Unit::in_memory(stem, arrays).map(|(file, unit)| (file, Some(unit)))?,
+        };
+        self.finished().insert(stem.to_owned(), Finished { file: file.clone(), unit });
+        Ok(file)
     }
 
-    /// Opens a finished unit.
+    /// Opens a finished unit of the folder; in memory, nothing is there before it is written.
     pub fn open(&self, unit: &UnitFile) -> Result<Unit, StoreError> {
-        Unit::open(&self.partial.folder().join(&unit.file), Load::Map)
+        let folder = self.partial.map_or(Path::new(""), Partial::folder);
+        Unit::open(&folder.join(&unit.file), Load::Map)
+    }
+
+    /// The units that are in memory, in the order of `files`.
+    pub fn into_memory(self, files: &[UnitFile]) -> Vec<Unit> {
+        let finished = self.finished.into_inner();
+        let mut finished = finished.unwrap_or_else(|poisoned| poisoned.into_inner());
+        files.iter().filter_map(|file| finished.remove(file.stem())?.unit).collect()
     }
 
     /// The units of these names, in their order, as far as they are finished.

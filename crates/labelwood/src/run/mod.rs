@@ -76,6 +76,29 @@ impl Run {
         Ok(Run { pool, canceller: Canceller::default(), observer: None })
     }
 
+    /// A run on the calling thread alone, which must not belong to another run.
+    ///
+    /// No thread is started and none is woken, so that a small piece of work costs nothing more
+    /// than itself, and a process that was forked may go on with it. The thread belongs to this
+    /// run from now on: make one for a thread and keep it.
+    ///
+    /// ```
+    /// use labelwood::run::Run;
+    /// let run = Run::here()?;
+    /// let here = std::thread::current().id();
+    /// assert_eq!(run.install(|| std::thread::current().id()), here);
+    /// assert!(Run::here().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn here() -> Result<Self, ThreadError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .use_current_thread()
+            .build()
+            .map_err(|error| ThreadError { threads: 1, reason: error.to_string() })?;
+        Ok(Run { pool, canceller: Canceller::default(), observer: None })
+    }
+
     /// Calls `observer` whenever a stage advances, from any thread.
     pub fn on_progress(mut self, observer: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.observer = Some(Box::new(observer));
@@ -94,7 +117,7 @@ impl Run {
 
     /// Fails once the run is cancelled; long loops ask this often.
     pub fn check(&self) -> Result<(), Cancelled> {
-        if self.canceller.0.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
+        if self.canceller.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 
     /// Reports progress to the observer.
@@ -114,5 +137,10 @@ impl Canceller {
     /// Asks the run to stop at the next check.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the run was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }

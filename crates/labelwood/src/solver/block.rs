@@ -8,6 +8,7 @@ use super::rows::Rows;
 use super::vector::{add, each};
 use crate::cluster::lanes::{LANES, Lanes};
 use crate::random::Stream;
+use crate::run::Canceller;
 
 /// The positive rows of each label of a block: for at most [`LANES`] labels, distinct positions in
 /// the [`Rows`].
@@ -34,9 +35,15 @@ pub struct Workspace {
     pub(super) signs: Vec<u16>,
     /// The rows that still change.
     pub(super) active: Vec<u32>,
+    canceller: Canceller,
 }
 
 impl Workspace {
+    /// Memory for a run: once that is cancelled, solving ends soon, with weights that mean nothing.
+    pub(crate) fn new(canceller: Canceller) -> Self {
+        Workspace { canceller, ..Workspace::default() }
+    }
+
     /// The weights of each label, which are zero for lanes beyond the number of labels.
     ///
     /// `params` have passed [`Params::check`]. The rows are visited in an order that `random` draws.
@@ -142,6 +149,9 @@ impl Workspace {
         self.restore(rows, params);
         let all = self.active.len();
         for _ in 0..params.iterations {
+            if self.canceller.is_cancelled() {
+                break;
+            }
             let is_full = self.active.len() == all;
             random.shuffle(&mut self.active);
             let range = pass.run(self);

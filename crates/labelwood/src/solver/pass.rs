@@ -81,7 +81,7 @@ impl<'a> Pass<'a> {
     /// One loop for each kind of loss: the other kind would take registers from it.
     #[inline(always)]
     fn visit<const IS_LOGISTIC: bool>(&self, block: &mut Workspace) -> Range {
-        let Workspace { weights, duals, signs, active } = block;
+        let Workspace { weights, duals, signs, active, .. } = block;
         let (bias, weights) = weights.split_last_mut().expect("the bias is always there");
         let mut range = Range { least: Lanes::ZERO, most: Lanes::ZERO };
         let mut kept = 0;

@@ -201,7 +201,7 @@ impl Training<'_> {
         let learned = Learned::train(rows, &self.algorithm, &self.run)?
             .context("nothing is kept without --model")?;
         let calibration = match self.calibrate {
-            true => Some(calibrate(rows, &self.algorithm, &self.run)??),
+            true => Some(calibrate(rows.view(), &self.algorithm, &self.run)??),
             false => None,
         };
         let fit = clock.spent();

@@ -101,7 +101,12 @@ impl Manifest {
         Ok(Self::parse(&path, &bytes)?)
     }
 
-    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, FormatError> {
+    /// The bytes of the manifest's file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        json(&self.written(Some(self.model_id()))).expect("a manifest is plain JSON")
+    }
+
+    pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, FormatError> {
         let refused = |reason: String| FormatError::Manifest { path: path.to_owned(), reason };
         let Version { format } =
             serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
@@ -214,10 +219,15 @@ pub(super) fn write_json(
     content: &impl Serialize,
 ) -> Result<(), StoreError> {
     files::write_whole(folder, name, |out| {
-        serde_json::to_writer_pretty(&mut *out, content)?;
-        out.write_all(b"\n")?;
+        out.write_all(&json(content)?)?;
         Ok((name.to_owned(), ()))
     })
+}
+
+fn json(content: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(content)?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// Reads a whole file that is no longer than `limit`.

@@ -41,6 +41,7 @@ pub use manifest::{FORMAT, Manifest, Training};
 pub use partial::{Begin, Partial, Start, check_target};
 pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -82,11 +83,7 @@ impl Stored {
         let mut manifest = Manifest::read(folder)?;
         loop {
             match open_units(folder, &manifest, options, run) {
-                Ok(units) => {
-                    let stems = manifest.units.iter().map(|unit| unit.stem().to_owned());
-                    let places = stems.zip(0..).collect();
-                    return Ok(Stored { folder: folder.to_owned(), manifest, units, places });
-                }
+                Ok(units) => return Ok(Self::new(folder.to_owned(), manifest, units)),
                 Err(error) => {
                     // A training may have replaced the model since its manifest was read.
                     let now = Manifest::read(folder)?;
@@ -97,6 +94,69 @@ impl Stored {
                 }
             }
         }
+    }
+
+    /// A model whose units are in memory, in the manifest's order.
+    pub(in crate::model) fn in_memory(manifest: Manifest, units: Vec<Unit>) -> Self {
+        Self::new(PathBuf::new(), manifest, units)
+    }
+
+    fn new(folder: PathBuf, manifest: Manifest, units: Vec<Unit>) -> Self {
+        let stems = manifest.units.iter().map(|unit| unit.stem().to_owned());
+        let places = stems.zip(0..).collect();
+        Stored { folder, manifest, units, places }
+    }
+
+    /// Takes over the bytes of a model's files, as [`Stored::files`] gives them: first the
+    /// manifest, then the units in its order. They are copied, and checked as files would be.
+    ///
+    /// ```
+    /// # use labelwood::model::store::{Begin, Manifest, Options, Partial, Start, Stored, Training};
+    /// # use labelwood::run::Run;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let target = folder.path().join("model");
+    /// # let run = Run::new(1)?;
+    /// # let settings = serde_json::json!({"trees": 1, "seed": 42});
+    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, shrunk: None };
+    /// # let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
+    /// # let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
+    /// # let manifest = Manifest { training, instances: 9, features: 5, labels: 4, units: vec![tree] };
+    /// # partial.commit(&manifest)?;
+    /// let stored = Stored::open(&target, Options::default(), &run)?;
+    /// let files: Vec<Vec<u8>> = stored.files().into_iter().map(|(_, bytes)| bytes.into()).collect();
+    /// let again = Stored::from_files(files.iter().map(Vec::as_slice), &run)?;
+    /// assert_eq!(again.manifest(), stored.manifest());
+    /// assert!(Stored::from_files([b"no manifest".as_slice()], &run).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_files<'a>(
+        files: impl IntoIterator<Item = &'a [u8]>,
+        run: &Run,
+    ) -> Result<Self, StoreError> {
+        let mut files = files.into_iter();
+        let manifest =
+            Manifest::parse(Path::new(manifest::MANIFEST), files.next().unwrap_or_default())?;
+        let mut units = Vec::with_capacity(manifest.units.len());
+        for listed in &manifest.units {
+            let path = || PathBuf::from(&listed.file);
+            let content = files.next().ok_or_else(|| FormatError::Missing { path: path() })?;
+            let (expected, found) = (listed.bytes, content.len() as u64);
+            if found != expected {
+                return Err(FormatError::Length { path: path(), expected, found }.into());
+            }
+            units.push(Unit::from_bytes(&listed.file, content)?);
+        }
+        let stored = Stored::in_memory(manifest, units);
+        verify(&stored.units, &stored.manifest, run.install(|| digests(&stored.units)))?;
+        Ok(stored)
+    }
+
+    /// The names and bytes of the model's files: the manifest, then the units in its order.
+    pub fn files(&self) -> Vec<(&str, Cow<'_, [u8]>)> {
+        let units = self.manifest.units.iter().zip(&self.units);
+        let units = units.map(|(file, unit)| (file.file.as_str(), Cow::Borrowed(unit.bytes())));
+        let manifest = (manifest::MANIFEST, Cow::Owned(self.manifest.to_bytes()));
+        [manifest].into_iter().chain(units).collect()
     }
 
     /// What the model is.
@@ -140,18 +200,26 @@ fn open_units(
                 digest::of_files(&files, run)?
             }
             // What is checked is what is used, even if the file changes later.
-            Load::Copy => run.install(|| {
-                units.par_iter().map(|unit| Digest::of_many(unit.bytes())).collect::<Vec<Digest>>()
-            }),
+            Load::Copy => run.install(|| digests(&units)),
         };
-        for ((unit, file), found) in units.iter().zip(&manifest.units).zip(found) {
-            if found != file.xxh3 {
-                let (path, expected) = (unit.path().to_owned(), file.xxh3);
-                return Err(FormatError::Checksum { path, expected, found }.into());
-            }
-        }
+        verify(&units, manifest, found)?;
     }
     Ok(units)
+}
+
+fn digests(units: &[Unit]) -> Vec<Digest> {
+    units.par_iter().map(|unit| Digest::of_many(unit.bytes())).collect()
+}
+
+/// Compares the digests that were found with those of the manifest.
+fn verify(units: &[Unit], manifest: &Manifest, found: Vec<Digest>) -> Result<(), FormatError> {
+    for ((unit, file), found) in units.iter().zip(&manifest.units).zip(found) {
+        if found != file.xxh3 {
+            let (path, expected) = (unit.path().to_owned(), file.xxh3);
+            return Err(FormatError::Checksum { path, expected, found });
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

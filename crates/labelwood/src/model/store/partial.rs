@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::manifest::{MANIFEST, is_absence, read_limited, write_json};
 use super::unit::stem_of;
 use super::{
-    ArrayRef, FORMAT, FormatError, Manifest, StoreError, Training, UnitFile, digest, files,
-    write_unit,
+    ArrayRef, FORMAT, FormatError, Manifest, StoreError, Stored, Training, Unit, UnitFile, digest,
+    files, write_unit,
 };
 use crate::run::Run;
 
@@ -212,6 +212,14 @@ impl Partial {
         write_unit(&self.folder, stem, arrays)
     }
 
+    /// Writes a unit that is finished elsewhere.
+    fn write_finished(&self, file: &UnitFile, unit: &Unit) -> Result<(), StoreError> {
+        files::write_whole(&self.folder, file.stem(), |out| {
+            out.write_all(unit.bytes())?;
+            Ok((file.file.clone(), ()))
+        })
+    }
+
     /// Takes a unit of another model over as it is: a second link to its file where the disk
     /// allows it, else a copy.
     pub fn adopt_unit(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
@@ -313,6 +321,19 @@ impl Partial {
             }
         }
         Ok(())
+    }
+}
+
+impl Stored {
+    /// Writes the same model into another folder, byte for byte.
+    pub fn save(&self, target: &Path, overwrite: bool) -> Result<(), StoreError> {
+        let start = Start { resume: false, overwrite };
+        let begun = Partial::begin(target, &self.manifest().training, start)?;
+        let Begin::Work(partial) = begun else { return Ok(()) };
+        for (file, unit) in self.manifest().units.iter().zip(self.units()) {
+            partial.write_finished(file, unit)?;
+        }
+        partial.commit(self.manifest())
     }
 }
 

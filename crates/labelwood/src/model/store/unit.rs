@@ -120,26 +120,34 @@ pub fn write_unit(
     stem: &str,
     arrays: &[(&str, ArrayRef<'_>)],
 ) -> Result<UnitFile, StoreError> {
+    files::write_whole(folder, stem, |out| {
+        let unit = write_arrays(out, stem, arrays)?;
+        Ok((unit.file.clone(), unit))
+    })
+}
+
+/// Writes a unit's content and says what file it is.
+fn write_arrays(
+    out: &mut impl Write,
+    stem: &str,
+    arrays: &[(&str, ArrayRef<'_>)],
+) -> io::Result<UnitFile> {
     assert!(is_stem(stem), "`{stem}` cannot name a unit");
     let mut sections = arrays.to_vec();
     sections.sort_by_key(|&(name, array)| (std::cmp::Reverse(array.kind.size()), name));
-    let header = header_of(&sections);
-    files::write_whole(folder, stem, |out| {
-        let mut digester = Digester::new();
-        let mut bytes = 0;
-        let mut write = |part: &[u8]| {
-            digester.update(part);
-            bytes += part.len() as u64;
-            out.write_all(part)
-        };
-        write(&header)?;
-        for (_, section) in &sections {
-            write(section.bytes)?;
-        }
-        let xxh3 = digester.finish();
-        let file = file_name(stem, xxh3);
-        Ok((file.clone(), UnitFile { file, bytes, xxh3 }))
-    })
+    let mut digester = Digester::new();
+    let mut bytes = 0;
+    let mut write = |part: &[u8]| {
+        digester.update(part);
+        bytes += part.len() as u64;
+        out.write_all(part)
+    };
+    write(&header_of(&sections))?;
+    for (_, section) in &sections {
+        write(section.bytes)?;
+    }
+    let xxh3 = digester.finish();
+    Ok(UnitFile { file: file_name(stem, xxh3), bytes, xxh3 })
 }
 
 /// The length of the header, then the header, padded so that the sections start aligned.
@@ -188,15 +196,39 @@ impl Unit {
             Load::Copy => FileBytes::copy(file, len as usize),
         };
         let bytes = bytes.map_err(|error| StoreError::io("load", path, error))?;
-        let refused = |reason: String| FormatError::Header { path: path.to_owned(), reason };
+        Ok(Self::over(path.to_owned(), bytes)?)
+    }
+
+    /// A unit that is in no file, and what file it would be.
+    pub(in crate::model) fn in_memory(
+        stem: &str,
+        arrays: &[(&str, ArrayRef<'_>)],
+    ) -> Result<(UnitFile, Self), StoreError> {
+        let mut content = Vec::new();
+        let file = write_arrays(&mut content, stem, arrays);
+        let file = file.map_err(|error| StoreError::io("keep", Path::new(stem), error))?;
+        let unit = Self::from_bytes(&file.file, &content)?;
+        Ok((file, unit))
+    }
+
+    /// A unit over a copy of the bytes of its file.
+    pub(super) fn from_bytes(file: &str, content: &[u8]) -> Result<Self, StoreError> {
+        let path = PathBuf::from(file);
+        let bytes = FileBytes::copy(content, content.len())
+            .map_err(|error| StoreError::io("keep", &path, error))?;
+        Ok(Self::over(path, bytes)?)
+    }
+
+    fn over(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
+        let refused = |reason: String| FormatError::Header { path: path.clone(), reason };
         if let Some(first) = bytes.first_chunk()
             && u64::from_le_bytes(*first) > HEADER_LIMIT
         {
-            return Err(refused(format!("its header is over {HEADER_LIMIT} bytes")).into());
+            return Err(refused(format!("its header is over {HEADER_LIMIT} bytes")));
         }
         let (header_len, header) =
             SafeTensors::read_metadata(&bytes).map_err(|error| refused(error.to_string()))?;
-        Ok(Unit { path: path.to_owned(), start: size_of::<u64>() + header_len, bytes, header })
+        Ok(Unit { path, start: size_of::<u64>() + header_len, bytes, header })
     }
 
     /// One array, which must be a list of numbers of type `T`.
@@ -245,7 +277,8 @@ impl Unit {
         FormatError::Content { path: self.path.clone(), reason: reason.into() }
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// The bytes of the file.
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }

@@ -1,0 +1,19 @@
+"""What goes wrong, as exceptions. The texts are those of the command."""
+
+
+class LabelwoodError(Exception):
+    """The base of all errors of labelwood."""
+
+    __module__ = "labelwood"
+
+
+class InputError(LabelwoodError, ValueError):
+    """A file, a value or a setting is at fault."""
+
+    __module__ = "labelwood"
+
+
+class MachineError(LabelwoodError, OSError):
+    """The machine is at fault: disk, permission, memory, threads."""
+
+    __module__ = "labelwood"

@@ -1,0 +1,149 @@
+"""The native part: arrays and JSON in, arrays and JSON out. Not for users."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Model",
+    "OmikujiTrees",
+    "Vectoriser",
+    "__version__",
+    "algorithms",
+    "evaluate",
+    "generate",
+    "inverse_propensity",
+    "model_from_files",
+    "preset",
+    "presets",
+    "profiles",
+    "questions",
+    "read",
+    "read_documents",
+    "read_label_names",
+    "vectoriser_defaults",
+    "write",
+]
+
+__version__: str
+
+_Features = tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
+_Labels = tuple[NDArray[Any], NDArray[Any], int]
+_Rows = tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]
+_Progress = Callable[[str, int, int], object] | None
+
+@final
+class Model:
+    @staticmethod
+    def train(
+        algorithm: str,
+        settings: str,
+        features: _Features,
+        labels: _Labels,
+        names: Sequence[str] | None,
+        threads: int,
+        progress: _Progress,
+    ) -> Model: ...
+    @staticmethod
+    def train_text(
+        algorithm: str,
+        settings: str,
+        vectoriser: str,
+        documents: str,
+        texts: Sequence[str],
+        tags: Sequence[Sequence[str]],
+        threads: int,
+        progress: _Progress,
+    ) -> Model: ...
+    @staticmethod
+    def open(path: str | os.PathLike[str], map: bool) -> Model: ...
+    def files(self) -> list[bytes]: ...
+    def save(self, path: str | os.PathLike[str], overwrite: bool) -> None: ...
+    def predict(
+        self,
+        features: _Features,
+        k: int,
+        beam: int | None,
+        allowed: Sequence[int] | None,
+        threads: int,
+        progress: _Progress,
+    ) -> _Rows: ...
+    def predict_row(
+        self, pairs: Sequence[tuple[int, float]], k: int, beam: int | None = None
+    ) -> list[tuple[int, float]]: ...
+    def vectorise(self, texts: Sequence[str], threads: int) -> _Rows: ...
+    def label_terms(self, label: int) -> list[tuple[str, float]] | None: ...
+    @property
+    def manifest(self) -> str: ...
+    @property
+    def reads_text(self) -> bool: ...
+    @property
+    def label_counts(self) -> NDArray[np.uint32]: ...
+    @property
+    def label_names(self) -> list[str] | None: ...
+
+@final
+class OmikujiTrees:
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> OmikujiTrees: ...
+    def predict(
+        self,
+        features: _Features,
+        k: int,
+        beam: int,
+        _allowed: Sequence[int] | None,
+        threads: int,
+        progress: _Progress,
+    ) -> _Rows: ...
+    def predict_row(
+        self, pairs: Sequence[tuple[int, float]], k: int, beam: int
+    ) -> list[tuple[int, float]]: ...
+    @property
+    def manifest(self) -> str: ...
+
+@final
+class Vectoriser:
+    @staticmethod
+    def fit(texts: Sequence[str], params: str, threads: int) -> tuple[Vectoriser, _Rows]: ...
+    def transform(self, texts: Sequence[str], threads: int) -> _Rows: ...
+    @property
+    def columns(self) -> int: ...
+    @property
+    def terms(self) -> list[str]: ...
+
+def model_from_files(files: Sequence[bytes]) -> Model: ...
+def algorithms() -> list[str]: ...
+def presets(algorithm: str) -> list[str]: ...
+def preset(algorithm: str, preset: str) -> str: ...
+def vectoriser_defaults() -> str: ...
+def read(
+    path: str | os.PathLike[str],
+    lenient: bool,
+    features: int,
+    labels: int,
+    label_names: str | os.PathLike[str] | None,
+    threads: int,
+) -> tuple[_Rows, int, _Rows, int, list[str] | None]: ...
+def write(path: str | os.PathLike[str], features: _Features, labels: _Labels) -> None: ...
+def read_documents(
+    path: str | os.PathLike[str], options: str, labels_required: bool, threads: int
+) -> list[tuple[str | None, str, list[str]]]: ...
+def read_label_names(path: str | os.PathLike[str]) -> list[str]: ...
+def questions() -> tuple[list[tuple[str, list[str]]], list[tuple[str, list[str]]]]: ...
+def profiles() -> list[str]: ...
+def generate(
+    profile: str, start: int, rows: int | None, test: bool, seed: int, threads: int
+) -> tuple[_Rows, int, _Rows, int]: ...
+def evaluate(
+    truth: _Labels,
+    scores: _Features,
+    instances: int,
+    counts: Sequence[int],
+    at: Sequence[int],
+    propensity: tuple[float, float],
+    is_pyxclib: bool,
+) -> dict[str, float]: ...
+def inverse_propensity(instances: int, counts: Sequence[int], a: float, b: float) -> list[float]: ...

@@ -1,0 +1,1 @@
+"""Other packages' interfaces over labelwood's models."""

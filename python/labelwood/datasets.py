@@ -1,0 +1,162 @@
+"""Data sets: files in every format that the command reads, the embedded questions, synthetic rows.
+
+>>> from labelwood import datasets
+>>> questions = datasets.load_questions()
+>>> len(questions.train_texts), len(questions.test_texts)
+(436, 104)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from . import _native
+from ._inputs import Labels, features, threads
+
+__all__ = [
+    "Dataset",
+    "Document",
+    "Questions",
+    "generate",
+    "load_questions",
+    "profiles",
+    "read",
+    "read_documents",
+    "read_label_names",
+    "write",
+]
+
+
+class Dataset(NamedTuple):
+    """Rows with their labels."""
+
+    X: sparse.csr_array
+    """The features, a row for each instance."""
+    Y: sparse.csr_array
+    """The labels, a column for each."""
+    label_names: list[str] | None
+    """What the labels are called, as a code, a name, or both with a TAB between them."""
+
+
+class Document(NamedTuple):
+    """A text with its labels."""
+
+    id: str | None
+    text: str
+    labels: list[str]
+
+
+class Questions(NamedTuple):
+    """Questions to a public library's reference desk, with their subjects."""
+
+    train_texts: list[str]
+    train_tags: list[list[str]]
+    test_texts: list[str]
+    test_tags: list[list[str]]
+
+
+def read(
+    path: str | os.PathLike,
+    *,
+    lenient: bool = False,
+    n_features: int = 0,
+    n_labels: int = 0,
+    label_names: str | os.PathLike | None = None,
+    n_jobs: int | None = None,
+) -> Dataset:
+    """Reads vectors: ``.txt`` (XC repository format) or ``.svm`` (LIBSVM), also ``.gz`` or ``.zst``.
+
+    Label names are taken from ``labels.txt`` beside the file unless ``label_names`` says where
+    they are. ``n_features`` and ``n_labels`` are the least widths, such as those of a model.
+    With ``lenient``, a header that disagrees with the rows is a warning in the log.
+    """
+    names = None if label_names is None else os.fspath(label_names)
+    x, columns, y, labels, lines = _native.read(
+        os.fspath(path), lenient, n_features, n_labels, names, threads(n_jobs)
+    )
+    return Dataset(_csr(x, columns), _csr(y, labels), lines)
+
+
+def write(path: str | os.PathLike, X, Y) -> None:
+    """Writes rows and their labels to a file in the format that its ending names."""
+    _native.write(os.fspath(path), features(X), Labels(Y).arrays)
+
+
+def read_documents(
+    path: str | os.PathLike,
+    *,
+    text: str | list[str] = "text",
+    labels: str = "labels",
+    id: str | None = None,
+    separator: str | None = None,
+    labels_required: bool = True,
+    n_jobs: int | None = None,
+) -> list[Document]:
+    """Reads texts with their labels: ``.tsv``, ``.csv`` or ``.jsonl``, also ``.gz`` or ``.zst``.
+
+    ``text``, ``labels`` and ``id`` name the columns of a table or the keys of JSON objects.
+    """
+    fields = [text] if isinstance(text, str) else list(text)
+    options = {"text": fields, "labels": labels, "id": id, "separator": separator}
+    documents = _native.read_documents(
+        os.fspath(path), json.dumps(options), labels_required, threads(n_jobs)
+    )
+    return [Document(*document) for document in documents]
+
+
+def read_label_names(path: str | os.PathLike) -> list[str]:
+    """Reads a file of label names, a line for each label."""
+    return _native.read_label_names(os.fspath(path))
+
+
+def load_questions() -> Questions:
+    """The embedded questions, which need no file: a part to learn from and a part to measure on."""
+    train, test = _native.questions()
+    (train_texts, train_tags), (test_texts, test_tags) = zip(*train), zip(*test)
+    return Questions(list(train_texts), list(train_tags), list(test_texts), list(test_tags))
+
+
+def profiles() -> list[str]:
+    """The names of the shapes that :func:`generate` knows."""
+    return _native.profiles()
+
+
+def generate(
+    profile: str,
+    rows: int | None = None,
+    *,
+    start: int = 0,
+    test: bool = False,
+    seed: int = 42,
+    n_jobs: int | None = None,
+) -> Dataset:
+    """Synthetic rows with the shape of a named public set, as ``labelwood generate`` makes them.
+
+    >>> from labelwood import datasets
+    >>> X, Y, _ = datasets.generate("eurlex-4k", rows=10)
+    >>> X.shape, Y.shape
+    ((10, 5000), (10, 3993))
+
+    Parameters
+    ----------
+    profile : str
+        One of :func:`profiles`.
+    rows : int, optional
+        As many as the public set has, by default. Fewer rows are the first of more.
+    start : int
+        The number of the first row.
+    test : bool
+        Whether the rows are those to measure on.
+    """
+    x, columns, y, labels = _native.generate(profile, start, rows, test, seed, threads(n_jobs))
+    return Dataset(_csr(x, columns), _csr(y, labels), None)
+
+
+def _csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], columns: int) -> sparse.csr_array:
+    indptr, indices, data = arrays
+    return sparse.csr_array((data, indices, indptr), (len(indptr) - 1, columns))

@@ -1,0 +1,139 @@
+"""How good predictions are: P@k, recall@k, nDCG@k, their propensity-scored forms and coverage@k.
+
+The true labels are a sparse or dense indicator, the scores a sparse matrix as ``predict_top_k``
+gives it, or anything with a score for each label.
+
+>>> from labelwood import metrics
+>>> truth = [[1, 0, 1]]
+>>> scores = [[0.1, 0.2, 0.9]]
+>>> metrics.precision_at_k(truth, scores, k=1), metrics.precision_at_k(truth, scores, k=2)
+(1.0, 0.5)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from . import _native
+from ._errors import InputError
+from ._inputs import Labels, features
+
+__all__ = [
+    "coverage_at_k",
+    "evaluate",
+    "inverse_propensity",
+    "ndcg_at_k",
+    "precision_at_k",
+    "psndcg_at_k",
+    "psp_at_k",
+    "r_precision_at_k",
+    "recall_at_k",
+]
+
+
+def evaluate(
+    Y_true,
+    Y_score,
+    k: Iterable[int] = (1, 3, 5),
+    *,
+    Y_train=None,
+    train_counts=None,
+    train_rows: int | None = None,
+    propensity: tuple[float, float] = (0.55, 1.5),
+    psndcg: str = "matlab",
+) -> dict[str, float]:
+    """All figures by name: ``p@1``, ``recall@1``, ``rprecision@1``, ``ndcg@1``, ``psp@1``, ...
+
+    What training saw tells propensities and the slices ``head_p@1``, ``torso_recall@5`` and so
+    on: the labels of the training rows, or how many of them have each label and how many there
+    are. Without it, all labels count as never seen.
+
+    Parameters
+    ----------
+    Y_true : indicator of shape (rows, labels)
+    Y_score : scores of shape (rows, labels)
+    k : iterable of int
+        The cuts.
+    Y_train : indicator of shape (training rows, labels), optional
+    train_counts : array of shape (labels,), optional
+        How many training rows have each label, with ``train_rows``.
+    train_rows : int, optional
+    propensity : (float, float), default=(0.55, 1.5)
+        The constants A and B of the propensity model of Jain et al.
+    psndcg : {"matlab", "pyxclib"}, default="matlab"
+        Which of the two definitions of PSnDCG@k.
+    """
+    if psndcg not in ("matlab", "pyxclib"):
+        raise InputError(f"psndcg is {psndcg!r}, but must be matlab or pyxclib")
+    truth = Labels(_matrix(Y_true))
+    scores = features(_matrix(Y_score))
+    if Y_train is not None:
+        training = Labels(_matrix(Y_train))
+        train_counts = np.bincount(training.indices, minlength=training.count)
+        train_rows = len(training)
+    counts = [] if train_counts is None else [int(count) for count in train_counts]
+    width = max(truth.count, scores[3], len(counts))
+    indptr, indices, _ = truth.arrays
+    return _native.evaluate(
+        (indptr, indices, width), scores, train_rows or 0, counts, [int(cut) for cut in k],
+        propensity, psndcg == "pyxclib",
+    )
+
+
+def _matrix(Y):
+    return Y if hasattr(Y, "shape") else np.asarray(Y)
+
+
+def precision_at_k(Y_true, Y_score, k: int = 5) -> float:
+    """The mean share of the best ``k`` labels that are right."""
+    return evaluate(Y_true, Y_score, [k])[f"p@{k}"]
+
+
+def recall_at_k(Y_true, Y_score, k: int = 5) -> float:
+    """The mean share of the right labels that are among the best ``k``."""
+    return evaluate(Y_true, Y_score, [k])[f"recall@{k}"]
+
+
+def r_precision_at_k(Y_true, Y_score, k: int = 5) -> float:
+    """As :func:`precision_at_k`, of as many labels as there are right ones, if these are fewer."""
+    return evaluate(Y_true, Y_score, [k])[f"rprecision@{k}"]
+
+
+def ndcg_at_k(Y_true, Y_score, k: int = 5) -> float:
+    """The mean normalised discounted cumulative gain of the best ``k`` labels."""
+    return evaluate(Y_true, Y_score, [k])[f"ndcg@{k}"]
+
+
+def coverage_at_k(Y_true, Y_score, k: int = 5) -> float:
+    """The share of all true labels that are predicted rightly at least once."""
+    return evaluate(Y_true, Y_score, [k])[f"coverage@{k}"]
+
+
+def psp_at_k(Y_true, Y_score, Y_train, k: int = 5, propensity=(0.55, 1.5)) -> float:
+    """Propensity-scored precision: rare labels count more."""
+    return evaluate(Y_true, Y_score, [k], Y_train=Y_train, propensity=propensity)[f"psp@{k}"]
+
+
+def psndcg_at_k(
+    Y_true, Y_score, Y_train, k: int = 5, propensity=(0.55, 1.5), psndcg: str = "matlab"
+) -> float:
+    """Propensity-scored nDCG."""
+    figures = evaluate(
+        Y_true, Y_score, [k], Y_train=Y_train, propensity=propensity, psndcg=psndcg
+    )
+    return figures[f"psndcg@{k}"]
+
+
+def inverse_propensity(Y_train, propensity: tuple[float, float] = (0.55, 1.5)) -> np.ndarray:
+    """How much each label counts in propensity-scored figures."""
+    a, b = propensity
+    if not (math.isfinite(a) and a >= 0 and math.isfinite(b) and b > 0):
+        raise InputError(
+            f"propensity constants a={a}, b={b}: both must be finite, a at least 0 and b above 0"
+        )
+    labels = Labels(_matrix(Y_train))
+    counts = np.bincount(labels.indices, minlength=labels.count)
+    return np.array(_native.inverse_propensity(len(labels), counts.tolist(), a, b))

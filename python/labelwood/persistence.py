@@ -1,0 +1,48 @@
+"""Opening saved models."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from . import _native
+from ._base import Estimator
+from ._errors import InputError
+from .estimators import BY_ALGORITHM
+from .text import TextTagger
+
+
+def load(path: str | os.PathLike, *, mmap: bool = True) -> Estimator | TextTagger:
+    """Opens a model's folder, whether Python or the command wrote it.
+
+    The estimator has the settings that the model was trained with, every automatic choice made.
+    A model of text is a :class:`TextTagger`.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+    mmap : bool, default=True
+        Whether files are mapped into memory, so that a model is open at once and shared by
+        processes; nobody may then change them. Otherwise they are read.
+    """
+    model = _native.Model.open(os.fspath(path), mmap)
+    manifest = json.loads(model.manifest)
+    algorithm = manifest["algorithm"]
+    if algorithm not in BY_ALGORITHM:
+        raise InputError(f"{os.fspath(path)}: there is no estimator for `{algorithm}` yet")
+    estimator = BY_ALGORITHM[algorithm]._with_settings(manifest["settings"])
+    if not model.reads_text:
+        estimator._take(model)
+        return estimator
+    text = manifest["text"]
+    settings = text["vectoriser"]
+    words = settings["stop_words"]
+    settings["stop_words"] = words["words"] if isinstance(words, dict) else words
+    if words == "none":
+        settings["stop_words"] = None
+    for name in ("word_ngrams", "char_ngrams"):
+        settings[name] = settings[name] and tuple(settings[name])
+    tagger = TextTagger(estimator, separator=text["documents"]["separator"], **settings)
+    tagger._take(model)
+    return tagger

@@ -1,0 +1,324 @@
+"""Text in, tags out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from . import _native
+from ._base import Estimator
+from ._errors import InputError
+from ._inputs import threads
+from ._progress import Callback, following
+from .estimators import CraftML
+
+
+class _Text(BaseEstimator):
+    """The settings of text, and their way to the native part."""
+
+    def _vectoriser(self) -> str:
+        names = json.loads(_native.vectoriser_defaults())
+        settings = {name: getattr(self, name) for name in names}
+        words = settings["stop_words"]
+        if words is None:
+            settings["stop_words"] = "none"
+        elif not isinstance(words, str):
+            settings["stop_words"] = {"words": list(words)}
+        return json.dumps(settings)
+
+
+class TextVectoriser(TransformerMixin, _Text):
+    """Texts as tf-idf rows, as scikit-learn's ``TfidfVectorizer`` makes them, on all cores.
+
+    The defaults are those of ``TfidfVectorizer(sublinear_tf=True, min_df=2)``.
+
+    >>> from labelwood import TextVectoriser
+    >>> vectoriser = TextVectoriser()
+    >>> vectoriser.fit_transform(["Birds of the sea", "The sea", "Birds"]).shape
+    (3, 3)
+    >>> vectoriser.get_feature_names_out()
+    array(['birds', 'sea', 'the'], dtype=object)
+
+    Parameters
+    ----------
+    tokens : {"word", "unicode"}, default="word"
+        Runs of word characters, or words by the rules of Unicode.
+    min_token : int, default=2
+        Words of fewer characters are left out.
+    lowercase : bool, default=True
+    stem : str or None, default=None
+        The language whose Snowball stemmer cuts the endings off words.
+    stop_words : "english", list of str or None, default=None
+        Words that are left out.
+    word_ngrams, char_ngrams : (int, int) or None, default=(1, 1) and None
+        From how many to how many words, and characters, in a row make a term.
+    char_ngrams_in : {"words", "text"}, default="words"
+        Where terms of characters are taken from (scikit-learn's ``char_wb`` and ``char``).
+    min_df, max_df : int or float, default=2 and 1.0
+        Terms in fewer, or more, documents are left out.
+    max_features : int or None, default=None
+        At most this many terms are kept.
+    sublinear_tf, idf, smooth_idf : bool, default=True
+    hashing : int or None, default=None
+        Hashes terms to so many columns, which then have no names.
+    n_jobs : int or None, default=None
+        The number of threads; None and -1 stand for all.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokens="word",
+        min_token=2,
+        lowercase=True,
+        stem=None,
+        stop_words=None,
+        word_ngrams=(1, 1),
+        char_ngrams=None,
+        char_ngrams_in="words",
+        min_df=2,
+        max_df=1.0,
+        max_features=None,
+        sublinear_tf=True,
+        idf=True,
+        smooth_idf=True,
+        hashing=None,
+        n_jobs=None,
+    ):
+        self.tokens = tokens
+        self.min_token = min_token
+        self.lowercase = lowercase
+        self.stem = stem
+        self.stop_words = stop_words
+        self.word_ngrams = word_ngrams
+        self.char_ngrams = char_ngrams
+        self.char_ngrams_in = char_ngrams_in
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.sublinear_tf = sublinear_tf
+        self.idf = idf
+        self.smooth_idf = smooth_idf
+        self.hashing = hashing
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def fit(self, texts: Iterable[str], y=None):
+        """Learns the terms and their weights."""
+        self.fit_transform(texts)
+        return self
+
+    def fit_transform(self, texts: Iterable[str], y=None) -> sparse.csr_array:
+        """Learns the terms and their weights; gives the rows of the texts."""
+        self.vectoriser_, arrays = _native.Vectoriser.fit(
+            _texts(texts), self._vectoriser(), threads(self.n_jobs)
+        )
+        return _rows(arrays, self.vectoriser_.columns)
+
+    def transform(self, texts: Iterable[str]) -> sparse.csr_array:
+        """The rows of new texts."""
+        check_is_fitted(self)
+        arrays = self.vectoriser_.transform(_texts(texts), threads(self.n_jobs))
+        return _rows(arrays, self.vectoriser_.columns)
+
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        """The terms in the order of the columns; none with hashing."""
+        check_is_fitted(self)
+        return np.array(self.vectoriser_.terms, object)
+
+
+class TextTagger(_Text):
+    """Learns from texts and their tags which tags fit a text.
+
+    >>> from labelwood import CraftML, TextTagger, datasets
+    >>> questions = datasets.load_questions()
+    >>> tagger = TextTagger(CraftML(trees=10))
+    >>> tagger = tagger.fit(questions.train_texts, questions.train_tags)
+    >>> [(tag, score)] = tagger.predict("Which knitting pattern suits a beginner?", k=1)
+    >>> 0 < score <= 1
+    True
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        The algorithm and its settings; ``CraftML()``, as in the command, by default.
+    separator : str, optional
+        What stands between two labels in files that the command reads with the saved model.
+    n_jobs : int or None, default=None
+        The number of threads; None and -1 stand for all.
+    verbose : int, default=0
+        Whether a bar shows the progress.
+    tokens, min_token, lowercase, stem, stop_words, word_ngrams, char_ngrams, char_ngrams_in, min_df, \
+max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
+        As in :class:`TextVectoriser`.
+    """
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        tokens="word",
+        min_token=2,
+        lowercase=True,
+        stem=None,
+        stop_words=None,
+        word_ngrams=(1, 1),
+        char_ngrams=None,
+        char_ngrams_in="words",
+        min_df=2,
+        max_df=1.0,
+        max_features=None,
+        sublinear_tf=True,
+        idf=True,
+        smooth_idf=True,
+        hashing=None,
+        separator=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.tokens = tokens
+        self.min_token = min_token
+        self.lowercase = lowercase
+        self.stem = stem
+        self.stop_words = stop_words
+        self.word_ngrams = word_ngrams
+        self.char_ngrams = char_ngrams
+        self.char_ngrams_in = char_ngrams_in
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.sublinear_tf = sublinear_tf
+        self.idf = idf
+        self.smooth_idf = smooth_idf
+        self.hashing = hashing
+        self.separator = separator
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
+
+    def fit(
+        self,
+        texts: Iterable[str],
+        tags: Iterable[Iterable[str]],
+        *,
+        progress: Callback | None = None,
+    ):
+        """Learns from texts and the tags of each."""
+        estimator = CraftML() if self.estimator is None else self.estimator
+        if not isinstance(estimator, Estimator):
+            raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
+        texts, tags = _texts(texts), [_tags(row, at) for at, row in enumerate(tags)]
+        if len(texts) != len(tags):
+            raise InputError(
+                f"{len(texts)} texts, but the tags of {len(tags)}: give each text its tags"
+            )
+        documents = {"separator": self.separator}
+        with following(self.verbose, progress, type(self).__name__) as callback:
+            model = _native.Model.train_text(
+                estimator.algorithm, estimator._settings(), self._vectoriser(),
+                json.dumps(documents), texts, tags, threads(self.n_jobs), callback,
+            )
+        self._take(model)
+        return self
+
+    def _take(self, model: _native.Model) -> None:
+        self.model_ = model
+        self.classes_ = np.array(model.label_names, object)
+
+    def predict(self, texts: str | Iterable[str], k: int = 5, *, beam: int | None = None):
+        """The best ``k`` tags of each text as (tag, score) pairs, best first.
+
+        One text gives one list, several texts a list of lists.
+        """
+        check_is_fitted(self)
+        if isinstance(texts, str):
+            return self.predict([texts], k, beam=beam)[0]
+        scores = self.predict_top_k(texts, k, beam=beam)
+        pairs = list(zip(self.classes_[scores.indices].tolist(), scores.data.tolist()))
+        return [pairs[start:end] for start, end in zip(scores.indptr, scores.indptr[1:])]
+
+    def predict_top_k(
+        self, texts: Iterable[str], k: int = 5, *, beam: int | None = None
+    ) -> sparse.csr_array:
+        """The same as a matrix with a column for each of ``classes_``, each row best first."""
+        arrays = (*self._vectorise(texts), self._columns)
+        indptr, indices, data = self.model_.predict(
+            arrays, k, beam, None, threads(self.n_jobs), None
+        )
+        return sparse.csr_array((data, indices, indptr), (len(indptr) - 1, len(self.classes_)))
+
+    def transform(self, texts: Iterable[str]) -> sparse.csr_array:
+        """The tf-idf rows of texts, as the model sees them."""
+        return _rows(self._vectorise(texts), self._columns)
+
+    def _vectorise(self, texts: Iterable[str]):
+        check_is_fitted(self)
+        return self.model_.vectorise(_texts(texts), threads(self.n_jobs))
+
+    @property
+    def _columns(self) -> int:
+        return json.loads(self.model_.manifest)["features"]
+
+    def score(self, texts: Iterable[str], tags: Iterable[Iterable[str]], k: int = 1) -> float:
+        """Precision at ``k``: the share of the best ``k`` tags that are right."""
+        found = hits = 0
+        for predicted, right in zip(self.predict(texts, k), tags):
+            found += 1
+            hits += sum(tag in right for tag, _ in predicted)
+        return hits / (k * found) if found else 0.0
+
+    def informative_terms(self, tag: str) -> list[tuple[str, float]]:
+        """The terms that tell most about a tag, with their weights, best first."""
+        check_is_fitted(self)
+        places = np.flatnonzero(self.classes_ == tag)
+        if not len(places):
+            raise InputError(f"{tag!r} is no tag that training knew")
+        return self.model_.label_terms(int(places[0])) or []
+
+    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Writes the model into a folder, which the command opens, too."""
+        check_is_fitted(self)
+        self.model_.save(os.fspath(path), overwrite)
+
+
+def _rows(arrays, columns: int) -> sparse.csr_array:
+    indptr, indices, data = arrays
+    return sparse.csr_array((data, indices, indptr), (len(indptr) - 1, columns))
+
+
+def _texts(texts: Iterable[str]) -> Sequence[str]:
+    if isinstance(texts, (str, bytes)):
+        raise InputError("texts is one string, but must be a list of them")
+    texts = list(texts)
+    for at, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"texts[{at}] is {text!r}, but must be a string")
+    return texts
+
+
+def _tags(row, at: int) -> list[str]:
+    if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__"):
+        raise InputError(f"tags[{at}] is {row!r}, but must be a list of tags")
+    row = list(row)
+    for tag in row:
+        if not isinstance(tag, str):
+            raise InputError(f"tags[{at}] has {tag!r}, but tags are strings")
+    return row

@@ -1,0 +1,129 @@
+//! Files, the embedded questions and synthetic rows.
+
+use std::path::PathBuf;
+
+use labelwood::data::documents::{Documents, Labels as Demand, Options};
+use labelwood::data::generate::{Generator, Profile};
+use labelwood::data::{self, Dataset, LabelIndex, ReadOptions, corpus};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::PyTuple;
+
+use crate::errors::{Fault, OrRaise, refuse};
+use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, arrays, label_arrays};
+use crate::work;
+
+type Text = (Option<String>, String, Vec<String>);
+
+/// Reads a file of vectors: features and labels as `(indptr, indices, data)` with their widths, and
+/// the label names beside it.
+#[pyfunction]
+#[pyo3(signature = (path, lenient, features, labels, label_names, threads))]
+pub fn read<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    lenient: bool,
+    features: usize,
+    labels: usize,
+    label_names: Option<PathBuf>,
+    threads: usize,
+) -> PyResult<(Bound<'py, PyTuple>, usize, Bound<'py, PyTuple>, usize, Option<Vec<String>>)> {
+    let options = ReadOptions { lenient, features, labels, label_names, ..ReadOptions::default() };
+    let read = work::run(py, threads, None, |run| data::read(&path, &options, run))?;
+    read.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    crate::log::flush(py)?;
+    let Dataset { features, labels, label_names } = read.dataset;
+    let names = label_names.map(|names| names.lines().map(str::to_owned).collect());
+    let (x, y) = (arrays(py, features.view())?, label_arrays(py, labels.view())?);
+    Ok((x, features.columns(), y, labels.columns(), names))
+}
+
+/// Writes rows to a file of vectors.
+#[pyfunction]
+pub fn write(
+    py: Python<'_>,
+    path: PathBuf,
+    features: FeatureArrays<'_>,
+    labels: LabelArrays<'_>,
+) -> PyResult<()> {
+    let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
+    let (features, labels) = (features.view(py)?, labels.view(py)?);
+    let (features, labels) = (features.to_owned(), labels.to_owned());
+    let dataset = Dataset { features, labels, label_names: None };
+    work::run(py, 1, None, |_| data::write(&path, &dataset, None))
+}
+
+/// Reads a file of documents: the id, text and labels of each.
+#[pyfunction]
+#[pyo3(signature = (path, options, labels_required, threads))]
+pub fn read_documents(
+    py: Python<'_>,
+    path: PathBuf,
+    options: &str,
+    labels_required: bool,
+    threads: usize,
+) -> PyResult<Vec<Text>> {
+    let options: Options = serde_json::from_str(options).or_raise(py)?;
+    let demand = if labels_required { Demand::Required } else { Demand::Optional };
+    work::run(py, threads, None, |run| -> Result<Vec<Text>, Fault> {
+        let mut documents = Documents::open(&path, None, &options, demand, run)?;
+        let mut all = Vec::new();
+        while let Some(batch) = documents.next_batch()? {
+            for (row, text) in batch.texts().enumerate() {
+                let labels = batch.labels(row).map(str::to_owned).collect();
+                all.push((batch.id(row).map(str::to_owned), text.to_owned(), labels));
+            }
+        }
+        Ok(all)
+    })
+}
+
+/// Reads a file of label names, one line for each label.
+#[pyfunction]
+pub fn read_label_names(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
+    let names = work::run(py, 1, None, |_| LabelIndex::read(&path))?;
+    Ok(names.lines().map(str::to_owned).collect())
+}
+
+/// The embedded questions with their tags: those to learn from, and those to measure on.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "two lists of pairs")]
+pub fn questions()
+-> (Vec<(&'static str, Vec<&'static str>)>, Vec<(&'static str, Vec<&'static str>)>) {
+    (corpus::train().collect(), corpus::test().collect())
+}
+
+/// The names of the shapes that [`generate`] knows.
+#[pyfunction]
+pub fn profiles() -> Vec<&'static str> {
+    Profile::NAMES.to_vec()
+}
+
+/// Synthetic rows: `(features, columns, labels, columns)`.
+#[pyfunction]
+pub fn generate<'py>(
+    py: Python<'py>,
+    profile: PyBackedStr,
+    start: u64,
+    rows: Option<u64>,
+    test: bool,
+    seed: u64,
+    threads: usize,
+) -> PyResult<(Bound<'py, PyTuple>, usize, Bound<'py, PyTuple>, usize)> {
+    let Some(shape) = Profile::named(&profile) else {
+        let known = Profile::NAMES.join(", ");
+        return Err(refuse(py, format!("profile is {profile:?}, but must be one of {known}")));
+    };
+    let (x, y) = work::run(py, threads, None, |run| -> Result<_, Fault> {
+        let generator = Generator::new(shape, seed)?;
+        let (first, most) = if test {
+            (data::generate::TEST_START, shape.test_instances)
+        } else {
+            (0, shape.instances)
+        };
+        let rows = rows.unwrap_or(most.saturating_sub(start));
+        let first = first.saturating_add(start);
+        Ok(generator.rows(first..first.saturating_add(rows), run)?)
+    })?;
+    Ok((arrays(py, x.view())?, x.columns(), label_arrays(py, y.view())?, y.columns()))
+}

@@ -1,0 +1,251 @@
+//! The one model, as Python holds it.
+
+use std::path::PathBuf;
+
+use labelwood::data::documents::Options as DocumentOptions;
+use labelwood::data::{DatasetView, LabelIndex, LabelIndexBuilder};
+use labelwood::model::store::{Load, Options, Stored};
+use labelwood::model::{Algorithm, Model as Inner};
+use labelwood::run::Run;
+use labelwood::sparse::{CsrView, LabelRows, LabelSet, Query};
+use labelwood::text::{self, TextReader};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::errors::{Fault, OrRaise, refuse};
+use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, arrays, prediction_arrays};
+use crate::text::fit;
+use crate::work;
+
+/// Up to so many rows are predicted on the calling thread: starting others would take longer.
+const FEW: usize = 64;
+
+/// The bytes of a model's files: the manifest, then the units in its order.
+type Files<'py> = Vec<Bound<'py, PyBytes>>;
+
+/// A trained model.
+#[pyclass(frozen, module = "labelwood._native")]
+pub struct Model(Inner);
+
+#[pymethods]
+impl Model {
+    /// Trains on rows of features and labels, which are borrowed where their types allow it.
+    #[staticmethod]
+    #[pyo3(signature = (algorithm, settings, features, labels, names, threads, progress))]
+    #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
+    fn train(
+        py: Python<'_>,
+        algorithm: &str,
+        settings: &str,
+        features: FeatureArrays<'_>,
+        labels: LabelArrays<'_>,
+        names: Option<Vec<PyBackedStr>>,
+        threads: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let algorithm = parse(py, algorithm, settings)?;
+        let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
+        let (features, labels) = (features.view(py)?, labels.view(py)?);
+        if features.len() != labels.len() {
+            let (rows, other) = (features.len(), labels.len());
+            return Err(refuse(
+                py,
+                format!("X has {rows} rows, but Y has {other}: give each row its labels"),
+            ));
+        }
+        let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
+        let dataset = DatasetView { features, labels, label_names: names.as_ref() };
+        let train = |run: &Run| Inner::train(dataset, None, &algorithm, run);
+        work::run(py, threads, progress, train).map(Model)
+    }
+
+    /// Trains on texts and their tags.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
+    fn train_text(
+        py: Python<'_>,
+        algorithm: &str,
+        settings: &str,
+        vectoriser: &str,
+        documents: &str,
+        texts: Vec<PyBackedStr>,
+        tags: Vec<Vec<PyBackedStr>>,
+        threads: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let algorithm = parse(py, algorithm, settings)?;
+        let vectoriser: text::Params = serde_json::from_str(vectoriser).or_raise(py)?;
+        let documents: DocumentOptions = serde_json::from_str(documents).or_raise(py)?;
+        work::run(py, threads, progress, |run| -> Result<Self, Fault> {
+            let (vectoriser, features) = fit(&texts, vectoriser, run)?;
+            let (labels, names) = number(&tags);
+            let reader = TextReader::new(documents, vectoriser);
+            let (features, labels) = (features.view(), labels.view());
+            let dataset = DatasetView { features, labels, label_names: Some(&names) };
+            Ok(Model(Inner::train(dataset, Some(&reader), &algorithm, run)?))
+        })
+    }
+
+    /// Opens a model's folder; without `map`, its files are read into memory.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf, map: bool) -> PyResult<Self> {
+        let load = if map { Load::Map } else { Load::Copy };
+        let options = Options { load, ..Options::default() };
+        work::run(py, 0, None, |run| Inner::open(&path, options, run)).map(Model)
+    }
+
+    /// How to make the model again, for `pickle`: from the bytes of its files.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Files<'py>,))> {
+        let make = py.import("labelwood._native")?.getattr("model_from_files")?;
+        Ok((make, (self.files(py),)))
+    }
+
+    /// The bytes of the model's files: the manifest, then the units.
+    fn files<'py>(&self, py: Python<'py>) -> Files<'py> {
+        self.0.stored().files().iter().map(|(_, bytes)| PyBytes::new(py, bytes)).collect()
+    }
+
+    /// Writes the model into a folder.
+    fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<()> {
+        work::run(py, 1, None, |_| self.0.stored().save(&path, overwrite))
+    }
+
+    /// The best labels of each row as `(indptr, indices, data)`, each row best first.
+    #[pyo3(signature = (features, k, beam, allowed, threads, progress))]
+    #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        features: FeatureArrays<'_>,
+        k: usize,
+        beam: Option<usize>,
+        allowed: Option<Vec<u32>>,
+        threads: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let features = Features::new(features)?;
+        let rows = features.view(py)?;
+        let allowed: Option<LabelSet> = allowed.map(|labels| labels.into_iter().collect());
+        let query = Query { k, beam, allowed: allowed.as_ref() };
+        let predict = |run: &Run| self.0.predict(rows, query, run);
+        let predictions = if rows.len() <= FEW && progress.is_none() {
+            work::here(py, predict)?
+        } else {
+            work::run(py, threads, progress, predict)?
+        };
+        prediction_arrays(py, &predictions)
+    }
+
+    /// The best labels of one row of (column, value) pairs as (label, score) pairs, best first.
+    ///
+    /// Columns may come in any order, and those that training did not know are ignored. Repeated
+    /// ones are added up.
+    #[pyo3(signature = (pairs, k, beam=None))]
+    fn predict_row(
+        &self,
+        py: Python<'_>,
+        mut pairs: Vec<(u32, f32)>,
+        k: usize,
+        beam: Option<usize>,
+    ) -> PyResult<Vec<(u32, f32)>> {
+        pairs.sort_by_key(|&(column, _)| column);
+        pairs.dedup_by(|next, first| {
+            let is_same = next.0 == first.0;
+            if is_same {
+                first.1 += next.1;
+            }
+            is_same
+        });
+        let (columns, values): (Vec<u32>, Vec<f32>) = pairs.into_iter().unzip();
+        let width = columns.last().map_or(0, |&last| last as usize + 1);
+        let offsets = [0, columns.len() as u64];
+        let row = CsrView::try_new(width, &offsets, &columns, &values).or_raise(py)?;
+        let query = Query { k, beam, allowed: None };
+        let best = work::here(py, |run| self.0.predict(row, query, run))?;
+        Ok(best.row(0).iter().map(|best| (best.id, best.score)).collect())
+    }
+
+    /// The rows of texts as `(indptr, indices, data)`; the model must have been trained on text.
+    #[pyo3(signature = (texts, threads))]
+    fn vectorise<'py>(
+        &self,
+        py: Python<'py>,
+        texts: Vec<PyBackedStr>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let Some(reader) = self.0.text() else {
+            return Err(refuse(py, "the model was trained on vectors: give it rows, not text"));
+        };
+        let transform = |run: &Run| reader.vectoriser().transform(&texts, run);
+        let rows = if texts.len() <= FEW {
+            work::here(py, transform)?
+        } else {
+            work::run(py, threads, None, transform)?
+        };
+        arrays(py, rows.view())
+    }
+
+    /// What the model is, as JSON: the content of `manifest.json`.
+    #[getter]
+    fn manifest(&self) -> String {
+        String::from_utf8_lossy(&self.0.manifest().to_bytes()).into_owned()
+    }
+
+    /// Whether the model was trained on text.
+    #[getter]
+    fn reads_text(&self) -> bool {
+        self.0.text().is_some()
+    }
+
+    /// How many training rows have each label.
+    #[getter]
+    fn label_counts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        PyArray1::from_slice(py, self.0.labels().counts())
+    }
+
+    /// The labels' names, if training knew them.
+    #[getter]
+    fn label_names(&self) -> Option<Vec<&str>> {
+        let names = self.0.labels().names()?;
+        Some((0..names.len() as u32).map(|id| names.display(id)).collect())
+    }
+
+    /// The terms that tell most about a label with their weights, if it was trained on text.
+    fn label_terms(&self, label: u32) -> Option<Vec<(&str, f32)>> {
+        self.0.label_terms(label)
+    }
+}
+
+/// The model that the bytes of its files are.
+#[pyfunction]
+pub fn model_from_files(py: Python<'_>, files: Files<'_>) -> PyResult<Model> {
+    let files: Vec<&[u8]> = files.iter().map(|file| file.as_bytes()).collect();
+    work::run(py, 0, None, |run| -> Result<Model, Fault> {
+        Ok(Model(Inner::read(Stored::from_files(files.iter().copied(), run)?, run)?))
+    })
+}
+
+/// An algorithm and its settings, checked.
+pub fn parse(py: Python<'_>, algorithm: &str, settings: &str) -> PyResult<Algorithm> {
+    let settings = serde_json::from_str(settings).or_raise(py)?;
+    Algorithm::from_settings(algorithm, settings).map_err(|reason| refuse(py, reason))
+}
+
+/// Tags as numbers, in the order in which they are met.
+fn number(tags: &[Vec<PyBackedStr>]) -> (LabelRows, LabelIndex) {
+    let mut names = LabelIndexBuilder::default();
+    let (mut offsets, mut ids) = (vec![0], Vec::new());
+    for tags in tags {
+        let mut row: Vec<u32> = tags.iter().map(|tag| names.id(tag)).collect();
+        row.sort_unstable();
+        row.dedup();
+        ids.append(&mut row);
+        offsets.push(ids.len() as u64);
+    }
+    let values = vec![(); ids.len()];
+    let labels = LabelRows::try_new(names.len(), offsets, ids, values)
+        .expect("ids are sorted, single and known");
+    (labels, names.finish())
+}

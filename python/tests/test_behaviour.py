@@ -1,0 +1,175 @@
+"""What happens around the work: threads, signals, forks, progress and messages."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+import labelwood
+from labelwood import CraftML, LabelForest, LabelTree, OneVsRest, datasets
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+
+
+def python(code, *arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )
+
+
+def test_other_threads_run_while_a_model_is_trained():
+    X, Y, _ = datasets.generate("eurlex-4k", rows=2000)
+    beats, done = [], threading.Event()
+
+    def beat():
+        while not done.is_set():
+            beats.append(time.monotonic())
+            time.sleep(0.001)
+
+    beating = threading.Thread(target=beat)
+    beating.start()
+    start = time.monotonic()
+    CraftML(trees=10, n_jobs=1).fit(X, Y)
+    end = time.monotonic()
+    done.set()
+    beating.join()
+    within = [at for at in beats if start < at < end]
+    assert len(within) > 0.1 * (end - start) / 0.01
+
+
+@pytest.mark.parametrize("name", ["CraftML", "LabelTree", "OneVsRest", "LabelForest"])
+def test_an_interrupt_stops_a_training_within_a_second(name):
+    code = """
+        import sys, time, labelwood
+        X, Y, _ = labelwood.datasets.generate("wiki10-31k", rows=4000)
+        print("ready", flush=True)
+        try:
+            getattr(labelwood, sys.argv[1])().fit(X, Y)
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+    """
+    process = python(code, name)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.5)
+    assert process.poll() is None, "it takes longer than that"
+    before = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "stopped\n", process.stderr.read()
+    # A second if the machine has nothing else to do.
+    assert time.monotonic() - before < 4
+    process.wait()
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_may_fork_at_any_time(rows, tmp_path):
+    X, Y, _ = rows
+    fitted = LabelTree(trees=1).fit(X, Y)
+    expected = fitted.predict_top_k(X).data
+    fitted.save(tmp_path / "model")
+    loaded = labelwood.load(tmp_path / "model")
+
+    def works():
+        return all(
+            (model.predict_top_k(X).data == expected).all()
+            and model.predict_top_k(X[:1]).nnz == 5
+            and LabelTree(trees=1).fit(X, Y).model_.files() == fitted.model_.files()
+            for model in (fitted, loaded)
+        )
+
+    def in_a_child():
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if works() else 1)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status) == 0
+            time.sleep(0.02)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return False
+
+    assert in_a_child(), "after a training"
+    assert works()
+    assert in_a_child(), "after predictions of one row and of many"
+
+
+def test_a_killed_interpreter_leaves_the_old_model_or_the_new_one(rows, tmp_path):
+    X, Y, _ = rows
+    LabelTree(trees=1).fit(X, Y).save(tmp_path / "model")
+    code = """
+        import sys, labelwood
+        X, Y, _ = labelwood.datasets.generate("eurlex-4k", rows=100)
+        other = labelwood.CraftML(trees=20).fit(X, Y)
+        print("ready", flush=True)
+        while True:
+            other.save(sys.argv[1], overwrite=True)
+    """
+    for wait in (0.01, 0.1):
+        process = python(code, tmp_path / "model")
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        time.sleep(wait)
+        process.kill()
+        process.wait()
+        assert isinstance(labelwood.load(tmp_path / "model"), (LabelTree, CraftML))
+
+
+def test_progress_is_reported_and_an_exception_stops_the_work(estimator, rows):
+    X, Y, _ = rows
+    calls = []
+    estimator.fit(X, Y, progress=lambda *call: calls.append(call))
+    assert calls and all(0 <= done <= total for _, done, total in calls)
+    assert max(calls, key=lambda call: call[1])[1:] == (calls[-1][2], calls[-1][2])
+    calls.clear()
+    estimator.predict_top_k(X, progress=lambda *call: calls.append(call))
+    assert calls[-1] == ("rows", 300, 300)
+
+    def stop(*_):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        estimator.fit(X, Y, progress=stop)
+
+
+def test_verbose_shows_a_bar(rows, capfd):
+    X, Y, _ = rows
+    CraftML(trees=2, verbose=1).fit(X, Y)
+    assert "CraftML: trees" in capfd.readouterr().err
+    CraftML(trees=2).fit(X, Y)
+    assert capfd.readouterr().err == ""
+
+
+def test_messages_go_through_logging(rows, caplog):
+    X, Y, _ = rows
+    with caplog.at_level(logging.INFO, "labelwood"):
+        LabelForest(submodels=1, rate=0.1, cover=False).fit(X, Y)
+    assert any(
+        record.name == "labelwood" and record.levelno == logging.WARNING
+        and "no submodel drew" in record.getMessage()
+        for record in caplog.records
+    )
+
+
+def test_many_threads_predict_at_once(rows):
+    X, Y, _ = rows
+    model = OneVsRest().fit(X, Y)
+    expected = model.predict_top_k(X[:8]).data
+    results = []
+
+    def predict():
+        for _ in range(20):
+            results.append((model.predict_top_k(X[:8]).data == expected).all())
+
+    threads = [threading.Thread(target=predict) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(results) == 80 and all(results)

@@ -1,0 +1,57 @@
+"""Data sets come from files, from the package and from nothing."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from labelwood import InputError, datasets
+
+
+def test_vectors_are_read_and_written(tmp_path):
+    text = "2 4 3\n0,2 3:1 0:0.5\n 1:2\n"
+    (tmp_path / "rows.txt").write_text(text)
+    (tmp_path / "labels.txt").write_text("birds\nQ7\tmaps\ncats\n")
+    X, Y, names = datasets.read(tmp_path / "rows.txt")
+    assert X.toarray().tolist() == [[0.5, 0, 0, 1], [0, 2, 0, 0]] and X.dtype == np.float32
+    assert Y.toarray().tolist() == [[1, 0, 1], [0, 0, 0]]
+    assert names == ["birds", "Q7\tmaps", "cats"] == datasets.read_label_names(tmp_path / "labels.txt")
+    for name in ("again.txt", "again.svm", "again.txt.gz"):
+        datasets.write(tmp_path / name, X, Y)
+        again = datasets.read(tmp_path / name, n_features=4, n_labels=3)
+        assert (again.X != X).nnz == 0 and (again.Y != Y).nnz == 0
+
+
+def test_errors_of_files_name_the_place(tmp_path):
+    (tmp_path / "rows.txt").write_text("1 2 2\n5 0:1\n")
+    with pytest.raises(InputError, match=r"rows.txt:2:1: label 5 is out of range"):
+        datasets.read(tmp_path / "rows.txt")
+    assert datasets.read(tmp_path / "rows.txt", lenient=True).Y.shape == (1, 6)
+
+
+def test_documents_are_read_from_every_format(tmp_path):
+    (tmp_path / "books.tsv").write_text("old maps\tmaps;old\nbirds\tbirds\n")
+    with gzip.open(tmp_path / "books.csv.gz", "wt") as file:
+        file.write("title,subjects\nold maps,maps;old\nbirds,birds\n")
+    (tmp_path / "books.jsonl").write_text(
+        '{"id": "1", "text": "old maps", "labels": ["maps", "old"]}\n{"text": "birds", "labels": ["birds"]}\n'
+    )
+    tsv = datasets.read_documents(tmp_path / "books.tsv")
+    assert [(document.text, document.labels) for document in tsv] == [
+        ("old maps", ["maps", "old"]), ("birds", ["birds"])
+    ]
+    table = datasets.read_documents(tmp_path / "books.csv.gz", text="title", labels="subjects")
+    assert table == tsv
+    json = datasets.read_documents(tmp_path / "books.jsonl")
+    assert [document.id for document in json] == ["1", None]
+
+
+def test_rows_are_drawn_anywhere_and_always_the_same():
+    whole = datasets.generate("eurlex-4k", rows=20)
+    part = datasets.generate("eurlex-4k", rows=5, start=10, n_jobs=1)
+    assert (whole.X[10:15] != part.X).nnz == 0 and (whole.Y[10:15] != part.Y).nnz == 0
+    test = datasets.generate("eurlex-4k", rows=5, test=True)
+    assert (test.X != whole.X[:5]).nnz > 0
+    assert "amazon-670k" in datasets.profiles()
+    with pytest.raises(InputError, match='profile is "amazon", but must be one of'):
+        datasets.generate("amazon")

@@ -1,0 +1,248 @@
+"""The estimators keep scikit-learn's contract."""
+
+import json
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+from sklearn.utils.estimator_checks import check_estimator
+
+from conftest import SMALL
+from labelwood import CraftML, InputError, LabelTree, OneVsRest, _native, metrics
+from labelwood.estimators import BY_ALGORITHM
+
+#: Checks that hand over one column of ones and twos, which is no indicator of labels.
+COLUMN = "one column of 1 and 2 is no indicator: refused rather than guessed at"
+EXPECTED_FAILURES = {"check_estimators_dtypes": COLUMN, "check_fit2d_1feature": COLUMN}
+
+
+def same(left, right):
+    return left.shape == right.shape and all(
+        np.array_equal(getattr(left, name), getattr(right, name))
+        for name in ("indptr", "indices", "data")
+    )
+
+
+def assert_same_settings(ours, library):
+    assert ours.keys() == library.keys()
+    for name, value in library.items():
+        if isinstance(value, float):
+            assert np.float32(ours[name]) == np.float32(value), name
+        else:
+            assert ours[name] == value, name
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_checks_pass(estimator):
+    check_estimator(estimator, expected_failed_checks=EXPECTED_FAILURES)
+
+
+def test_every_algorithm_has_its_estimator():
+    assert list(BY_ALGORITHM) == _native.algorithms()
+
+
+@pytest.mark.parametrize("cls", BY_ALGORITHM.values(), ids=lambda cls: cls.__name__)
+def test_settings_and_defaults_are_those_of_the_library(cls):
+    library = json.loads(_native.preset(cls.algorithm, "default"))
+    assert_same_settings(json.loads(cls()._settings()), library)
+
+
+@pytest.mark.parametrize("cls", BY_ALGORITHM.values(), ids=lambda cls: cls.__name__)
+def test_every_preset_is_an_estimator(cls):
+    for name in cls.presets():
+        settings = json.loads(cls.preset(name)._settings())
+        assert_same_settings(settings, json.loads(_native.preset(cls.algorithm, name)))
+    with pytest.raises(InputError, match='preset is "no-such", but those of'):
+        cls.preset("no-such")
+
+
+def test_an_estimator_learns_and_knows_how_well(estimator, rows):
+    X, Y, _ = rows
+    fitted = clone(estimator).fit(X, Y)
+    best = fitted.predict_top_k(X, k=3)
+    assert best.shape == Y.shape and best.dtype == np.float32
+    assert (np.diff(best.indptr) <= 3).all()
+    assert all(np.all(np.diff(best[[row]].data) <= 0) for row in range(20)), "best come first"
+    assert fitted.score(X, Y) == metrics.precision_at_k(Y, best, k=1) > 0.5
+    predicted = fitted.predict(X)
+    scores = fitted.predict_scores(X)
+    assert predicted.shape == Y.shape and set(predicted.data) <= {1}
+    assert predicted.nnz == (scores.data >= 0.5).sum()
+    assert (np.diff(scores.indptr) <= 100).all()
+
+
+def test_the_number_of_threads_and_a_second_fit_change_nothing(estimator, rows):
+    X, Y, _ = rows
+    one = clone(estimator).set_params(n_jobs=1).fit(X, Y)
+    two = clone(estimator).set_params(n_jobs=2).fit(X, Y)
+    assert one.model_.files() == two.model_.files()
+    assert same(one.predict_top_k(X), two.predict_top_k(X))
+    other = clone(estimator).set_params(random_state=7).fit(X, Y)
+    assert other.model_.files() != one.model_.files()
+
+
+def test_every_form_of_rows_gives_the_same_model(estimator, rows):
+    X, Y, _ = rows
+    X, Y = X[:80, :200], Y[:80, :150]
+    wide = X.copy()
+    wide.indices, wide.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    unsorted = X.copy()
+    for start, end in zip(X.indptr, X.indptr[1:]):
+        unsorted.indices[start:end] = X.indices[start:end][::-1]
+        unsorted.data[start:end] = X.data[start:end][::-1]
+    unsorted.has_sorted_indices = unsorted.has_canonical_format = False
+    zeros = Y.astype(float)
+    zeros.data[-1] = 0
+    expected = clone(estimator).fit(X, Y).model_.files()
+    for other in [wide, unsorted, X.tocsc(), X.tocoo(), sparse.csr_matrix(X), X.toarray(),
+                  X.astype(np.float64), pd.DataFrame(X.toarray())]:
+        assert clone(estimator).fit(other, Y).model_.files() == expected
+    assert not unsorted.has_sorted_indices, "what was given stays as it was"
+    for other in [Y.tocsc(), sparse.csr_matrix(Y), Y.toarray(), Y.toarray().astype(bool),
+                  Y.astype(float)]:
+        assert clone(estimator).fit(X, other).model_.files() == expected
+    dropped = zeros.copy()
+    dropped.eliminate_zeros()
+    assert (clone(estimator).fit(X, zeros).model_.files()
+            == clone(estimator).fit(X, dropped).model_.files())
+
+
+def test_predictions_do_not_depend_on_the_form_of_rows_or_their_number(estimator, rows):
+    X, Y, _ = rows
+    fitted = clone(estimator).fit(X, Y)
+    expected = fitted.predict_top_k(X)
+    for other in [X.tocsc(), X.astype(np.float64), X.toarray()]:
+        assert same(fitted.predict_top_k(other), expected)
+    one_by_one = sparse.vstack([fitted.predict_top_k(X[[row]]) for row in range(70)], format="csr")
+    assert same(one_by_one, expected[:70])
+    pairs = list(zip(X[[3]].indices, X[[3]].data))
+    row = fitted.model_.predict_row(pairs[::-1], 5)
+    assert [label for label, _ in row] == expected[[3]].indices.tolist()
+
+
+def test_labels_are_numbers_or_names(rows):
+    X, Y, _ = rows
+    numbers = [row.indices.tolist() for row in (Y[[at]] for at in range(Y.shape[0]))]
+    by_number = LabelTree(trees=1).fit(X, numbers)
+    assert by_number.classes_.tolist() == list(range(1 + max(map(max, numbers))))
+    by_name = LabelTree(trees=1).fit(X, [[f"label {at}" for at in row] for row in numbers])
+    assert by_name.classes_[0] == f"label {numbers[0][0]}"
+    named = [[f"label {at}" for at in row] for row in numbers]
+    assert by_name.score(X, named) > 0.9
+    assert by_name.score(X, [["unknown"]] * X.shape[0]) == 0
+    frame = pd.DataFrame({"birds": [1, 0], "maps": [0, 1]})
+    assert OneVsRest().fit(np.eye(2), frame).classes_.tolist() == ["birds", "maps"]
+
+
+def test_only_labels_that_are_allowed_are_named(estimator, rows):
+    X, Y, _ = rows
+    fitted = clone(estimator).fit(X, Y)
+    allowed = np.unique(Y.indices)[:40]
+    best = fitted.predict_top_k(X, k=3, labels=allowed)
+    assert best.nnz and np.isin(best.indices, allowed).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "message"),
+    [
+        (np.eye(3), np.eye(2), "X has 3 rows, but Y has 2"),
+        (np.eye(2), [[1, 2], [0, 3]], None),
+        (np.eye(2), np.array([[0, 1], [2, 0]]), r"Y\[1, 0\] is 2, but an indicator has 0 and 1"),
+        (np.eye(2), ["birds", "maps"], r"Y\[0\] is 'birds', but must be a list of labels"),
+        (np.eye(2), [["birds"], [3]], r"Y\[1\] has 3 among names"),
+        (np.eye(2), [[0], [-1]], r"Y\[1\] has label -1"),
+        (np.eye(2), [[0], ["maps"]], r"Y\[1\] has 'maps' among numbers"),
+        (np.eye(2), None, "requires y to be passed"),
+        (np.array([1.0, 2.0]), [[0], [1]], "Expected 2D array"),
+        (np.full((2, 2), np.nan), [[0], [1]], "NaN"),
+        (np.array([["a", "b"], ["c", "d"]]), [[0], [1]], "could not convert"),
+        (np.zeros((0, 3)), np.zeros((0, 2)), "0 sample"),
+    ],
+)
+def test_wrong_input_is_named(X, Y, message):
+    estimator = CraftML(trees=1)
+    if message is None:
+        estimator.fit(X, Y)
+    else:
+        with pytest.raises(ValueError, match=message):
+            estimator.fit(X, Y)
+
+
+def test_arrays_that_form_no_matrix_are_named():
+    indptr, indices, data = np.array([0, 1]), np.array([5], np.int32), np.ones(1, np.float32)
+    model = OneVsRest().fit(np.eye(3), np.eye(3)).model_
+    predict = lambda *arrays: model.predict((*arrays, 3), 1, None, None, 1, None)
+    with pytest.raises(InputError, match="row 0: column 5 is out of range"):
+        predict(indptr, indices, data)
+    with pytest.raises(InputError, match="out of range"):
+        predict(indptr, np.array([-1], np.int32), data)
+    with pytest.raises(InputError, match="row offsets must start at 0"):
+        predict(np.array([0, 2]), np.zeros(1, np.int32), data)
+    with pytest.raises(InputError, match="indices is of type float64, but must be"):
+        predict(indptr, np.zeros(1), data)
+    with pytest.raises(InputError, match="data is of type complex128, but must be"):
+        predict(indptr, np.zeros(1, np.int32), np.zeros(1, complex))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"trees": 0}, "trees is 0, but must be from 1 to 1,048,576"),
+        ({"trees": "many"}, "invalid type: string"),
+        ({"metric": "manhattan"}, "unknown variant `manhattan`"),
+        ({"repel": float("nan")}, "a setting is neither a number nor a name"),
+        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"random_state": -1}, "random_state is -1"),
+    ],
+)
+def test_impossible_settings_are_named_when_they_are_used(settings, message):
+    estimator = CraftML(**settings)
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(np.eye(3), np.eye(3))
+
+
+def test_it_works_in_pipelines_and_searches(rows):
+    X, Y, _ = rows
+    pipeline = make_pipeline(Normalizer(), CraftML(trees=2))
+    # Of scikit-learn's helpers, this one takes no sparse labels.
+    lists = [row.indices.tolist() for row in (Y[[at]] for at in range(Y.shape[0]))]
+    assert cross_val_score(pipeline, X, lists, cv=2).mean() > 0
+    search = GridSearchCV(pipeline, {"craftml__trees": np.array([1, 3])}, cv=2, n_jobs=2)
+    assert search.fit(X, Y).best_params_["craftml__trees"] in (1, 3)
+    assert search.predict(X).shape == Y.shape
+
+
+def test_a_model_survives_pickle_and_joblib(estimator, rows, tmp_path):
+    X, Y, _ = rows
+    fitted = clone(estimator).fit(X, Y)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.model_.files() == fitted.model_.files()
+    assert same(again.predict_top_k(X), fitted.predict_top_k(X))
+    joblib.dump(fitted, tmp_path / "model.joblib")
+    assert same(joblib.load(tmp_path / "model.joblib").predict_top_k(X), fitted.predict_top_k(X))
+    scores = joblib.Parallel(n_jobs=2)(
+        joblib.delayed(fitted.predict_top_k)(part) for part in (X[:150], X[150:])
+    )
+    assert same(sparse.vstack(scores, format="csr"), fitted.predict_top_k(X))
+
+
+def test_damaged_bytes_are_refused(rows):
+    X, Y, _ = rows
+    files = CraftML(trees=1).fit(X, Y).model_.files()
+    make = _native.model_from_files
+    assert make(files).files() == files
+    for damaged in [[], files[:-1], [files[0], *files[2:]], [files[0][:-9], *files[1:]],
+                    [files[0], files[1][:-1] + b"\0", *files[2:]]]:
+        with pytest.raises(InputError):
+            make(damaged)
+
+
+def test_every_estimator_is_tried():
+    assert {type(estimator) for estimator in SMALL} == set(BY_ALGORITHM.values())

@@ -1,0 +1,101 @@
+"""Models in folders: the command and Python open each other's."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import labelwood
+from conftest import bytes_of
+from labelwood import CraftML, InputError, LabelTree, MachineError, TextTagger, datasets
+
+
+def test_a_saved_model_is_the_same_again(estimator, rows, tmp_path):
+    X, Y, _ = rows
+    fitted = clone(estimator).fit(X, Y)
+    fitted.save(tmp_path / "model")
+    for mmap in (True, False):
+        loaded = labelwood.load(tmp_path / "model", mmap=mmap)
+        assert type(loaded) is type(fitted)
+        assert loaded.model_.files() == fitted.model_.files()
+        left, right = loaded.predict_top_k(X), fitted.predict_top_k(X)
+        assert np.array_equal(left.indices, right.indices) and np.array_equal(left.data, right.data)
+    loaded.save(tmp_path / "again")
+    assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "model")
+    refitted = clone(loaded).fit(X, Y)
+    assert refitted.model_.files() == fitted.model_.files()
+
+
+def test_the_command_writes_the_same_bytes(estimator, rows, command, tmp_path):
+    X, Y, _ = rows
+    datasets.write(tmp_path / "train.txt", X, Y)
+    flags = []
+    for name, value in estimator.get_params().items():
+        if value != type(estimator)().get_params()[name]:
+            flags += [f"--{name.replace('_', '-')}", value]
+    algorithm = estimator.algorithm
+    command("train", tmp_path / "train.txt", "--model", tmp_path / "theirs",
+            "--algorithm", algorithm, *flags)
+    read = datasets.read(tmp_path / "train.txt")
+    clone(estimator).fit(read.X, read.Y).save(tmp_path / "ours")
+    assert bytes_of(tmp_path / "ours") == bytes_of(tmp_path / "theirs")
+    command("predict", tmp_path / "ours", tmp_path / "train.txt", "--format", "xc",
+            "--output", tmp_path / "scores.txt")
+    lines = (tmp_path / "scores.txt").read_text().splitlines()[1:]
+    best = labelwood.load(tmp_path / "theirs").predict_top_k(read.X, k=5)
+    for row, line in enumerate(lines):
+        pairs = dict(pair.split(":") for pair in line.split())
+        ours = best[[row]]
+        assert {str(label) for label in ours.indices} == pairs.keys()
+        for label, score in zip(ours.indices, ours.data):
+            assert float(pairs[str(label)]) == pytest.approx(score, abs=1e-6)
+
+
+def test_models_of_text_go_both_ways(command, tmp_path):
+    questions = datasets.load_questions()
+    lines = [f"{text}\t{';'.join(tags)}\n"
+             for text, tags in zip(questions.train_texts, questions.train_tags)]
+    (tmp_path / "train.tsv").write_text("".join(lines))
+    command("train", tmp_path / "train.tsv", "--model", tmp_path / "theirs", "--trees", 3)
+    tagger = TextTagger(CraftML(trees=3), separator=";")
+    tagger.fit(questions.train_texts, questions.train_tags).save(tmp_path / "ours")
+    assert bytes_of(tmp_path / "ours") == bytes_of(tmp_path / "theirs")
+    loaded = labelwood.load(tmp_path / "theirs")
+    assert isinstance(loaded, TextTagger)
+    assert loaded.predict(questions.test_texts) == tagger.predict(questions.test_texts)
+    again = clone(loaded).fit(questions.train_texts, questions.train_tags)
+    assert again.model_.files() == loaded.model_.files()
+
+
+def test_a_folder_is_replaced_only_on_request(rows, tmp_path):
+    X, Y, _ = rows
+    first, second = CraftML(trees=1).fit(X, Y), CraftML(trees=2).fit(X, Y)
+    first.save(tmp_path / "model")
+    with pytest.raises(InputError, match="a model is already here"):
+        second.save(tmp_path / "model")
+    second.save(tmp_path / "model", overwrite=True)
+    assert labelwood.load(tmp_path / "model").trees == 2
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("")
+    with pytest.raises(InputError, match="this is not a model but holds `thesis.tex`"):
+        first.save(tmp_path / "thesis", overwrite=True)
+
+
+def test_what_is_no_model_is_refused(rows, tmp_path):
+    with pytest.raises(InputError, match="there is no model here"):
+        labelwood.load(tmp_path)
+    X, Y, _ = rows
+    LabelTree(trees=1).fit(X, Y).save(tmp_path / "model")
+    unit = next((tmp_path / "model").glob("labels-*"))
+    unit.write_bytes(unit.read_bytes()[:-1])
+    with pytest.raises(InputError, match="the file was cut short or changed"):
+        labelwood.load(tmp_path / "model")
+
+
+def test_faults_of_the_machine_are_os_errors(rows, tmp_path):
+    X, Y, _ = rows
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineError) as caught:
+        CraftML(trees=1).fit(X, Y).save(tmp_path / "file" / "model")
+    assert isinstance(caught.value, OSError)
+    with pytest.raises(MachineError, match="no-such.txt"):
+        datasets.read(tmp_path / "no-such.txt")

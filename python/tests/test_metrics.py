@@ -1,0 +1,65 @@
+"""The figures, against values worked out by hand and by scikit-learn."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import ndcg_score
+
+from labelwood import InputError, metrics
+
+TRUTH = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
+SCORES = np.array([[0.9, 0.5, 0.4, 0.0], [0.1, 0.2, 0.3, 0.0], [0.5, 0.0, 0.0, 0.0]])
+
+
+def test_figures_are_those_worked_out_by_hand():
+    assert metrics.precision_at_k(TRUTH, SCORES, 1) == pytest.approx(1 / 3)
+    assert metrics.precision_at_k(TRUTH, SCORES, 2) == pytest.approx((1 / 2 + 1 / 2) / 3)
+    assert metrics.recall_at_k(TRUTH, SCORES, 2) == pytest.approx((1 / 2 + 1) / 3)
+    assert metrics.r_precision_at_k(TRUTH, SCORES, 2) == pytest.approx((1 / 2 + 1) / 3)
+    assert metrics.coverage_at_k(TRUTH, SCORES, 2) == pytest.approx(2 / 3)
+    ndcg = (1 / (1 + 1 / np.log2(3)) + 1 / np.log2(3)) / 3
+    assert metrics.ndcg_at_k(TRUTH, SCORES, 2) == pytest.approx(ndcg)
+
+
+def test_sparse_and_dense_input_give_the_same():
+    expected = metrics.evaluate(TRUTH, SCORES, [1, 3], Y_train=TRUTH)
+    forms = (sparse.csr_array, sparse.csc_matrix, sparse.coo_array, np.asarray, np.ndarray.tolist)
+    for form in forms:
+        assert metrics.evaluate(form(TRUTH), form(SCORES), [1, 3], Y_train=form(TRUTH)) == expected
+    counts = metrics.evaluate(
+        TRUTH, SCORES, [1, 3], train_counts=TRUTH.sum(axis=0), train_rows=len(TRUTH)
+    )
+    assert counts == expected
+
+
+def test_ndcg_is_that_of_scikit_learn():
+    random = np.random.default_rng(0)
+    truth = (random.random((50, 20)) < 0.2).astype(int)
+    truth[:, 0] = 1
+    scores = random.random((50, 20))
+    for k in (1, 3, 10):
+        assert metrics.ndcg_at_k(truth, scores, k) == pytest.approx(ndcg_score(truth, scores, k=k))
+
+
+def test_rare_labels_count_more_in_propensity_scored_figures():
+    train = np.zeros((100, 2), int)
+    train[:, 0] = 1
+    train[0, 1] = 1
+    weights = metrics.inverse_propensity(train)
+    c = (np.log(100) - 1) * 2.5**0.55
+    assert weights == pytest.approx([1 + c * 101.5**-0.55, 1 + c * 2.5**-0.55])
+    truth, scores = [[1, 1]], [[1.0, 0.5]]
+    assert metrics.psp_at_k(truth, scores, train, k=1) == pytest.approx(weights[0] / weights[1])
+    assert metrics.psp_at_k(truth, scores, train, k=2) == pytest.approx(1)
+    assert metrics.psndcg_at_k(truth, scores, train, k=2) < 1
+
+
+def test_wrong_input_is_named():
+    with pytest.raises(InputError, match="3 rows of predictions for 2 rows of data"):
+        metrics.precision_at_k(TRUTH[:2], SCORES)
+    with pytest.raises(InputError, match="the cuts k must be"):
+        metrics.evaluate(TRUTH, SCORES, [])
+    with pytest.raises(InputError, match="psndcg is 'other'"):
+        metrics.evaluate(TRUTH, SCORES, psndcg="other")
+    with pytest.raises(InputError, match="propensity constants a=-1"):
+        metrics.inverse_propensity(TRUTH, (-1, 1))

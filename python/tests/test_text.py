@@ -1,0 +1,118 @@
+"""Texts: the same rows as scikit-learn's, and tags that fit."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+
+from labelwood import CraftML, InputError, LabelTree, OneVsRest, TextTagger, TextVectoriser
+from labelwood import _native, datasets
+
+QUESTIONS = datasets.load_questions()
+EXTRA = ["ÄÖ äö, naïve café; ß STRASSE", "1984 x_y 3.14 don't can't", "日本語 の 本", "", "  a b  "]
+TEXTS = QUESTIONS.train_texts + EXTRA
+
+#: Our settings, and scikit-learn's words for them.
+PARITY = [
+    ({}, {"sublinear_tf": True, "min_df": 2}),
+    ({"sublinear_tf": False, "min_df": 1}, {}),
+    ({"min_df": 1, "smooth_idf": False}, {"sublinear_tf": True, "smooth_idf": False}),
+    ({"min_df": 1, "idf": False}, {"sublinear_tf": True, "use_idf": False}),
+    ({"lowercase": False, "min_token": 1, "min_df": 1},
+     {"lowercase": False, "sublinear_tf": True, "token_pattern": r"(?u)\b\w+\b"}),
+    ({"word_ngrams": (1, 3), "max_df": 0.2},
+     {"ngram_range": (1, 3), "max_df": 0.2, "min_df": 2, "sublinear_tf": True}),
+    # The 86th term occurs more often than the next: of equals, scikit-learn takes any.
+    ({"word_ngrams": (2, 2), "max_features": 86, "min_df": 0.002},
+     {"ngram_range": (2, 2), "max_features": 86, "min_df": 0.002, "sublinear_tf": True}),
+    ({"word_ngrams": None, "char_ngrams": (2, 4)},
+     {"analyzer": "char_wb", "ngram_range": (2, 4), "min_df": 2, "sublinear_tf": True}),
+    ({"word_ngrams": None, "char_ngrams": (1, 3), "char_ngrams_in": "text"},
+     {"analyzer": "char", "ngram_range": (1, 3), "min_df": 2, "sublinear_tf": True}),
+    ({"stop_words": ["the", "of", "and"]},
+     {"stop_words": ["the", "of", "and"], "min_df": 2, "sublinear_tf": True}),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), PARITY, ids=lambda settings: str(settings)[:40])
+def test_rows_are_those_of_scikit_learn(ours, theirs):
+    mine, other = TextVectoriser(**ours), TfidfVectorizer(**theirs)
+    rows, expected = mine.fit_transform(TEXTS), other.fit_transform(TEXTS)
+    assert mine.get_feature_names_out().tolist() == other.get_feature_names_out().tolist()
+    new = QUESTIONS.test_texts + EXTRA
+    for rows, expected in [(rows, expected), (mine.transform(new), other.transform(new))]:
+        assert rows.shape == expected.shape
+        assert abs(rows - expected).max() < 1e-6
+
+
+def test_settings_and_defaults_are_those_of_the_library():
+    library = json.loads(_native.vectoriser_defaults())
+    assert json.loads(TextVectoriser()._vectoriser()) == library
+    assert json.loads(TextTagger()._vectoriser()) == library
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return TextTagger(LabelTree()).fit(QUESTIONS.train_texts, QUESTIONS.train_tags)
+
+
+def test_a_tagger_names_tags_that_fit(tagger):
+    score = tagger.score(QUESTIONS.test_texts, QUESTIONS.test_tags)
+    assert score > 0.4
+    [best] = tagger.predict(["Which field guide tells owls from hawks?"], k=3)
+    assert len(best) == 3 and all(isinstance(tag, str) and type(score) is float for tag, score in best)
+    assert [score for _, score in best] == sorted((score for _, score in best), reverse=True)
+    assert tagger.predict("Which field guide tells owls from hawks?", k=3) == best
+    assert tagger.predict([]) == []
+    assert tagger.predict_top_k(QUESTIONS.test_texts, k=2).shape == (104, len(tagger.classes_))
+
+
+def test_what_a_tagger_knows_can_be_looked_at(tagger):
+    terms = tagger.informative_terms("preserving food")
+    assert terms and all(weight > 0 for _, weight in terms)
+    with pytest.raises(InputError, match="is no tag that training knew"):
+        tagger.informative_terms("no such tag")
+    rows = tagger.transform(QUESTIONS.test_texts)
+    vectoriser = TextVectoriser().fit(QUESTIONS.train_texts)
+    assert abs(rows - vectoriser.transform(QUESTIONS.test_texts)).max() == 0
+
+
+def test_a_tagger_survives_pickle(tagger):
+    again = pickle.loads(pickle.dumps(tagger))
+    assert again.predict(QUESTIONS.test_texts) == tagger.predict(QUESTIONS.test_texts)
+
+
+def test_a_vectoriser_goes_into_pipelines():
+    pipeline = make_pipeline(TextVectoriser(), OneVsRest())
+    pipeline.fit(QUESTIONS.train_texts, QUESTIONS.train_tags)
+    assert pipeline.score(QUESTIONS.test_texts, QUESTIONS.test_tags) > 0.4
+    assert clone(pipeline).get_params()["textvectoriser__min_df"] == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "tags", "message"),
+    [
+        ("one text", [["a"]], "texts is one string"),
+        (["a text", 3], [["a"], ["b"]], r"texts\[1\] is 3"),
+        (["a text"], ["tag"], r"tags\[0\] is 'tag', but must be a list of tags"),
+        (["a text"], [[3]], r"tags\[0\] has 3, but tags are strings"),
+        (["a text"], [["a"], ["b"]], "1 texts, but the tags of 2"),
+        (["one", "two"], [["a"], ["b"]], "no term of the 2 documents is kept"),
+    ],
+)
+def test_wrong_input_is_named(texts, tags, message):
+    with pytest.raises(ValueError, match=message):
+        TextTagger().fit(texts, tags)
+
+
+def test_vectors_and_text_are_told_apart():
+    model = OneVsRest().fit(np.eye(2), np.eye(2)).model_
+    with pytest.raises(InputError, match="was trained on vectors"):
+        model.vectorise(["a text"], 1)
+    with pytest.raises(InputError, match="must be one of labelwood's"):
+        TextTagger("craftml").fit(["a"], [["b"]])
+    assert TextTagger(CraftML(trees=2), hashing=64).fit(TEXTS, [["a"]] * len(TEXTS))
