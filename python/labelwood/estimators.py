@@ -16,7 +16,12 @@ verbose : int, default=0
 
 from __future__ import annotations
 
-from ._base import Estimator
+import json
+from typing import Any
+
+from . import _native
+from ._base import Estimator, _plain, _seed
+from ._errors import InputError
 
 
 class CraftML(Estimator):
@@ -378,5 +383,78 @@ positive_weight, bias, tolerance, iterations, weight_threshold, precision, link,
         self.verbose = verbose
 
 
+class Grove(Estimator):
+    """A CRAFTML forest and label trees that answer together; the scores are probabilities.
+
+    >>> from labelwood import Grove, datasets
+    >>> X, Y, _ = datasets.generate("eurlex-4k", rows=300)
+    >>> grove = Grove(trees=4, label_trees=1).fit(X, Y)
+    >>> grove.predict_top_k(X, k=5).shape
+    (300, 3993)
+
+    Parameters
+    ----------
+    trees : int, default=30
+        The number of trees of the forest.
+    label_trees : int, default=3
+        The number of label trees.
+    forest : dict or None, default=None
+        Other settings of the forest by their names, as :class:`CraftML` has them.
+    label_tree : dict or None, default=None
+        Other settings of the label trees, as :class:`LabelTree` has them.
+    """
+
+    algorithm = "grove"
+
+    def __init__(
+        self,
+        trees=30,
+        *,
+        label_trees=3,
+        forest=None,
+        label_tree=None,
+        random_state=42,
+        threshold=0.5,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.trees = trees
+        self.label_trees = label_trees
+        self.forest = forest
+        self.label_tree = label_tree
+        self.random_state = random_state
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @classmethod
+    def _with_settings(cls, settings: dict[str, Any], **others):
+        forest, label_tree = dict(settings["forest"]), dict(settings["label_tree"])
+        label_tree.pop("seed")
+        own = {
+            "random_state": forest.pop("seed"),
+            "trees": forest.pop("trees"),
+            "label_trees": label_tree.pop("trees"),
+            "forest": forest,
+            "label_tree": label_tree,
+        }
+        return cls(**{**own, **others})
+
+    def _settings(self) -> str:
+        settings = json.loads(_native.preset(self.algorithm, "default"))
+        seed = _seed(self.random_state)
+        parts = [
+            ("forest", self.forest, self.trees),
+            ("label_tree", self.label_tree, self.label_trees),
+        ]
+        for name, others, trees in parts:
+            plain = {key: _plain(value) for key, value in (others or {}).items()}
+            settings[name].update(plain, trees=_plain(trees), seed=seed)
+        try:
+            return json.dumps(settings, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a setting is neither a number nor a name: {error}") from error
+
+
 #: The class of each algorithm.
-BY_ALGORITHM = {cls.algorithm: cls for cls in (CraftML, LabelTree, OneVsRest, LabelForest)}
+BY_ALGORITHM = {cls.algorithm: cls for cls in (CraftML, LabelTree, OneVsRest, LabelForest, Grove)}
