@@ -26,7 +26,7 @@ pub struct SettingsArgs {
     /// Settings to start from, which the flags below change: of craftml default, compact (the
     /// smallest models) or paper (as published); of label-tree default, libmultilabel, bonsai,
     /// parabel, plt, homer or omikuji; of one-vs-rest default or dismec; of label-forest default or
-    /// paper [default: default]
+    /// paper; of grove default [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "settings",
         value_parser = PossibleValuesParser::new(presets()), hide_possible_values = true)]
     preset: Option<String>,
@@ -54,6 +54,9 @@ struct Typed {
     #[command(flatten)]
     #[serde(flatten)]
     forest: LabelForestArgs,
+    #[command(flatten)]
+    #[serde(flatten)]
+    grove: GroveArgs,
 }
 
 /// Settings that several algorithms have.
@@ -278,6 +281,19 @@ struct LabelForestArgs {
     drop_unlabelled: Option<bool>,
 }
 
+/// Settings of groves alone; those above that only one of its parts has go to that part, others to
+/// both.
+#[derive(Debug, Args, Serialize)]
+#[command(
+    next_help_heading = "Settings of grove, besides those of craftml and label-tree, its parts"
+)]
+struct GroveArgs {
+    /// Label trees, while --trees says how many trees the forest has
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_trees: Option<usize>,
+}
+
 const PROJECTIONS: [&str; 4] = ["auto", "none", "hashing", "gaussian"];
 
 /// The presets of all algorithms.
@@ -341,6 +357,12 @@ impl SettingsArgs {
             .map_err(|reason| anyhow!("{}: its settings cannot be read: {reason}", model.display()))
     }
 
+    /// Whether the model whose settings are taken is calibrated.
+    pub fn is_calibrated(&self) -> Result<bool> {
+        let Some(model) = &self.settings else { return Ok(false) };
+        Ok(Manifest::read(model)?.training.calibrate)
+    }
+
     /// How the model whose settings are taken reads text, if it does.
     pub fn text(&self) -> Result<Option<TextSettings>> {
         let Some(model) = &self.settings else { return Ok(None) };
@@ -357,13 +379,12 @@ fn over(base: &Algorithm, typed: Map<String, Value>) -> Result<Algorithm> {
     let mut settings = base.settings();
     for (setting, value) in typed {
         let flag = setting.replace('_', "-");
-        if settings.get(&setting).is_none() {
+        if !Algorithm::set(&mut settings, &setting, &value) {
             bail!("--{flag} is no setting of {name}: leave it out, or choose another --algorithm");
         }
         if value.is_null() {
             bail!("--{flag} must be a finite number");
         }
-        settings[&setting] = value.clone();
         // One by one, so that the one to blame can be named.
         Algorithm::parse(name, settings.clone()).map_err(|reason| {
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

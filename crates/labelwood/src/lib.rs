@@ -48,5 +48,7 @@ pub mod linear;
 pub mod one_vs_rest;
 pub mod label_tree;
 pub mod label_forest;
+pub mod calibration;
+pub mod grove;
 pub mod model;
 pub mod report;

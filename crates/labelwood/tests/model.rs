@@ -8,10 +8,11 @@ use labelwood::craftml::{Metric, Params, Precision, Projection, Trainer};
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::model::store::{Load, Options, Start, StoreError};
-use labelwood::model::{Algorithm, Model, Trained, train};
+use labelwood::model::{Algorithm, Learned, Model, Trained, train};
 use labelwood::run::Run;
 use labelwood::sparse::{CsrView, Predictions, Query};
 use labelwood::weighting::Weighting;
+use labelwood::{grove, label_tree};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -41,11 +42,44 @@ fn bits(predictions: &Predictions) -> Vec<Vec<(u32, u32)>> {
 }
 
 fn store(dataset: &Dataset, params: &Params, run: &Run) -> (TempDir, PathBuf) {
+    store_any(dataset, &Algorithm::CraftMl(params.clone()), run)
+}
+
+fn store_any(dataset: &Dataset, algorithm: &Algorithm, run: &Run) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
-    let algorithm = Algorithm::CraftMl(params.clone());
-    train(dataset, &algorithm, &target, Start::default(), run).unwrap();
+    train(dataset, algorithm, &target, Start::default(), run).unwrap();
     (folder, target)
+}
+
+fn small_grove() -> Algorithm {
+    let mut params = grove::Params::default();
+    params.forest = Params { trees: 2, branches: 3, leaf: 4, ..params.forest };
+    params.label_tree = label_tree::Params {
+        trees: 1,
+        branches: 3,
+        leaf: 4,
+        weighting: Weighting::Idf,
+        ..params.label_tree
+    };
+    Algorithm::Grove(params)
+}
+
+#[test]
+fn a_stored_grove_predicts_what_the_grove_in_memory_does() {
+    let dataset = rows(90, 3);
+    let run = Run::new(2).unwrap();
+    let grove = Learned::train(dataset.view(), &small_grove(), &run).unwrap().unwrap();
+    let (_folder, target) = store_any(&dataset, &small_grove(), &run);
+    let features = dataset.features.view();
+    for load in [Load::Map, Load::Copy] {
+        let model = Model::open(&target, Options { load, verify: true }, &run).unwrap();
+        for beam in [None, Some(1), Some(30)] {
+            let query = Query { beam, ..Query::top(5) };
+            let expected = grove.predict(features, query, &run).unwrap();
+            assert_eq!(bits(&model.predict(features, query, &run).unwrap()), bits(&expected));
+        }
+    }
 }
 
 fn params() -> impl Strategy<Value = Params> {
@@ -143,7 +177,7 @@ fn the_same_training_finds_itself_finished() {
     assert!(error.to_string().contains("leaf is 10 there but 3 here"), "{error}");
 }
 
-/// A tiny model of each precision and metric, as the bytes of its files, and rows to predict.
+/// A tiny model of each precision and metric and a tiny grove, as the bytes of its files, and rows to predict.
 struct Tiny {
     dataset: Dataset,
     models: Vec<Vec<(String, Vec<u8>)>>,
@@ -158,7 +192,7 @@ fn tiny() -> &'static Tiny {
             (Precision::Byte, Metric::Cosine, Projection::None, Weighting::None),
             (Precision::Half, Metric::Euclidean, Projection::Hashing, Weighting::Idf),
         ];
-        let model = |&(precision, metric, feature_projection, weighting)| {
+        let algorithm = |&(precision, metric, feature_projection, weighting)| {
             let params = Params {
                 trees: 1,
                 branches: 3,
@@ -169,7 +203,10 @@ fn tiny() -> &'static Tiny {
                 weighting,
                 ..Params::default()
             };
-            let (_folder, target) = store(&dataset, &params, &run);
+            Algorithm::CraftMl(params)
+        };
+        let stored = |algorithm| {
+            let (_folder, target) = store_any(&dataset, &algorithm, &run);
             let entries = fs::read_dir(target).unwrap().map(Result::unwrap);
             let mut files: Vec<(String, Vec<u8>)> = entries
                 .map(|entry| {
@@ -180,7 +217,8 @@ fn tiny() -> &'static Tiny {
             files.sort();
             files
         };
-        Tiny { models: some.iter().map(model).collect(), dataset }
+        let algorithms = some.iter().map(algorithm).chain([small_grove()]);
+        Tiny { models: algorithms.map(stored).collect(), dataset }
     })
 }
 

@@ -19,6 +19,7 @@ fn save(target: &Path, seed: u32) {
         settings,
         data: String::new(),
         text: None,
+        calibrate: false,
         shrunk: None,
     };
     let start = Start { resume: false, overwrite: true };

@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use labelwood::calibration::Calibration;
+use labelwood::grove::Blend;
+use labelwood::metrics::Slice;
 use labelwood::model::{Learned, Model};
 use serde::Serialize;
 
@@ -131,7 +134,49 @@ struct Inside {
     shrunk: Option<serde_json::Value>,
     bytes: u64,
     bytes_by_part: Parts,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blend: Vec<BlendLine>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calibration: Vec<CurvePoint>,
     trees: Vec<TreeLine>,
+}
+
+/// What the parts of a grove make the probability of a label that so many training rows have, when
+/// the one, the other or both score it 0.5, and the other 0.
+#[derive(Serialize)]
+struct BlendLine {
+    labels: &'static str,
+    instances: u32,
+    forest: f32,
+    label_tree: f32,
+    both: f32,
+}
+
+/// The probability that a score stands for.
+#[derive(Serialize)]
+struct CurvePoint {
+    score: f32,
+    probability: f32,
+}
+
+impl BlendLine {
+    fn all(blend: &Blend) -> Vec<Self> {
+        let line = |instances| BlendLine {
+            labels: Slice::of(instances).name(),
+            instances,
+            forest: blend.probability(0.5, 0.0, instances),
+            label_tree: blend.probability(0.0, 0.5, instances),
+            both: blend.probability(0.5, 0.5, instances),
+        };
+        [300, 30, 3].map(line).into()
+    }
+}
+
+impl CurvePoint {
+    fn all(calibration: &Calibration) -> Vec<Self> {
+        let point = |score| CurvePoint { score, probability: calibration.probability(score) };
+        [0.1, 0.3, 0.5, 0.7, 0.9].map(point).into()
+    }
 }
 
 /// A label that many training rows have.
@@ -151,10 +196,12 @@ struct Parts {
     labels: u64,
     #[serde(skip_serializing_if = "is_zero")]
     text: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    calibration: u64,
     manifest: u64,
 }
 
-/// A part that models of vectors do not have.
+/// A part that not all models have.
 fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
@@ -174,37 +221,26 @@ impl Inside {
         let mut parts = Parts { manifest: manifest_bytes, ..Parts::default() };
         for unit in &manifest.units {
             match unit.stem() {
-                "features" => parts.features += unit.bytes,
+                "features" | "linear-features" => parts.features += unit.bytes,
                 "labels" => parts.labels += unit.bytes,
                 "text" | "label-terms" => parts.text += unit.bytes,
+                "blend" | "calibration" => parts.calibration += unit.bytes,
                 _ => parts.trees += unit.bytes,
             }
         }
-        let figures: Vec<serde_json::Value> = match model.learned() {
-            Learned::CraftMl(forest) => as_values(forest.trees().iter().map(|tree| tree.figures())),
-            Learned::LabelTree(trees) => as_values(trees.trees().iter().map(|tree| tree.figures())),
-            Learned::OneVsRest(labels) => {
-                as_values(labels.blocks().iter().map(|block| block.figures()))
-            }
-            Learned::LabelForest(forest) => {
-                as_values(forest.submodels().iter().map(|tree| tree.figures()))
-            }
-            _ => Vec::new(),
-        };
-        let unit_of = |number| match model.learned() {
-            Learned::OneVsRest(_) => format!("block-{number:05}"),
-            Learned::LabelForest(_) => format!("submodel-{number:04}"),
-            _ => format!("tree-{number:04}"),
-        };
-        let trees = figures.into_iter().enumerate().map(|(number, figures)| {
-            let unit = unit_of(number);
+        let line = |(unit, figures): (String, serde_json::Value)| {
             let own = manifest.units.iter().filter(|file| file.stem().starts_with(&unit));
             TreeLine {
                 bytes: own.map(|file| file.bytes).sum(),
                 figures: figures.as_object().cloned().unwrap_or_default(),
                 unit,
             }
-        });
+        };
+        let trees = figures(model.learned()).into_iter().map(line).collect();
+        let blend = match model.learned() {
+            Learned::Grove(grove) => BlendLine::all(grove.blend()),
+            _ => Vec::new(),
+        };
         let counts = model.labels().counts();
         let seen = |&label: &u32| counts[label as usize] > 0;
         let frequent = model.labels().most_frequent(FREQUENT).into_iter().filter(seen);
@@ -227,7 +263,9 @@ impl Inside {
             shrunk: manifest.training.shrunk.clone(),
             bytes: manifest.bytes() + manifest_bytes,
             bytes_by_part: parts,
-            trees: trees.collect(),
+            blend,
+            calibration: model.calibration().map(CurvePoint::all).unwrap_or_default(),
+            trees,
         }
     }
 }
@@ -241,8 +279,12 @@ impl Display for Inside {
             "trained on  {} instances, {} features, {} labels",
             self.instances, self.features, self.labels
         )?;
-        let Parts { trees, features, labels, text, manifest } = self.bytes_by_part;
-        let text = if text > 0 { format!("text {}, ", Bytes(text)) } else { String::new() };
+        let Parts { trees, features, labels, text, calibration, manifest } = self.bytes_by_part;
+        let part = |name, bytes| match bytes {
+            0 => String::new(),
+            bytes => format!("{name} {}, ", Bytes(bytes)),
+        };
+        let text = part("text", text) + &part("calibration", calibration);
         writeln!(
             out,
             "size        {}: trees {}, feature weights {}, labels {}, {text}manifest {}",
@@ -253,6 +295,7 @@ impl Display for Inside {
             Bytes(manifest)
         )?;
         self.write_settings(out)?;
+        self.write_probabilities(out)?;
         self.write_labels(out)?;
         self.write_trees(out)
     }
@@ -270,14 +313,22 @@ impl Inside {
         for (title, settings) in parts {
             let Some(settings) = settings.and_then(serde_json::Value::as_object) else { continue };
             writeln!(out, "\n{title}")?;
-            for (name, value) in settings {
+            // Parts have settings of their own.
+            let inner = |(name, value)| match serde_json::Value::as_object(value) {
+                None => vec![(String::clone(name), value)],
+                Some(part) => {
+                    part.iter().map(|(inner, value)| (format!("{name} {inner}"), value)).collect()
+                }
+            };
+            for (name, value) in settings.iter().flat_map(inner) {
                 let shown = match value.as_str() {
                     Some(" ") => "space".to_owned(),
                     Some(text) => text.to_owned(),
                     None if value.is_null() => "none".to_owned(),
                     None => value.to_string(),
                 };
-                writeln!(out, "  {:20}{shown}", name.replace('_', "-"))?;
+                let width = if name.contains(' ') { 32 } else { 20 };
+                writeln!(out, "  {:width$}{shown}", name.replace('_', "-"))?;
             }
         }
         Ok(())
@@ -293,34 +344,60 @@ impl Inside {
         Ok(())
     }
 
-    /// A line for each tree, and one for all of them: the sum of each figure, but of depths and
-    /// largest leaves the largest.
-    fn write_trees(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let Some(first) = self.trees.first() else { return Ok(()) };
-        let names: Vec<&String> = first.figures.keys().collect();
-        let of = |tree: &TreeLine, name: &str| tree.figures[name].as_u64().unwrap_or(0);
-        write!(out, "\n{:14}", "")?;
-        for name in &names {
-            write!(out, "{:>width$}", name.replace('_', " "), width = width(name))?;
+    /// What scores mean, if they are probabilities.
+    fn write_probabilities(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        if !self.blend.is_empty() {
+            writeln!(out, "\nblend: the probability of a label that scores 0.5 in")?;
+            writeln!(out, "{:20}{:>12}{:>14}{:>8}", "", "the forest", "label trees", "both")?;
         }
-        writeln!(out, "{:>12}", "size")?;
-        let line = |out: &mut Formatter<'_>, unit: &str, figure: &dyn Fn(&str) -> u64, bytes| {
-            write!(out, "{unit:14}")?;
-            for name in &names {
-                write!(out, "{:>width$}", figure(name), width = width(name))?;
-            }
-            writeln!(out, "{:>12}", Bytes(bytes).to_string())
-        };
-        for tree in &self.trees {
-            line(out, &tree.unit, &|name| of(tree, name), tree.bytes)?;
+        for BlendLine { labels, instances, forest, label_tree, both } in &self.blend {
+            let labels = format!("  {labels}, {instances} rows");
+            writeln!(out, "{labels:20}{forest:>12.3}{label_tree:>14.3}{both:>8.3}")?;
         }
-        let total = |name: &str| {
-            let figures = self.trees.iter().map(|tree| of(tree, name));
-            let is_largest = name == "depth" || name.starts_with("largest");
-            if is_largest { figures.max().unwrap_or(0) } else { figures.sum() }
-        };
-        line(out, "all", &total, self.bytes_by_part.trees)
+        if !self.calibration.is_empty() {
+            writeln!(out, "\ncalibration: raw scores and the probabilities that are shown")?;
+        }
+        for CurvePoint { score, probability } in &self.calibration {
+            writeln!(out, "  {score:.1}  {probability:.3}")?;
+        }
+        Ok(())
     }
+
+    /// A line for each tree, and one for all of them, for each kind of tree.
+    fn write_trees(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let is_same_kind =
+            |left: &TreeLine, right: &TreeLine| left.figures.keys().eq(right.figures.keys());
+        self.trees.chunk_by(is_same_kind).try_for_each(|trees| write_kind(out, trees))
+    }
+}
+
+/// The lines of trees of one kind; the last has the sum of each figure, but of depths and largest
+/// leaves the largest.
+fn write_kind(out: &mut Formatter<'_>, trees: &[TreeLine]) -> fmt::Result {
+    let names: Vec<&String> = trees[0].figures.keys().collect();
+    let of = |tree: &TreeLine, name: &str| tree.figures[name].as_u64().unwrap_or(0);
+    let first = trees.iter().map(|tree| tree.unit.len() + 2).max().unwrap_or(0).max(14);
+    write!(out, "\n{:first$}", "")?;
+    for name in &names {
+        write!(out, "{:>width$}", name.replace('_', " "), width = width(name))?;
+    }
+    writeln!(out, "{:>12}", "size")?;
+    let line = |out: &mut Formatter<'_>, unit: &str, figure: &dyn Fn(&str) -> u64, bytes| {
+        write!(out, "{unit:first$}")?;
+        for name in &names {
+            write!(out, "{:>width$}", figure(name), width = width(name))?;
+        }
+        writeln!(out, "{:>12}", Bytes(bytes).to_string())
+    };
+    for tree in trees {
+        line(out, &tree.unit, &|name| of(tree, name), tree.bytes)?;
+    }
+    let total = |name: &str| {
+        let figures = trees.iter().map(|tree| of(tree, name));
+        let is_largest = name == "depth" || name.starts_with("largest");
+        if is_largest { figures.max().unwrap_or(0) } else { figures.sum() }
+    };
+    line(out, "all", &total, trees.iter().map(|tree| tree.bytes).sum())
 }
 
 /// The width of a figure's column.
@@ -328,6 +405,41 @@ fn width(name: &str) -> usize {
     name.len().max(7) + 2
 }
 
-fn as_values<T: Serialize>(figures: impl Iterator<Item = T>) -> Vec<serde_json::Value> {
-    figures.map(|figures| serde_json::to_value(figures).unwrap_or_default()).collect()
+/// The figures of each tree or block by the name of its unit.
+fn figures(learned: &Learned) -> Vec<(String, serde_json::Value)> {
+    match learned {
+        Learned::CraftMl(forest) => {
+            named(|at| format!("tree-{at:04}"), forest.trees().iter().map(|tree| tree.figures()))
+        }
+        Learned::LabelTree(trees) => {
+            named(|at| format!("tree-{at:04}"), trees.trees().iter().map(|tree| tree.figures()))
+        }
+        Learned::OneVsRest(labels) => named(
+            |at| format!("block-{at:05}"),
+            labels.blocks().iter().map(|block| block.figures()),
+        ),
+        Learned::LabelForest(forest) => named(
+            |at| format!("submodel-{at:04}"),
+            forest.submodels().iter().map(|tree| tree.figures()),
+        ),
+        Learned::Grove(grove) => {
+            let (forest, label_tree) = (grove.forest().trees(), grove.label_tree().trees());
+            let mut all =
+                named(|at| format!("tree-{at:04}"), forest.iter().map(|tree| tree.figures()));
+            all.extend(named(
+                |at| format!("label-tree-{at:04}"),
+                label_tree.iter().map(|tree| tree.figures()),
+            ));
+            all
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn named<T: Serialize>(
+    name: impl Fn(usize) -> String,
+    figures: impl Iterator<Item = T>,
+) -> Vec<(String, serde_json::Value)> {
+    let value = |figures| serde_json::to_value(figures).unwrap_or_default();
+    figures.enumerate().map(|(at, tree)| (name(at), value(tree))).collect()
 }

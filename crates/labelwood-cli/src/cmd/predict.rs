@@ -42,7 +42,8 @@ pub struct Args {
     #[arg(long, value_name = "K", default_value = "5")]
     top_k: NonZeroUsize,
 
-    /// Leave out labels with a lower score
+    /// Leave out labels with a lower score: a probability if the model is a grove or was trained with
+    /// --calibrate
     #[arg(long, value_name = "S", value_parser = finite, allow_negative_numbers = true)]
     threshold: Option<f32>,
 

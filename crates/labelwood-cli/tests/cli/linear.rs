@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::harness::Folder;
 
 /// A folder with generated data of a few hundred rows.
-fn generated() -> Folder {
+pub fn generated() -> Folder {
     let folder = Folder::new();
     let command = "generate --profile eurlex-4k --output train.txt --test-output test.txt";
     folder.run(&format!("{command} --instances 600 --test-instances 100")).succeeds();
@@ -17,7 +17,7 @@ fn generated() -> Folder {
 
 /// All files of a model, by name.
 #[track_caller]
-fn files(folder: &Folder, model: &str) -> BTreeMap<String, Vec<u8>> {
+pub fn files(folder: &Folder, model: &str) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder.path(model)).expect("the model is there");
     entries
         .map(|entry| {
@@ -182,7 +182,8 @@ fn predicted(tsv: &str) -> Vec<u32> {
 fn labels_can_be_asked_for_or_shut_out() {
     let folder = generated();
     let craftml = "train train.txt --trees 3 -q";
-    for train in [craftml, TREE, OTHERS[0], OTHERS[1]] {
+    let grove = "train train.txt --algorithm grove --trees 3 --label-trees 1 -q";
+    for train in [craftml, TREE, OTHERS[0], OTHERS[1], grove] {
         folder.run(&format!("{train} --model model --overwrite")).succeeds();
         let ask = |flags: &str| {
             predicted(

@@ -11,6 +11,7 @@ mod demo;
 mod evaluate;
 mod faults;
 mod generate;
+mod grove;
 mod guide;
 mod inspect;
 mod linear;

@@ -58,13 +58,14 @@ pub(super) fn predict(
     for start in (0..features.len()).step_by(BLOCK) {
         let end = (start + BLOCK).min(features.len());
         let block = features.slice(start..end);
-        predictions.append(&run.install(|| predict_block(forest, block.view(), query, run))?);
+        predictions.append(&forest.predict_block(block.view(), query, run)?);
         run.progress("rows", end as u64, features.len() as u64);
     }
     Ok(predictions)
 }
 
-fn predict_block(
+/// The same for rows that go through the trees together.
+pub(super) fn predict_block(
     forest: &Forest,
     features: CsrView<'_>,
     query: Query<'_>,

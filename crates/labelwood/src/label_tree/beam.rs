@@ -41,41 +41,55 @@ impl Ensemble<'_> {
         voters: impl Fn(u32) -> usize + Sync,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
+        let mut predictions = Predictions::default();
+        for start in (0..features.len()).step_by(BLOCK) {
+            let end = (start + BLOCK).min(features.len());
+            let block = features.slice(start..end);
+            predictions.append(&self.predict_block(block.view(), query, &voters, run)?);
+            run.progress("rows", end as u64, features.len() as u64);
+        }
+        Ok(predictions)
+    }
+
+    /// The same for so few rows that they are weighted together, without a word of progress.
+    pub fn predict_block(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        voters: impl Fn(u32) -> usize + Sync,
+        run: &Run,
+    ) -> Result<Predictions, Cancelled> {
         let open: Option<Vec<Open>> = query
             .allowed
             .map(|allowed| self.trees.iter().map(|tree| Open::new(tree, allowed)).collect());
         let votes = self.votes.max(query.k);
         let chunk = HELD_VOTES / votes.saturating_mul(self.trees.len()).max(1);
         let chunk = chunk.clamp(*CHUNK.start(), *CHUNK.end());
+        let rows = self.weights.apply(features, self.features);
+        let ids: Vec<u32> = (0..features.len() as u32).collect();
+        let begin = || (Walk::new(self, query, votes), Votes::new(self.labels));
+        let walk = |(walk, sums): &mut (Walk<'_>, Votes), ids: &[u32]| {
+            let mut ballots = vec![Vec::new(); ids.len()];
+            for (at, tree) in self.trees.iter().enumerate() {
+                run.check()?;
+                let open = open.as_ref().map(|open| &open[at]);
+                walk.tree(tree, open, rows.view(), ids, &mut ballots);
+            }
+            let mut ranked = Predictions::default();
+            for ballot in ballots {
+                for vote in ballot {
+                    let probability = libm::expf(vote.score);
+                    sums.add(vote.id, Votes::units(f64::from(probability)));
+                }
+                ranked.push_row(&sums.best_by(query.k, &voters));
+            }
+            Ok(ranked)
+        };
+        let ranked = run.install(|| {
+            ids.par_chunks(chunk).map_init(begin, walk).collect::<Result<Vec<_>, Cancelled>>()
+        })?;
         let mut predictions = Predictions::default();
-        for start in (0..features.len()).step_by(BLOCK) {
-            let end = (start + BLOCK).min(features.len());
-            let rows = self.weights.apply(features.slice(start..end).view(), self.features);
-            let ids: Vec<u32> = (0..(end - start) as u32).collect();
-            let begin = || (Walk::new(self, query, votes), Votes::new(self.labels));
-            let walk = |(walk, sums): &mut (Walk<'_>, Votes), ids: &[u32]| {
-                let mut ballots = vec![Vec::new(); ids.len()];
-                for (at, tree) in self.trees.iter().enumerate() {
-                    run.check()?;
-                    let open = open.as_ref().map(|open| &open[at]);
-                    walk.tree(tree, open, rows.view(), ids, &mut ballots);
-                }
-                let mut ranked = Predictions::default();
-                for ballot in ballots {
-                    for vote in ballot {
-                        let probability = libm::expf(vote.score);
-                        sums.add(vote.id, Votes::units(f64::from(probability)));
-                    }
-                    ranked.push_row(&sums.best_by(query.k, &voters));
-                }
-                Ok(ranked)
-            };
-            let ranked = run.install(|| {
-                ids.par_chunks(chunk).map_init(begin, walk).collect::<Result<Vec<_>, Cancelled>>()
-            })?;
-            ranked.iter().for_each(|chunk| predictions.append(chunk));
-            run.progress("rows", end as u64, features.len() as u64);
-        }
+        ranked.iter().for_each(|chunk| predictions.append(chunk));
         Ok(predictions)
     }
 }

@@ -170,7 +170,21 @@ impl LabelTrees {
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        let ensemble = Ensemble {
+        self.ensemble().predict(features, query, |_| self.trees.len(), run)
+    }
+
+    /// The same for so few rows that they are weighted together, without a word of progress.
+    pub(crate) fn predict_block(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        run: &Run,
+    ) -> Result<Predictions, Cancelled> {
+        self.ensemble().predict_block(features, query, |_| self.trees.len(), run)
+    }
+
+    fn ensemble(&self) -> Ensemble<'_> {
+        Ensemble {
             trees: &self.trees,
             weights: &self.weights,
             features: self.features,
@@ -178,8 +192,7 @@ impl LabelTrees {
             link: self.params.link,
             beam: self.params.beam,
             votes: VOTES,
-        };
-        ensemble.predict(features, query, |_| self.trees.len(), run)
+        }
     }
 }
 

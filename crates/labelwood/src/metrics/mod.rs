@@ -1,4 +1,5 @@
-//! How good predictions are: P@k, recall@k, nDCG@k, their propensity-scored forms and coverage@k.
+//! How good predictions are: P@k, recall@k, nDCG@k, their propensity-scored forms and coverage@k,
+//! and whether their scores are probabilities.
 //!
 //! An [`Evaluation`] joins the true labels, the predictions and what training saw.
 //! [`Evaluation::metrics`] gives the figures of the whole set, [`Evaluation::instances`] those of
@@ -160,6 +161,10 @@ pub struct Metrics {
     pub psndcg: Psndcg,
     /// One entry for each cut, smallest first.
     pub at: Vec<AtK>,
+    /// The expected calibration error: how far, in the mean over the predictions up to the largest
+    /// cut, a score lies from the share of true ones among predictions with about that score. 0 says
+    /// that scores are probabilities. Twenty groups of scores; scores beyond 0 and 1 count as these.
+    pub ece: f64,
     /// Head, torso and tail, in this order.
     pub slices: [SliceMetrics; 3],
 }
@@ -348,9 +353,9 @@ impl<'a> Evaluation<'a> {
 
 impl Metrics {
     /// Every figure of the whole set by its name: `p@1`, `recall@1`, `rprecision@1`, `ndcg@1`,
-    /// `psp@1`, `psndcg@1`, `coverage@1`, then those of the next cut.
+    /// `psp@1`, `psndcg@1`, `coverage@1`, then those of the next cut; last `ece`.
     pub fn named(&self) -> impl Iterator<Item = (String, f64)> + '_ {
-        self.at.iter().flat_map(|at| {
+        let cuts = self.at.iter().flat_map(|at| {
             [
                 ("p", at.precision),
                 ("recall", at.recall),
@@ -361,7 +366,8 @@ impl Metrics {
                 ("coverage", at.coverage),
             ]
             .map(|(name, value)| (format!("{name}@{}", at.k), value))
-        })
+        });
+        cuts.chain([("ece".to_owned(), self.ece)])
     }
 }
 

@@ -44,6 +44,7 @@ pub(super) struct RowScorer<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Ranked {
     pub label: u32,
+    pub score: f32,
     pub is_hit: bool,
 }
 
@@ -83,12 +84,14 @@ impl<'a> RowScorer<'a> {
         self.truth.clear();
         self.truth.extend(truth.filter(|&label| !is_filtered(label)));
 
-        let predicted = evaluation.predictions.row(row).iter().map(|scored| scored.id);
-        let kept = predicted.filter(|&label| !is_filtered(label)).take(evaluation.largest_cut());
+        let predicted = evaluation.predictions.row(row).iter();
+        let kept = predicted.filter(|scored| !is_filtered(scored.id));
         self.ranked.clear();
-        self.ranked.extend(
-            kept.map(|label| Ranked { label, is_hit: self.truth.binary_search(&label).is_ok() }),
-        );
+        self.ranked.extend(kept.take(evaluation.largest_cut()).map(|scored| Ranked {
+            label: scored.id,
+            score: scored.score,
+            is_hit: self.truth.binary_search(&scored.id).is_ok(),
+        }));
 
         self.best_weights.clear();
         self.best_weights.extend(self.truth.iter().map(|&label| self.weights[label as usize]));
@@ -167,6 +170,19 @@ pub(super) struct Sums {
     is_true: Vec<bool>,
     /// The best rank (from 0) at which each label was ever predicted rightly.
     first_hit: Vec<usize>,
+    /// Labels predicted, up to the largest cut.
+    predicted: u64,
+    bins: [Bin; BINS],
+}
+
+/// How many groups predictions are put into by their scores, to see whether these are probabilities.
+const BINS: usize = 20;
+
+/// Predictions with about the same score.
+#[derive(Clone, Copy, Default)]
+struct Bin {
+    scores: f64,
+    hits: f64,
 }
 
 #[derive(Clone, Default)]
@@ -188,6 +204,8 @@ impl Sums {
             slice_truth: [0; 3],
             is_true: vec![false; evaluation.width()],
             first_hit: vec![usize::MAX; evaluation.width()],
+            predicted: 0,
+            bins: [Bin::default(); BINS],
         }
     }
 
@@ -202,6 +220,13 @@ impl Sums {
         for (rank, label) in row.hits(evaluation.largest_cut()) {
             let first = &mut self.first_hit[label as usize];
             *first = rank.min(*first);
+        }
+        for ranked in row.ranked {
+            let score = f64::from(ranked.score).clamp(0.0, 1.0);
+            let bin = &mut self.bins[((score * BINS as f64) as usize).min(BINS - 1)];
+            bin.scores += score;
+            bin.hits += f64::from(u8::from(ranked.is_hit));
+            self.predicted += 1;
         }
         for (sums, &k) in self.at.iter_mut().zip(&evaluation.at) {
             sums.add(k, &row, evaluation.psndcg);
@@ -229,6 +254,7 @@ impl Sums {
             let labels = labels().filter(|&(_, rows)| Slice::of(rows) == slice).count();
             SliceMetrics { slice, labels, true_labels, at: at.collect() }
         });
+        let gaps: f64 = self.bins.iter().map(|bin| (bin.scores - bin.hits).abs()).sum();
         Metrics {
             instances: self.rows,
             labels: width,
@@ -237,6 +263,7 @@ impl Sums {
             propensity: evaluation.propensity,
             psndcg: evaluation.psndcg,
             at: at.collect(),
+            ece: ratio(gaps, self.predicted as f64),
             slices,
         }
     }

@@ -208,6 +208,34 @@ fn no_rows_no_labels_and_huge_cuts_are_legal() {
     assert!(metrics.named().all(|(_, value)| value == 0.0));
 }
 
+#[test]
+fn the_calibration_error_is_the_mean_gap_between_scores_and_hits() {
+    // Two predictions of 0.75, of which one is right, and one of 0.25, which is wrong.
+    let truth = truth(3, &[&[0], &[1]]);
+    let mut predictions = Predictions::default();
+    let scored = |id, score| Scored { id, score };
+    predictions.push_row(&[scored(0, 0.75), scored(1, 0.25)]);
+    predictions.push_row(&[scored(0, 0.75)]);
+    let ece = |at: &[usize]| {
+        let counts = [1; 3];
+        let options = options(at);
+        Evaluation::new(truth.view(), &predictions, flat(&counts), &options).unwrap().metrics().ece
+    };
+    close(ece(&[2]), ((1.5f64 - 1.0) + 0.25) / 3.0);
+    // Predictions beyond the largest cut do not count.
+    close(ece(&[1]), (1.5 - 1.0) / 2.0);
+}
+
+#[test]
+fn scores_beyond_0_and_1_count_as_these() {
+    let truth = truth(2, &[&[0]]);
+    let mut predictions = Predictions::default();
+    predictions.push_row(&[Scored { id: 0, score: 7.5 }, Scored { id: 1, score: -3.0 }]);
+    let counts = [1; 2];
+    let evaluation = Evaluation::new(truth.view(), &predictions, flat(&counts), &options(&[2]));
+    assert_eq!(evaluation.unwrap().metrics().ece, 0.0);
+}
+
 proptest! {
     #[test]
     fn slices_add_up_and_everything_lies_between_0_and_1(

@@ -5,7 +5,7 @@ use crate::params::ParamError;
 use crate::run::Estimate;
 use crate::sparse::{CsrView, LabelRowsView};
 use crate::weighting::Weighting;
-use crate::{label_forest, label_tree, one_vs_rest};
+use crate::{grove, label_forest, label_tree, one_vs_rest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -22,11 +22,14 @@ pub enum Algorithm {
     OneVsRest(one_vs_rest::Params),
     /// Label trees over random subsets of the labels (Random Label Forests).
     LabelForest(label_forest::Params),
+    /// A CRAFTML forest and label trees that answer together.
+    Grove(grove::Params),
 }
 
 impl Algorithm {
     /// The names of all algorithms.
-    pub const NAMES: [&'static str; 4] = ["craftml", "label-tree", "one-vs-rest", "label-forest"];
+    pub const NAMES: [&'static str; 5] =
+        ["craftml", "label-tree", "one-vs-rest", "label-forest", "grove"];
 
     /// The algorithm's name.
     pub fn name(&self) -> &'static str {
@@ -35,6 +38,7 @@ impl Algorithm {
             Algorithm::LabelTree(_) => "label-tree",
             Algorithm::OneVsRest(_) => "one-vs-rest",
             Algorithm::LabelForest(_) => "label-forest",
+            Algorithm::Grove(_) => "grove",
         }
     }
 
@@ -45,6 +49,7 @@ impl Algorithm {
             "label-tree" => &label_tree::Params::PRESETS,
             "one-vs-rest" => &one_vs_rest::Params::PRESETS,
             "label-forest" => &label_forest::Params::PRESETS,
+            "grove" => &["default"],
             _ => &[],
         }
     }
@@ -64,6 +69,7 @@ impl Algorithm {
             ("label-tree", _) => label_tree::Params::preset(preset).map(Algorithm::LabelTree),
             ("one-vs-rest", _) => one_vs_rest::Params::preset(preset).map(Algorithm::OneVsRest),
             ("label-forest", _) => label_forest::Params::preset(preset).map(Algorithm::LabelForest),
+            ("grove", "default") => Some(Algorithm::Grove(grove::Params::default())),
             _ => None,
         }
     }
@@ -75,8 +81,43 @@ impl Algorithm {
             Algorithm::LabelTree(params) => serde_json::to_value(params),
             Algorithm::OneVsRest(params) => serde_json::to_value(params),
             Algorithm::LabelForest(params) => serde_json::to_value(params),
+            Algorithm::Grove(params) => serde_json::to_value(params),
         }
         .expect("settings are numbers and names")
+    }
+
+    /// Puts a value into settings as [`Algorithm::settings`] gives them, and says whether they have a
+    /// setting of that name. The settings of a grove are those of its parts: `trees` is the forest's,
+    /// `label_trees` the number of label trees, and any other goes to each part that has it.
+    ///
+    /// ```
+    /// use labelwood::model::Algorithm;
+    /// let mut settings = Algorithm::preset("grove", "default").unwrap().settings();
+    /// assert!(Algorithm::set(&mut settings, "label_trees", &5.into()));
+    /// assert!(Algorithm::set(&mut settings, "seed", &7.into()));
+    /// assert!(!Algorithm::set(&mut settings, "submodels", &5.into()));
+    /// assert_eq!(settings["label_tree"]["trees"], 5);
+    /// assert_eq!((&settings["forest"]["seed"], &settings["label_tree"]["seed"]), (&7.into(), &7.into()));
+    /// ```
+    pub fn set(settings: &mut Value, setting: &str, value: &Value) -> bool {
+        let Some(settings) = settings.as_object_mut() else { return false };
+        if let Some(place) = settings.get_mut(setting) {
+            *place = value.clone();
+            return true;
+        }
+        let mut is_known = false;
+        for (part, settings) in settings {
+            let setting = match (part.as_str(), setting) {
+                ("label_tree", "trees") => continue,
+                ("label_tree", "label_trees") => "trees",
+                (_, setting) => setting,
+            };
+            if let Some(place) = settings.get_mut(setting) {
+                *place = value.clone();
+                is_known = true;
+            }
+        }
+        is_known
     }
 
     /// The algorithm of that name with settings as [`Algorithm::settings`] gives them; else what is
@@ -87,6 +128,7 @@ impl Algorithm {
             "label-tree" => parse(settings).map(Algorithm::LabelTree),
             "one-vs-rest" => parse(settings).map(Algorithm::OneVsRest),
             "label-forest" => parse(settings).map(Algorithm::LabelForest),
+            "grove" => parse(settings).map(Algorithm::Grove),
             _ => Err(format!("`{name}` is no algorithm that this version knows")),
         }
     }
@@ -105,6 +147,7 @@ impl Algorithm {
             Algorithm::LabelTree(params) => params.check(),
             Algorithm::OneVsRest(params) => params.check(),
             Algorithm::LabelForest(params) => params.check(),
+            Algorithm::Grove(params) => params.check(),
         }
     }
 
@@ -115,6 +158,7 @@ impl Algorithm {
             Algorithm::LabelTree(params) => params.weighting,
             Algorithm::OneVsRest(params) => params.weighting,
             Algorithm::LabelForest(params) => params.tree.weighting,
+            Algorithm::Grove(params) => params.forest.weighting,
         }
     }
 
@@ -130,18 +174,25 @@ impl Algorithm {
             Algorithm::LabelTree(params) => params.estimate(features, labels, threads),
             Algorithm::OneVsRest(params) => params.estimate(features, labels, threads),
             Algorithm::LabelForest(params) => params.estimate(features, labels, threads),
+            Algorithm::Grove(params) => params.estimate(features, labels, threads),
         }
     }
 }
 
 /// Settings of a known type; names that it does not have are refused.
 fn parse<T: Serialize + DeserializeOwned>(settings: Value) -> Result<T, String> {
-    let names: Vec<String> =
-        settings.as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default();
-    let parsed: T = serde_json::from_value(settings).map_err(|error| error.to_string())?;
+    let parsed: T = serde_json::from_value(settings.clone()).map_err(|error| error.to_string())?;
     let known = serde_json::to_value(&parsed).map_err(|error| error.to_string())?;
-    match names.iter().find(|name| known.get(name.as_str()).is_none()) {
+    match unknown(&settings, &known) {
         Some(name) => Err(format!("`{name}` is no setting of it")),
         None => Ok(parsed),
     }
+}
+
+/// The first name among settings, and those of parts, that is not known.
+fn unknown<'a>(settings: &'a Value, known: &Value) -> Option<&'a str> {
+    settings.as_object()?.iter().find_map(|(name, value)| match known.get(name) {
+        None => Some(name.as_str()),
+        Some(known) => unknown(value, known),
+    })
 }

@@ -18,7 +18,7 @@ pub(super) fn write(
     run: &Run,
 ) -> Result<Vec<UnitFile>, TrainError> {
     let total = trainer.params().trees;
-    write_weights(trainer.feature_weights(), units)?;
+    write_weights(FEATURES, trainer.feature_weights(), units)?;
     let missing: Vec<usize> =
         (0..total).filter(|&tree| units.find(&stem(tree)).is_none()).collect();
     let grown = trainer.grow_each(&missing, run, |tree, grown| -> Result<(), Stop> {
@@ -54,7 +54,7 @@ pub(super) fn arrays(tree: &Tree) -> [(&'static str, ArrayRef<'_>); 12] {
 
 /// Reads a forest back.
 pub(super) fn read(stored: &Stored, params: Params) -> Result<Forest, FormatError> {
-    let (weights, features) = read_weights(stored)?;
+    let (weights, features) = read_weights(stored, FEATURES)?;
     let read = |tree| read_tree(stored.unit(&stem(tree))?, &params);
     let trees = (0..params.trees).into_par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let labels = stored.manifest().labels as usize;

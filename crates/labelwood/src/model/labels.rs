@@ -20,6 +20,11 @@ impl Labels {
         &self.counts
     }
 
+    /// The same, shared.
+    pub(super) fn shared_counts(&self) -> Array<u32> {
+        self.counts.clone()
+    }
+
     /// The labels' names, if training knew them.
     pub fn names(&self) -> Option<&LabelIndex> {
         self.names.as_ref()

@@ -14,12 +14,28 @@ use crate::run::Run;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-fn root_stem(tree: usize) -> String {
-    format!("tree-{tree:04}-root")
+/// What the units of label trees are called.
+#[derive(Clone, Copy)]
+pub(super) struct Names {
+    /// A tree.
+    tree: &'static str,
+    /// The feature weights.
+    features: &'static str,
 }
 
-fn part_stem(tree: usize, part: usize) -> String {
-    format!("tree-{tree:04}-part-{part:05}")
+/// The names in a folder of nothing but label trees,
+pub(super) const TREES: Names = Names { tree: "tree", features: FEATURES };
+/// and in that of a grove, whose forest has trees and feature weights of its own.
+pub(super) const GROVE: Names = Names { tree: "label-tree", features: "linear-features" };
+
+impl Names {
+    fn root(&self, tree: usize) -> String {
+        format!("{}-{tree:04}-root", self.tree)
+    }
+
+    fn part(&self, tree: usize, part: usize) -> String {
+        format!("{}-{tree:04}-part-{part:05}", self.tree)
+    }
 }
 
 fn submodel_stem(submodel: usize) -> String {
@@ -29,21 +45,22 @@ fn submodel_stem(submodel: usize) -> String {
 /// Grows the parts of label trees that are not there yet and writes each as it is done.
 pub(super) fn write_trees(
     trainer: &label_tree::Trainer,
+    names: Names,
     units: &Units<'_>,
     run: &Run,
 ) -> Result<Vec<UnitFile>, TrainError> {
-    write_weights(trainer.feature_weights(), units)?;
+    write_weights(names.features, trainer.feature_weights(), units)?;
     let mut total = trainer.params().trees;
-    let grown = write_roots(trainer, units, run).and_then(|groups| {
+    let grown = write_roots(trainer, names, units, run).and_then(|groups| {
         total += groups.iter().map(Vec::len).sum::<usize>();
-        write_subtrees(trainer, units, &groups, total as u64, run).map(|()| groups)
+        write_subtrees(trainer, names, units, &groups, total as u64, run).map(|()| groups)
     });
-    let groups = grown.map_err(|stop| stop.into_error(units, "tree-", total, "parts"))?;
+    let groups = grown.map_err(|stop| stop.into_error(units, names.tree, total, "parts"))?;
     let stems = groups.iter().enumerate().flat_map(|(tree, groups)| {
-        let parts = (0..groups.len()).map(move |part| part_stem(tree, part));
-        [root_stem(tree)].into_iter().chain(parts)
+        let parts = (0..groups.len()).map(move |part| names.part(tree, part));
+        [names.root(tree)].into_iter().chain(parts)
     });
-    Ok(units.listed(stems.chain([FEATURES.to_owned()])))
+    Ok(units.listed(stems.chain([names.features.to_owned()])))
 }
 
 /// The same for the submodels of a label forest, each of them whole: there are many, and few labels
@@ -53,7 +70,7 @@ pub(super) fn write_forest(
     units: &Units<'_>,
     run: &Run,
 ) -> Result<Vec<UnitFile>, TrainError> {
-    write_weights(trainer.feature_weights(), units)?;
+    write_weights(FEATURES, trainer.feature_weights(), units)?;
     let total = trainer.params().submodels;
     let is_missing = |&number: &usize| units.find(&submodel_stem(number)).is_none();
     let missing: Vec<usize> = (0..total).filter(is_missing).collect();
@@ -81,7 +98,7 @@ pub(super) fn write_blocks(
     units: &Units<'_>,
     run: &Run,
 ) -> Result<Vec<UnitFile>, TrainError> {
-    write_weights(trainer.feature_weights(), units)?;
+    write_weights(FEATURES, trainer.feature_weights(), units)?;
     let total = trainer.blocks();
     for block in 0..total {
         run.progress("parts", block as u64, total as u64);
@@ -104,12 +121,13 @@ pub(super) fn write_blocks(
 /// the other, since each works on all threads.
 fn write_roots(
     trainer: &label_tree::Trainer,
+    names: Names,
     units: &Units<'_>,
     run: &Run,
 ) -> Result<Vec<Vec<Vec<u32>>>, Stop> {
     let total = trainer.params().trees;
     let root = |tree| {
-        let stem = root_stem(tree);
+        let stem = names.root(tree);
         let groups = match units.find(&stem) {
             Some(unit) => read_groups(&units.open(&unit)?).map_err(StoreError::from)?,
             None => {
@@ -126,6 +144,7 @@ fn write_roots(
 
 fn write_subtrees(
     trainer: &label_tree::Trainer,
+    names: Names,
     units: &Units<'_>,
     groups: &[Vec<Vec<u32>>],
     total: u64,
@@ -134,15 +153,16 @@ fn write_subtrees(
     let all = groups.iter().enumerate().flat_map(|(tree, groups)| {
         groups.iter().enumerate().map(move |(part, labels)| (tree, part, labels))
     });
-    let is_missing =
-        |&(tree, part, _): &(usize, usize, &Vec<u32>)| units.find(&part_stem(tree, part)).is_none();
+    let is_missing = |&(tree, part, _): &(usize, usize, &Vec<u32>)| {
+        units.find(&names.part(tree, part)).is_none()
+    };
     let missing: Vec<_> = all.filter(is_missing).collect();
     let done = AtomicU64::new(total - missing.len() as u64);
     run.progress("parts", done.load(Ordering::Relaxed), total);
     run.install(|| {
         missing.par_iter().with_max_len(1).try_for_each(|&(tree, part, labels)| {
             let nodes = trainer.subtree(tree, part, labels, run)?;
-            units.write(&part_stem(tree, part), &arrays(&nodes))?;
+            units.write(&names.part(tree, part), &arrays(&nodes))?;
             run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
             Ok(())
         })
@@ -199,10 +219,11 @@ fn read_groups(unit: &Unit) -> Result<Vec<Vec<u32>>, FormatError> {
 /// Reads label trees back.
 pub(super) fn read_trees(
     stored: &Stored,
+    names: Names,
     params: label_tree::Params,
 ) -> Result<LabelTrees, FormatError> {
-    let (weights, features) = read_weights(stored)?;
-    let tree = |tree| read_tree(stored, tree, params.precision);
+    let (weights, features) = read_weights(stored, names.features)?;
+    let tree = |tree| read_tree(stored, names, tree, params.precision);
     let trees = (0..params.trees).map(tree).collect::<Result<_, _>>()?;
     let labels = stored.manifest().labels as usize;
     Ok(LabelTrees { params, weights, features, labels, trees })
@@ -213,7 +234,7 @@ pub(super) fn read_forest(
     stored: &Stored,
     params: label_forest::Params,
 ) -> Result<LabelForest, FormatError> {
-    let (weights, features) = read_weights(stored)?;
+    let (weights, features) = read_weights(stored, FEATURES)?;
     let submodel = |number| {
         let unit = stored.unit(&submodel_stem(number))?;
         let root = read_nodes(unit, params.tree.precision, None)?;
@@ -230,7 +251,7 @@ pub(super) fn read_blocks(
     stored: &Stored,
     params: one_vs_rest::Params,
 ) -> Result<OneVsRest, FormatError> {
-    let (weights, features) = read_weights(stored)?;
+    let (weights, features) = read_weights(stored, FEATURES)?;
     let labels = stored.manifest().labels as usize;
     let block = |block| {
         let unit = stored.unit(&block_stem(block))?;
@@ -242,12 +263,17 @@ pub(super) fn read_blocks(
     Ok(OneVsRest { params, weights, features, labels, blocks })
 }
 
-fn read_tree(stored: &Stored, tree: usize, precision: Precision) -> Result<Tree, FormatError> {
-    let unit = stored.unit(&root_stem(tree))?;
+fn read_tree(
+    stored: &Stored,
+    names: Names,
+    tree: usize,
+    precision: Precision,
+) -> Result<Tree, FormatError> {
+    let unit = stored.unit(&names.root(tree))?;
     let parts = unit.array::<u64>("groups_start")?.len().saturating_sub(1);
     let root = read_nodes(unit, precision, Some(parts))?;
     let part = |part| {
-        let unit = stored.unit(&part_stem(tree, part))?;
+        let unit = stored.unit(&names.part(tree, part))?;
         let nodes = read_nodes(unit, precision, None)?;
         if nodes.is_empty() { Err(unit.refused("it has no nodes")) } else { Ok(nodes) }
     };
@@ -261,7 +287,7 @@ fn read_tree(stored: &Stored, tree: usize, precision: Precision) -> Result<Tree,
 
 /// Whether a unit of this name holds nodes.
 pub(super) fn holds_nodes(stem: &str) -> bool {
-    ["tree-", "submodel-", "block-"].iter().any(|name| stem.starts_with(name))
+    ["tree-", "label-tree-", "submodel-", "block-"].iter().any(|name| stem.starts_with(name))
 }
 
 /// Writes the unit of some nodes again as `change` leaves them; the groups of a root stay.

@@ -25,7 +25,10 @@
 pub mod store;
 
 mod algorithm;
+mod calibrate;
 mod craftml;
+mod grove;
+mod learned;
 mod linear;
 mod labels;
 mod shrink;
@@ -33,26 +36,23 @@ mod text;
 mod units;
 
 pub use algorithm::Algorithm;
+pub use calibrate::calibrate;
 pub use labels::Labels;
+pub use learned::Learned;
 pub use shrink::{Shrink, ShrinkError, Values, shrink};
 pub use text::{open_text, save_text};
 
 use crate::array::Array;
-use crate::craftml::{self as forest, Forest};
+use crate::calibration::Calibration;
 use crate::data::{Dataset, DatasetView};
-use crate::label_forest::{self, LabelForest};
-use crate::label_tree::{self, LabelTrees};
-use crate::linear::Nodes;
-use crate::one_vs_rest::{self, OneVsRest};
 use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Query, Scored};
 use crate::text::TextReader;
 use crate::weighting::FeatureWeights;
+use learned::Trainer;
 use std::path::Path;
-use store::{
-    Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,
-};
+use store::{Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training};
 use text::LabelTerms;
 use thiserror::Error;
 use units::Units;
@@ -65,20 +65,7 @@ pub struct Model {
     text: Option<TextReader>,
     label_terms: Option<LabelTerms>,
     learned: Learned,
-}
-
-/// The learned state of each algorithm.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Learned {
-    /// A CRAFTML forest.
-    CraftMl(Forest),
-    /// Label trees.
-    LabelTree(LabelTrees),
-    /// One-vs-rest.
-    OneVsRest(OneVsRest),
-    /// A random label forest.
-    LabelForest(LabelForest),
+    calibration: Option<Calibration>,
 }
 
 /// What came of a training.
@@ -128,7 +115,7 @@ pub fn train(
     start: Start,
     run: &Run,
 ) -> Result<Trained, TrainError> {
-    train_from(dataset.view(), None, algorithm, target, start, run)
+    train_with(dataset, Extras::default(), algorithm, target, start, run)
 }
 
 /// Trains a model into the folder `target` on rows that `reader` made of text; the model keeps the
@@ -168,18 +155,49 @@ pub fn train_text(
     start: Start,
     run: &Run,
 ) -> Result<Trained, TrainError> {
-    train_from(dataset.view(), Some(reader), algorithm, target, start, run)
+    let extras = Extras { text: Some(reader), ..Extras::default() };
+    train_with(dataset, extras, algorithm, target, start, run)
 }
 
-fn train_from(
-    dataset: DatasetView<'_>,
-    reader: Option<&TextReader>,
+/// What a model holds besides what was learned from the rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras<'a> {
+    /// How text became the rows.
+    pub text: Option<&'a TextReader>,
+    /// Whether scores are made probabilities, at the cost of a second training: on nine tenths of
+    /// the rows, to see how often labels of each score are true among the others. A grove's scores
+    /// are probabilities without.
+    pub calibrate: bool,
+}
+
+/// Trains a model into the folder `target` that holds some [`Extras`].
+///
+/// ```
+/// use labelwood::craftml::Params;
+/// use labelwood::data::{Dataset, generate::{Generator, Profile}};
+/// use labelwood::model::{Algorithm, Extras, Model, train_with};
+/// use labelwood::run::Run;
+/// let run = Run::new(2)?;
+/// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
+/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
+/// let dataset = Dataset { features, labels, label_names: None };
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("model");
+/// let algorithm = Algorithm::CraftMl(Params { trees: 2, ..Params::default() });
+/// let extras = Extras { calibrate: true, ..Extras::default() };
+/// train_with(&dataset, extras, &algorithm, &path, Default::default(), &run)?;
+/// assert!(Model::open(&path, Default::default(), &run)?.calibration().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn train_with(
+    dataset: &Dataset,
+    extras: Extras<'_>,
     algorithm: &Algorithm,
     target: &Path,
     start: Start,
     run: &Run,
 ) -> Result<Trained, TrainError> {
-    let work = Work::new(dataset, reader, algorithm, run)?;
+    let work = Work::new(dataset.view(), extras, algorithm, run)?;
     let training = work.training();
     let partial = match Partial::begin(target, &training, start)? {
         Begin::Work(partial) => partial,
@@ -193,22 +211,25 @@ fn train_from(
 /// A training that is to be done, wherever its units go.
 struct Work<'a> {
     dataset: DatasetView<'a>,
-    reader: Option<&'a TextReader>,
+    extras: Extras<'a>,
     trainer: Trainer<'a>,
 }
 
 impl<'a> Work<'a> {
     fn new(
         dataset: DatasetView<'a>,
-        reader: Option<&'a TextReader>,
+        extras: Extras<'a>,
         algorithm: &Algorithm,
         run: &Run,
     ) -> Result<Self, TrainError> {
         if dataset.is_empty() {
             return Err(TrainError::NoRows);
         }
+        if extras.calibrate {
+            calibrate::check(algorithm)?;
+        }
         let trainer = Trainer::new(dataset, algorithm, run)?;
-        Ok(Work { dataset, reader, trainer })
+        Ok(Work { dataset, extras, trainer })
     }
 
     /// What determines the model.
@@ -218,7 +239,8 @@ impl<'a> Work<'a> {
             algorithm: algorithm.name().to_owned(),
             settings: algorithm.settings(),
             data: format!("{:032x}", self.dataset.digest()),
-            text: self.reader.map(text::settings),
+            text: self.extras.text.map(text::settings),
+            calibrate: self.extras.calibrate,
             shrunk: None,
         }
     }
@@ -231,9 +253,13 @@ impl<'a> Work<'a> {
         run: &Run,
     ) -> Result<Manifest, TrainError> {
         let dataset = self.dataset;
+        if self.extras.calibrate {
+            calibrate::write(dataset, &self.trainer.resolved(), units, run)?;
+        }
         let mut written = self.trainer.write(units, run)?;
+        written.extend(units.find(calibrate::UNIT));
         written.push(labels::write(dataset, units)?);
-        if let Some(reader) = self.reader {
+        if let Some(reader) = self.extras.text {
             written.extend(text::write(reader, dataset, units, run)?);
         }
         Ok(Manifest {
@@ -246,152 +272,29 @@ impl<'a> Work<'a> {
     }
 }
 
-/// An algorithm with the rows that it learns from.
-enum Trainer<'a> {
-    CraftMl(forest::Trainer<'a>),
-    LabelTree(label_tree::Trainer),
-    OneVsRest(one_vs_rest::Trainer),
-    LabelForest(label_forest::Trainer),
-}
-
-impl<'a> Trainer<'a> {
-    fn new(dataset: DatasetView<'a>, algorithm: &Algorithm, run: &Run) -> Result<Self, ParamError> {
-        let DatasetView { features, labels, .. } = dataset;
-        Ok(match algorithm.clone() {
-            Algorithm::CraftMl(params) => {
-                Trainer::CraftMl(forest::Trainer::new(features, labels, params)?)
-            }
-            Algorithm::LabelTree(params) => {
-                Trainer::LabelTree(label_tree::Trainer::new(features, labels, params)?)
-            }
-            Algorithm::OneVsRest(params) => {
-                Trainer::OneVsRest(one_vs_rest::Trainer::new(features, labels, params)?)
-            }
-            Algorithm::LabelForest(params) => {
-                let trainer = label_forest::Trainer::new(features, labels, params, run)?;
-                warn_of_undrawn(trainer.undrawn(), dataset);
-                Trainer::LabelForest(trainer)
-            }
-        })
-    }
-
-    /// The algorithm with every automatic choice made.
-    fn resolved(&self) -> Algorithm {
-        match self {
-            Trainer::CraftMl(trainer) => Algorithm::CraftMl(trainer.params().clone()),
-            Trainer::LabelTree(trainer) => Algorithm::LabelTree(trainer.params().clone()),
-            Trainer::OneVsRest(trainer) => Algorithm::OneVsRest(trainer.params().clone()),
-            Trainer::LabelForest(trainer) => Algorithm::LabelForest(trainer.params().clone()),
-        }
-    }
-
-    /// Learns what is not there yet and writes each unit as it is done.
-    fn write(&self, units: &Units<'_>, run: &Run) -> Result<Vec<UnitFile>, TrainError> {
-        match self {
-            Trainer::CraftMl(trainer) => craftml::write(trainer, units, run),
-            Trainer::LabelTree(trainer) => linear::write_trees(trainer, units, run),
-            Trainer::OneVsRest(trainer) => linear::write_blocks(trainer, units, run),
-            Trainer::LabelForest(trainer) => linear::write_forest(trainer, units, run),
-        }
-    }
-}
-
-impl Learned {
-    /// Learns in memory, without a folder.
-    pub fn train(
-        dataset: &Dataset,
-        algorithm: &Algorithm,
-        run: &Run,
-    ) -> Result<Result<Self, Cancelled>, ParamError> {
-        Ok(match Trainer::new(dataset.view(), algorithm, run)? {
-            Trainer::CraftMl(trainer) => trainer.forest(run).map(Learned::CraftMl),
-            Trainer::LabelTree(trainer) => trainer.trees(run).map(Learned::LabelTree),
-            Trainer::OneVsRest(trainer) => trainer.all(run).map(Learned::OneVsRest),
-            Trainer::LabelForest(trainer) => trainer.forest(run).map(Learned::LabelForest),
-        })
-    }
-
-    /// The algorithm with every automatic choice made.
-    pub fn algorithm(&self) -> Algorithm {
-        match self {
-            Learned::CraftMl(forest) => Algorithm::CraftMl(forest.params().clone()),
-            Learned::LabelTree(trees) => Algorithm::LabelTree(trees.params().clone()),
-            Learned::OneVsRest(labels) => Algorithm::OneVsRest(labels.params().clone()),
-            Learned::LabelForest(forest) => Algorithm::LabelForest(forest.params().clone()),
-        }
-    }
-
-    /// The bytes of all that was learned.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Learned::CraftMl(forest) => forest.trees().iter().map(forest::Tree::bytes).sum(),
-            Learned::LabelTree(trees) => trees.trees().iter().map(label_tree::Tree::bytes).sum(),
-            Learned::OneVsRest(labels) => labels.blocks().iter().map(Nodes::bytes).sum(),
-            Learned::LabelForest(forest) => {
-                forest.submodels().iter().map(label_tree::Tree::bytes).sum()
-            }
-        }
-    }
-
-    /// The best labels of each row; see [`Model::predict`].
-    pub fn predict(
-        &self,
-        features: CsrView<'_>,
-        query: Query<'_>,
-        run: &Run,
-    ) -> Result<Predictions, Cancelled> {
-        match self {
-            Learned::CraftMl(forest) => forest.predict(features, query, run),
-            Learned::LabelTree(trees) => trees.predict(features, query, run),
-            Learned::OneVsRest(labels) => labels.predict(features, query, run),
-            Learned::LabelForest(forest) => forest.predict(features, query, run),
-        }
-    }
-}
-
-/// Names labels that no submodel of a forest will know; the first few, if they are many.
-fn warn_of_undrawn(labels: &[u32], dataset: DatasetView<'_>) {
-    const NAMED: usize = 10;
-    if labels.is_empty() {
-        return;
-    }
-    let name = |&label: &u32| match dataset.label_names {
-        Some(names) => names.display(label).to_owned(),
-        None => label.to_string(),
-    };
-    let named: Vec<String> = labels.iter().take(NAMED).map(name).collect();
-    let more = if labels.len() > NAMED { ", ..." } else { "" };
-    tracing::warn!(
-        "no submodel drew {} of the labels, which are never predicted: {}{more}; cover them, draw more of \
-         them or train more submodels",
-        labels.len(),
-        named.join(", ")
-    );
-}
-
 /// The unit of the feature weights.
 const FEATURES: &str = "features";
 
-fn write_weights(weights: Option<&[f32]>, units: &Units<'_>) -> Result<(), StoreError> {
+fn write_weights(stem: &str, weights: Option<&[f32]>, units: &Units<'_>) -> Result<(), StoreError> {
     match weights {
-        Some(weights) if units.find(FEATURES).is_none() => {
-            units.write(FEATURES, &[("weights", weights.into())]).map(drop)
+        Some(weights) if units.find(stem).is_none() => {
+            units.write(stem, &[("weights", weights.into())]).map(drop)
         }
         _ => Ok(()),
     }
 }
 
 /// The weights of the features, if there are any, and the number of features.
-fn read_weights(stored: &Stored) -> Result<(FeatureWeights, usize), FormatError> {
+fn read_weights(stored: &Stored, stem: &str) -> Result<(FeatureWeights, usize), FormatError> {
     let manifest = stored.manifest();
     // Columns are 32-bit numbers everywhere; more would ask for memory that no model needs.
     let features = u32::try_from(manifest.features)
         .map_err(|_| stored.refused(format!("{} features are too many", manifest.features)))?
         as usize;
-    if !manifest.units.iter().any(|unit| unit.stem() == FEATURES) {
+    if !manifest.units.iter().any(|unit| unit.stem() == stem) {
         return Ok((FeatureWeights(None), features));
     }
-    let unit = stored.unit(FEATURES)?;
+    let unit = stored.unit(stem)?;
     let weights: Array<f32> = unit.array("weights")?;
     if weights.len() != features || !weights.iter().all(|weight| weight.is_finite()) {
         return Err(unit.refused("its weights do not fit the features"));
@@ -418,7 +321,7 @@ impl Model {
     /// let run = Run::new(1)?;
     /// let read = data::read_bytes(b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &ReadOptions::default(), &run)?;
     /// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
-    /// let model = Model::train(read.dataset.view(), None, &algorithm, &run)?;
+    /// let model = Model::train(read.dataset.view(), Default::default(), &algorithm, &run)?;
     /// let folder = tempfile::tempdir()?;
     /// model.stored().save(&folder.path().join("model"), false)?;
     /// let again = Model::open(&folder.path().join("model"), Default::default(), &run)?;
@@ -427,11 +330,11 @@ impl Model {
     /// ```
     pub fn train(
         dataset: DatasetView<'_>,
-        reader: Option<&TextReader>,
+        extras: Extras<'_>,
         algorithm: &Algorithm,
         run: &Run,
     ) -> Result<Self, TrainError> {
-        let work = Work::new(dataset, reader, algorithm, run)?;
+        let work = Work::new(dataset, extras, algorithm, run)?;
         let units = Units::new(None);
         let manifest = work.write(work.training(), &units, run)?;
         let units = units.into_memory(&manifest.units);
@@ -451,7 +354,7 @@ impl Model {
         let learned = match algorithm {
             Algorithm::CraftMl(params) => Learned::CraftMl(craftml::read(&stored, params)?),
             Algorithm::LabelTree(params) => {
-                Learned::LabelTree(linear::read_trees(&stored, params)?)
+                Learned::LabelTree(linear::read_trees(&stored, linear::TREES, params)?)
             }
             Algorithm::OneVsRest(params) => {
                 Learned::OneVsRest(linear::read_blocks(&stored, params)?)
@@ -459,10 +362,14 @@ impl Model {
             Algorithm::LabelForest(params) => {
                 Learned::LabelForest(linear::read_forest(&stored, params)?)
             }
+            Algorithm::Grove(params) => {
+                Learned::Grove(Box::new(grove::read(&stored, params, &labels)?))
+            }
         };
         let text = text::read(&stored)?;
         let label_terms = text::read_label_terms(&stored)?;
-        Ok(Model { stored, labels, text, label_terms, learned })
+        let calibration = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;
+        Ok(Model { stored, labels, text, label_terms, learned, calibration })
     }
 
     /// What the model is: algorithm, settings, sizes, files.
@@ -499,14 +406,24 @@ impl Model {
         &self.learned
     }
 
-    /// The best labels of each row; fewer than were asked for when fewer have a score.
+    /// How scores become probabilities, if that was learned.
+    pub fn calibration(&self) -> Option<&Calibration> {
+        self.calibration.as_ref()
+    }
+
+    /// The best labels of each row; fewer than were asked for when fewer have a score. Scores are
+    /// probabilities if the model was calibrated or is a grove.
     pub fn predict(
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        self.learned.predict(features, query, run)
+        let predictions = self.learned.predict(features, query, run)?;
+        Ok(match &self.calibration {
+            Some(calibration) => calibration.apply(&predictions),
+            None => predictions,
+        })
     }
 
     /// Fills rows with fewer labels than were asked for up with the most frequent training labels

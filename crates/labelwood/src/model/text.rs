@@ -244,6 +244,7 @@ pub fn save_text(
         settings: serde_json::json!({}),
         data: format!("{:032x}", dataset.digest()),
         text: Some(settings(reader)),
+        calibrate: false,
         shrunk: None,
     };
     let start = Start { resume: false, overwrite };

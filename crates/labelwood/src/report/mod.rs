@@ -111,6 +111,9 @@ impl Display for EvaluationReport<'_> {
         write_line(out, "PSP", metrics.at.iter().map(|at| at.psp))?;
         write_line(out, "PSnDCG", metrics.at.iter().map(|at| at.psndcg))?;
         write_line(out, "coverage", metrics.at.iter().map(|at| at.coverage))?;
+        // Of all predictions up to the largest cut, so it stands in that cut's column.
+        let width = CUT_WIDTH * metrics.at.len();
+        writeln!(out, "{:NAME_WIDTH$}{:>width$.2}", "ECE", 100.0 * metrics.ece)?;
         for slice in &metrics.slices {
             writeln!(out)?;
             writeln!(out, "{} labels: {}", slice.slice.name(), slice.labels)?;
@@ -192,7 +195,7 @@ mod tests {
                 r#""metrics":{{"p@1":0.5,"recall@1":0.25,"rprecision@1":0.5,"ndcg@1":0.5,"#,
                 r#""psp@1":1.0,"psndcg@1":1.0,"coverage@1":0.5,"#,
                 r#""p@4":0.125,"recall@4":0.25,"rprecision@4":0.25,"ndcg@4":{},"#,
-                r#""psp@4":0.5,"psndcg@4":{},"coverage@4":0.5}},"#,
+                r#""psp@4":0.5,"psndcg@4":{},"coverage@4":0.5,"ece":{}}},"#,
                 r#""slices":{{"#,
                 r#""head":{{"labels":1,"true_labels":1,"p@1":0.5,"recall@1":1.0,"p@4":0.125,"recall@4":1.0}},"#,
                 r#""torso":{{"labels":1,"true_labels":0,"p@1":0.0,"recall@1":0.0,"p@4":0.0,"recall@4":0.0}},"#,
@@ -200,7 +203,7 @@ mod tests {
                 r#""propensity":{{"a":0.55,"b":1.5}},"psndcg":"matlab","#,
                 r#""seconds":{{"load":0.5,"predict":1.25}},"cpu_seconds":{{"load":0.25}}}}"#
             ),
-            ndcg, metrics.at[1].psndcg
+            ndcg, metrics.at[1].psndcg, metrics.ece
         );
         assert_eq!(report.to_json(), expected);
         let parsed: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
@@ -224,6 +227,7 @@ nDCG           50.00   30.66
 PSP           100.00   50.00
 PSnDCG        100.00   61.31
 coverage       50.00   50.00
+ECE                    30.00
 
 head labels: 1
 P              50.00   12.50

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
 use labelwood::model::store::{Manifest, Options};
-use labelwood::model::{Learned, Model, TrainError, Trained, train, train_text};
+use labelwood::model::{Extras, Learned, Model, TrainError, Trained, calibrate, train_with};
 use labelwood::report::EvaluationReport;
 use labelwood::run::{Cancelled, Progress};
 use labelwood::sparse::{Predictions, Query};
@@ -42,8 +42,10 @@ impl Trees {
         move |progress| {
             if let "trees" | "parts" = progress.stage {
                 let mut state = trees.state();
+                // The parts of a grove follow one after the other.
+                let done = if state.units == progress.stage { state.count.0 } else { 0 };
                 state.units = progress.stage;
-                state.count = (progress.done.max(state.count.0), progress.total);
+                state.count = (progress.done.max(done), progress.total);
                 if progress.done == progress.total {
                     state.last = Some(Clock::start());
                 }
@@ -130,12 +132,17 @@ impl Display for Fitted {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Fitted { rows, labels, .. } = self;
         let size = Bytes(self.bytes);
-        let count = |setting: &str| self.settings[setting].as_u64();
-        let trees = match (count("submodels"), count("trees")) {
-            (Some(submodels), _) => format!("{submodels} submodels"),
-            (None, Some(1)) => "one tree".to_owned(),
-            (None, Some(trees)) => format!("{trees} trees"),
-            (None, None) => "a model".to_owned(),
+        let settings = &self.settings;
+        let count = |setting: &str| settings[setting].as_u64();
+        let trees = match (count("submodels"), count("trees"), settings.get("label_tree")) {
+            (Some(submodels), ..) => format!("{submodels} submodels"),
+            (None, Some(1), _) => "one tree".to_owned(),
+            (None, Some(trees), _) => format!("{trees} trees"),
+            (None, None, Some(label_tree)) => {
+                let (trees, label_trees) = (&settings["forest"]["trees"], &label_tree["trees"]);
+                format!("{trees} trees and {label_trees} label trees")
+            }
+            (None, None, None) => "a model".to_owned(),
         };
         let seconds = self.fit.seconds + self.save.seconds;
         let Some(folder) = &self.folder else {
@@ -165,12 +172,9 @@ impl Training<'_> {
         self.trees.begin(target);
         let clock = Clock::start();
         let algorithm = &self.algorithm;
-        let start = self.args.start();
-        let trained = match &self.reader {
-            Some(reader) => train_text(rows, reader, algorithm, target, start, &self.run),
-            None => train(rows, algorithm, target, start, &self.run),
-        }
-        .map_err(|error| stopped_or(error, target))?;
+        let extras = Extras { text: self.reader.as_ref(), calibrate: self.calibrate };
+        let trained = train_with(rows, extras, algorithm, target, self.args.start(), &self.run)
+            .map_err(|error| stopped_or(error, target))?;
         let save = self.trees.end();
         let fit = clock.spent().less(save);
         let (manifest, was_there) = match trained {
@@ -194,11 +198,21 @@ impl Training<'_> {
     /// Trains and tests without writing anything.
     pub fn fit_in_memory(&self, rows: &Dataset, test: Option<&Dataset>) -> Result<Fitted> {
         let clock = Clock::start();
-        let learned = Learned::train(rows, &self.algorithm, &self.run)?
+        let learned = Learned::train(rows.view(), &self.algorithm, &self.run)?
             .context("nothing is kept without --model")?;
+        let calibration = match self.calibrate {
+            true => Some(calibrate(rows.view(), &self.algorithm, &self.run)??),
+            false => None,
+        };
         let fit = clock.spent();
         let test = test.map(|test| {
-            let predict = |k| learned.predict(test.features.view(), Query::top(k), &self.run);
+            let predict = |k| {
+                let scored = learned.predict(test.features.view(), Query::top(k), &self.run)?;
+                Ok(match &calibration {
+                    Some(calibration) => calibration.apply(&scored),
+                    None => scored,
+                })
+            };
             let counts = rows.labels.view().column_counts();
             score(predict, test, TrainingCounts { instances: rows.len(), labels: &counts }, None)
         });

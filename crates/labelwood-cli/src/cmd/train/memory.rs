@@ -20,6 +20,8 @@ pub struct Need<'a> {
     pub dataset: &'a Dataset,
     /// What is learned.
     pub algorithm: &'a Algorithm,
+    /// Whether it is learned a second time, to calibrate it.
+    pub calibrate: bool,
     /// Parts that are learned at the same time.
     pub threads: usize,
     /// Whether the model stays in memory rather than going to disk.
@@ -33,7 +35,9 @@ impl Need<'_> {
         let (features, labels) = (self.dataset.features.view(), self.dataset.labels.view());
         let estimate = self.algorithm.estimate(features, labels, self.threads);
         let model = if self.keeps_model { estimate.model } else { 0 };
-        PROCESS + estimate.memory + model + self.text_bytes()
+        // The rows stay prepared while the second model is learned and kept in memory.
+        let calibration = if self.calibrate { estimate.memory + estimate.model } else { 0 };
+        PROCESS + estimate.memory + calibration + model + self.text_bytes()
     }
 
     /// The vocabulary, and label names with the lines that they are written from.

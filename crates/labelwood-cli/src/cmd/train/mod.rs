@@ -60,6 +60,11 @@ pub struct Args {
     #[arg(long, requires = "model")]
     overwrite: bool,
 
+    /// Make scores probabilities, which --threshold then cuts on; costs a second training, on nine
+    /// tenths of the rows. The scores of a grove are probabilities without
+    #[arg(long)]
+    calibrate: bool,
+
     /// Refuse to train if more memory will be needed, such as 8G; by default what the machine has
     #[arg(long, value_name = "SIZE")]
     max_memory: Option<Bytes>,
@@ -109,6 +114,10 @@ impl Args {
 /// Reads, trains and, if asked for, tests.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let algorithm = args.settings.resolve(context)?;
+    let calibrate = args.calibrate || args.settings.is_calibrated()?;
+    if calibrate && matches!(algorithm, Algorithm::Grove(_)) {
+        bail!("--calibrate: leave it out, the scores of a grove are probabilities already");
+    }
     let single = match &args.model {
         _ if args.split.is_all() => {
             if args.split.test_split.is_none() {
@@ -131,7 +140,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     // Read before the training so that a wrong name does not cost an hour.
     let test = args.test.as_ref().map(|test| args.read_test(test, &rows, &run)).transpose()?;
     let Rows { dataset, reader } = rows;
-    let training = Training { args: &args, context, run, algorithm, trees, reader };
+    let training = Training { args: &args, context, run, algorithm, calibrate, trees, reader };
     let Some(target) = single else {
         let splits = splits.context("--split-column all needs --train-split")?;
         return training.all(&dataset, &splits, read);
@@ -149,6 +158,7 @@ struct Training<'a> {
     context: &'a Context,
     run: Run,
     algorithm: Algorithm,
+    calibrate: bool,
     trees: Trees,
     /// How text became the rows, if they were text.
     reader: Option<TextReader>,
@@ -210,6 +220,7 @@ impl Training<'_> {
         let need = memory::Need {
             dataset: train,
             algorithm: &self.algorithm,
+            calibrate: self.calibrate,
             threads: self.run.threads(),
             keeps_model: self.args.model.is_none(),
             reader: self.reader.as_ref(),

@@ -148,34 +148,61 @@ impl Shrink {
     fn settings(&self, algorithm: Algorithm) -> Result<(Algorithm, Parts), ShrinkError> {
         let mut smaller = algorithm.clone();
         let refused = |known| ShrinkError::Values { algorithm: algorithm.name(), known };
-        let (threshold, precision) = match &mut smaller {
+        let mut parts = Parts::default();
+        match &mut smaller {
             Algorithm::CraftMl(params) => {
-                let known = params.clone();
-                params.precision = match self.values {
-                    None => params.precision,
-                    Some(Values::U8) => CentroidPrecision::Byte,
-                    Some(Values::F16) => CentroidPrecision::Half,
-                    Some(Values::F32) => return Err(refused("u8 or f16")),
-                };
-                let parts = Parts::Centroids { known, smaller: params.clone() };
-                return Ok((smaller, parts));
+                parts.centroids = Some(self.centroids(params).ok_or_else(|| refused("u8 or f16"))?);
             }
-            Algorithm::LabelTree(params) => (&mut params.weight_threshold, &mut params.precision),
-            Algorithm::OneVsRest(params) => (&mut params.weight_threshold, &mut params.precision),
+            Algorithm::LabelTree(params) => {
+                let settings = (&mut params.weight_threshold, &mut params.precision);
+                parts.weights = Some(self.weights(settings).ok_or_else(|| refused("f16 or f32"))?);
+            }
+            Algorithm::OneVsRest(params) => {
+                let settings = (&mut params.weight_threshold, &mut params.precision);
+                parts.weights = Some(self.weights(settings).ok_or_else(|| refused("f16 or f32"))?);
+            }
             Algorithm::LabelForest(params) => {
-                (&mut params.tree.weight_threshold, &mut params.tree.precision)
+                let settings = (&mut params.tree.weight_threshold, &mut params.tree.precision);
+                parts.weights = Some(self.weights(settings).ok_or_else(|| refused("f16 or f32"))?);
             }
+            Algorithm::Grove(params) => {
+                let linear = &mut params.label_tree;
+                let settings = (&mut linear.weight_threshold, &mut linear.precision);
+                parts.centroids =
+                    Some(self.centroids(&mut params.forest).ok_or_else(|| refused("f16"))?);
+                parts.weights = Some(self.weights(settings).ok_or_else(|| refused("f16"))?);
+            }
+        }
+        Ok((smaller, parts))
+    }
+
+    /// Changes the settings of a forest; gives them as they were and as they are, or nothing if it
+    /// does not store such values.
+    fn centroids(&self, params: &mut Params) -> Option<(Params, Params)> {
+        let known = params.clone();
+        params.precision = match self.values {
+            None => params.precision,
+            Some(Values::U8) => CentroidPrecision::Byte,
+            Some(Values::F16) => CentroidPrecision::Half,
+            Some(Values::F32) => return None,
         };
+        Some((known, params.clone()))
+    }
+
+    /// The same for the threshold and the precision of linear classifiers.
+    fn weights(
+        &self,
+        (threshold, precision): (&mut f32, &mut Precision),
+    ) -> Option<(Precision, Precision)> {
         let known = *precision;
         *precision = match self.values {
             None => known,
             Some(Values::F16) => Precision::Half,
             Some(Values::F32) => Precision::Single,
-            Some(Values::U8) => return Err(refused("f16 or f32")),
+            Some(Values::U8) => return None,
         };
-        let parts = Parts::Weights { known, smaller: *precision };
         *threshold = threshold.max(self.prune.unwrap_or(0.0));
-        Ok((smaller, parts))
+        Some((known, *precision))
     }
 
     /// What the manifest tells of it.
@@ -187,9 +214,10 @@ impl Shrink {
 }
 
 /// What the parts of a model hold, as it is and as it will be.
-enum Parts {
-    Centroids { known: Params, smaller: Params },
-    Weights { known: Precision, smaller: Precision },
+#[derive(Default)]
+struct Parts {
+    centroids: Option<(Params, Params)>,
+    weights: Option<(Precision, Precision)>,
 }
 
 /// What is needed to make the units of a model smaller.
@@ -207,18 +235,20 @@ impl Work<'_> {
         let (done, total) = (AtomicU64::new(0), files.len() as u64);
         let write = |(unit, file): (&Unit, &UnitFile)| {
             run.check()?;
-            let written = match &self.parts {
-                Parts::Centroids { known, smaller } if craftml::is_tree(file.stem()) => {
+            let centroids = self.parts.centroids.as_ref().filter(|_| craftml::is_tree(file.stem()));
+            let weights = self.parts.weights.filter(|_| linear::holds_nodes(file.stem()));
+            let written = match (centroids, weights) {
+                (Some((known, smaller)), _) => {
                     let features = self.stored.manifest().features as usize;
                     let tree = craftml::read_tree(unit, known)?;
                     let tree = tree.shrunk(self.prune, features, smaller);
                     self.partial.write_unit(file.stem(), &craftml::arrays(&tree))
                 }
-                Parts::Weights { known, smaller } if linear::holds_nodes(file.stem()) => {
-                    let shrink = |nodes: Nodes| nodes.shrunk(self.prune, *smaller);
-                    linear::rewrite(unit, file.stem(), *known, shrink, self.partial)
+                (None, Some((known, smaller))) => {
+                    let shrink = |nodes: Nodes| nodes.shrunk(self.prune, smaller);
+                    linear::rewrite(unit, file.stem(), known, shrink, self.partial)
                 }
-                _ => self.partial.adopt_unit(source, file),
+                (None, None) => self.partial.adopt_unit(source, file),
             };
             run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
             written

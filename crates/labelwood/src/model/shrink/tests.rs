@@ -5,7 +5,7 @@ use crate::data::generate::{Generator, Profile};
 use crate::data::{Dataset, LabelIndex};
 use crate::model::{Learned, Model, train};
 use crate::sparse::Query;
-use crate::{label_forest, label_tree, one_vs_rest};
+use crate::{grove, label_forest, label_tree, one_vs_rest};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tempfile::TempDir;
@@ -230,4 +230,33 @@ proptest! {
         }
         prop_assert_eq!(files(&one), files(&many));
     }
+}
+
+#[test]
+fn both_parts_of_a_grove_become_smaller() {
+    let (dataset, run) = (rows(3), Run::new(2).unwrap());
+    let mut params = grove::Params::default();
+    params.forest = Params { trees: 2, leaf: 4, ..params.forest };
+    params.label_tree = label_tree::Params {
+        trees: 1,
+        branches: 3,
+        leaf: 4,
+        weight_threshold: 0.0,
+        ..params.label_tree
+    };
+    let folder = trained(&Algorithm::Grove(params), &dataset, &run);
+    let (from, to) = (folder.path().join("model"), folder.path().join("small"));
+    let how = Shrink { prune: Some(0.3), values: None };
+    let (before, after) = shrink(&from, &to, how, false, &run).unwrap();
+    for name in ["tree-0000", "label-tree-0000"] {
+        let bytes = |manifest: &Manifest| -> u64 {
+            let own = manifest.units.iter().filter(|unit| unit.stem().starts_with(name));
+            own.map(|unit| unit.bytes).sum()
+        };
+        assert!(bytes(&after) < bytes(&before), "{name}");
+    }
+    assert_eq!(predictions(&to, &dataset, &run).len(), dataset.len());
+    let how = Shrink { prune: None, values: Some(Values::U8) };
+    let error = shrink(&from, &folder.path().join("x"), how, false, &run).unwrap_err();
+    assert!(error.to_string().contains("grove stores values as f16"), "{error}");
 }

@@ -36,6 +36,9 @@ pub struct Training {
     /// How text became these rows, if they were text.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     pub text: Option<Value>,
+    /// Whether scores are made probabilities.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub calibrate: bool,
     /// How the model was made smaller afterwards, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     pub shrunk: Option<Value>,
@@ -67,6 +70,8 @@ struct Written {
     data: String,
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     text: Option<Value>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    calibrate: bool,
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     shrunk: Option<Value>,
     instances: u64,
@@ -112,9 +117,9 @@ impl Manifest {
         let written: Written =
             serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
         let found = written.model_id;
-        let Written { algorithm, settings, data, text, shrunk, .. } = written;
+        let Written { algorithm, settings, data, text, calibrate, shrunk, .. } = written;
         let Written { instances, features, labels, units, .. } = written;
-        let training = Training { algorithm, settings, data, text, shrunk };
+        let training = Training { algorithm, settings, data, text, calibrate, shrunk };
         let manifest = Manifest { training, instances, features, labels, units };
         let mut stems = BTreeSet::new();
         for unit in &manifest.units {
@@ -151,7 +156,7 @@ impl Manifest {
     }
 
     fn written(&self, model_id: Option<Digest>) -> Written {
-        let Training { algorithm, settings, data, text, shrunk } = self.training.clone();
+        let Training { algorithm, settings, data, text, calibrate, shrunk } = self.training.clone();
         let &Manifest { instances, features, labels, .. } = self;
         let units = self.units.clone();
         Written {
@@ -160,6 +165,7 @@ impl Manifest {
             settings,
             data,
             text,
+            calibrate,
             shrunk,
             instances,
             features,
@@ -181,6 +187,7 @@ impl Training {
         };
         compare("algorithm", &self.algorithm, &other.algorithm);
         compare("the digest of the data", &self.data, &other.data);
+        compare("calibrate", &self.calibrate.to_string(), &other.calibrate.to_string());
         differences("", Some(&self.settings), Some(&other.settings), &mut clauses);
         differences("text", self.text.as_ref(), other.text.as_ref(), &mut clauses);
         differences("shrunk", self.shrunk.as_ref(), other.shrunk.as_ref(), &mut clauses);
@@ -282,6 +289,7 @@ mod tests {
                 settings: json!({"trees": 50, "seed": 42, "shrink": 0.1, "inner": {"b": 1, "a": [2]}}),
                 data: "d1".into(),
                 text: None,
+                calibrate: false,
                 shrunk: None,
             },
             instances: 10,

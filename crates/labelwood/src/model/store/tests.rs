@@ -17,7 +17,14 @@ fn run() -> Run {
 
 fn training(seed: u32) -> Training {
     let settings = json!({"seed": seed, "trees": 2});
-    Training { algorithm: "craftml".into(), settings, data: "d".into(), text: None, shrunk: None }
+    Training {
+        algorithm: "craftml".into(),
+        settings,
+        data: "d".into(),
+        text: None,
+        calibrate: false,
+        shrunk: None,
+    }
 }
 
 fn work(target: &Path, seed: u32, start: Start) -> Partial {

@@ -1,0 +1,51 @@
+//! The settings of a grove.
+
+use crate::params::ParamError;
+use crate::sparse::{CsrView, LabelRowsView};
+use crate::{craftml, label_tree};
+use serde::{Deserialize, Serialize};
+
+/// What a grove is grown with: the settings of its parts.
+///
+/// ```
+/// use labelwood::grove::Params;
+/// let mut params = Params::default();
+/// params.forest.trees = 10;
+/// assert!(params.check().is_ok());
+/// params.label_tree.trees = 0;
+/// assert!(params.check().is_err());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// The CRAFTML forest; which rows are held out follows from its seed.
+    pub forest: craftml::Params,
+    /// The label trees.
+    pub label_tree: label_tree::Params,
+}
+
+impl Params {
+    /// Refuses settings that no grove can be grown with, naming the first.
+    pub fn check(&self) -> Result<(), ParamError> {
+        self.forest.check()?;
+        self.label_tree.check()
+    }
+
+    /// The settings with every automatic choice made for these rows.
+    pub fn resolve(&self, features: CsrView<'_>, labels: LabelRowsView<'_>) -> Params {
+        let weighting = self.label_tree.weighting.resolve(features);
+        Params {
+            forest: self.forest.resolve(features, labels),
+            label_tree: label_tree::Params { weighting, ..self.label_tree.clone() },
+        }
+    }
+
+    /// Smaller parts of the same kind, which the blend is learned with: a fourth of the forest's
+    /// trees and a third of the label trees rank and score much as all of them.
+    pub(super) fn reduced(&self) -> Params {
+        let (mut forest, mut label_tree) = (self.forest.clone(), self.label_tree.clone());
+        forest.trees = forest.trees.div_ceil(4);
+        label_tree.trees = label_tree.trees.div_ceil(3);
+        Params { forest, label_tree }
+    }
+}
