@@ -7,7 +7,7 @@ LABELWOOD = target/release/labelwood
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test test-rust test-python choices scale bench bench-peers reproduce lint docs release
+.PHONY: help demo test test-rust test-python choices scale bench bench-peers reproduce reproduce-forests lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -15,7 +15,7 @@ help:
 	@echo 'make lint    check formatting, lints and documentation'
 	@echo 'make bench   measure speed'
 	@echo 'make bench-peers measure labelwood against its peers; needs Python and the sets in LABELWOOD_DATA'
-	@echo 'make reproduce repeat the experiments of the paper; needs Python and the sets in LABELWOOD_DATA'
+	@echo 'make reproduce, make reproduce-forests repeat the experiments of the papers; needs the same'
 	@echo 'make docs    build the API documentation and the guide'
 
 demo: release
@@ -83,6 +83,10 @@ scale: release
 # Writes docs/src/reproduction.md and its pictures; a stopped run goes on where it was.
 reproduce: release
 	python3 bench/reproduce.py
+
+# Writes docs/src/forests.md in the same way.
+reproduce-forests: release
+	python3 bench/forests.py
 
 docs: $(MDBOOK)
 	$(CARGO) doc --locked --no-deps

@@ -1,6 +1,7 @@
 """Compares labelwood with its peers on any data sets and writes a page on it; see README.md beside this file."""
 
 import argparse
+import fcntl
 import importlib.metadata
 import json
 import os
@@ -106,7 +107,7 @@ def train_ours(system, train, test, model, predictions, threads, seed, limits):
 
 def train_peer(system, train, test, model, predictions, threads, seed, limits):
     task = {"peer": system.peer, "options": system.options, "threads": threads, "seed": seed, "model": str(model)}
-    task |= {"needs_features": system.needs_features, "predictions": str(predictions)}
+    task["predictions"] = str(predictions)
     worker = [sys.executable, ROOT / "bench/worker.py"]
     model.mkdir()
     trained, _ = call([*worker, "train", json.dumps(task | {"rows": str(train)})], limits)
@@ -128,9 +129,8 @@ def measure(system, data, kind, threads, seed, limits, hits):
     scratch.mkdir()
     model, predictions = scratch / "model", scratch / "predictions.tsv"
     run = train_ours if system.is_ours else train_peer
-    train, test = data.file(kind, "train", system.needs_features), data.file(kind, "test")
+    train, test = data.train(kind, system.skips_blanks), data.file(kind, "test")
     figures = run(system, train, test, model, predictions, threads, seed, limits)
-    # Always against the rows of the file: those that a peer was not shown count as missed.
     truth = ["--train", data.file("raw", "train"), "--per-instance", scratch / "instances.tsv", "--json", "--quiet"]
     scored, _ = call([LABELWOOD, "evaluate", "--predictions", predictions, data.file("raw", "test"), *truth])
     table = numpy.genfromtxt(scratch / "instances.tsv", names=True, delimiter="\t", deletechars="")
@@ -141,10 +141,15 @@ def measure(system, data, kind, threads, seed, limits, hits):
 
 
 class Store:
-    """The results, on disk as soon as they are there."""
+    """The results, on disk as soon as they are there; one comparison at a time."""
 
     def __init__(self):
         self.path = WORK / "results.json"
+        self.lock = open(WORK / "lock", "w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"error: another comparison is running in {WORK}")
         self.results = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def of(self, name):

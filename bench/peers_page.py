@@ -3,16 +3,11 @@
 import charts
 import rows
 import systems
+from trainings import table
 
 CUTS = [1, 3, 5]
 COLOURS = {"omikuji": "#d55e00", "pecos": "#009e73", "napkinxc": "#cc79a7", "libmultilabel": "#b8860b", "scikit": "#555555"}
 OURS = "#0072b2"
-
-
-def table(head, lines):
-    """A table whose first column is text and whose others are figures."""
-    rule = ["---"] + ["--:"] * (len(head) - 1)
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in [head, rule, *lines])
 
 
 def seconds(value):
@@ -100,9 +95,9 @@ def facts_of(name, figures):
     train, test = (facts["empty"]["raw"][part] for part in rows.NAMES)
     if train or test:
         words += f" {train:,} training and {test:,} test rows have no features."
-        barred = [system.name for system in systems.PEERS if system.needs_features and f"{system.name} raw" in figures["cells"]]
-        if barred:
-            words += f" {' and '.join(barred)} cannot read those: they were trained without them and have no prediction for them."
+    if facts["blank"]["raw"]:
+        words += f" omikuji cannot read the {facts['blank']['raw']:,} training rows with neither labels nor features"
+        words += " and was trained without them."
     runs = {found["runs"] for _, _, found in cells_of(figures) if "failed" not in found}
     if runs == {1}:
         words += " One run of each system."

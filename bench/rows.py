@@ -22,14 +22,12 @@ class Rows:
     folders: dict
     facts: dict
 
-    def file(self, kind, part, with_features=False):
-        """The file of a part; with_features leaves out the rows that have none."""
-        ending = "-with-features" if with_features and self.facts["empty"][kind][part] else ""
-        return self.folders[kind] / f"{part}{ending}.txt"
+    def file(self, kind, part):
+        return self.folders[kind] / f"{part}.txt"
 
-    def left_out(self, kind):
-        """How many training and test rows have no features."""
-        return [self.facts["empty"][kind][part] for part in NAMES]
+    def train(self, kind, without_blanks):
+        """The training rows; without_blanks leaves out those that have neither labels nor features."""
+        return self.file(kind, "train-without-blanks" if without_blanks and self.facts["blank"][kind] else "train")
 
 
 def read(path):
@@ -59,7 +57,7 @@ def write(path, x, y):
             labels = ",".join(map(str, y.indices[y.indptr[row]:y.indptr[row + 1]]))
             span = slice(x.indptr[row], x.indptr[row + 1])
             entries = [f" {feature}:{value:.9g}" for feature, value in zip(x.indices[span], x.data[span])]
-            file.write(labels + ("".join(entries) or " ") + "\n")
+            file.write((labels + "".join(entries) or " ") + "\n")
 
 
 def has_counts(x):
@@ -112,27 +110,32 @@ def prepare(source, home, unpack):
 def make_kinds(home):
     raw = {part: read(home / "raw" / f"{part}.txt") for part in NAMES}
     train, labels = raw["train"]
+    if raw["test"][0].shape[1] != train.shape[1]:
+        # A format without a header does not tell: the peers want as many features as in training.
+        raw["test"][0].resize(raw["test"][0].shape[0], train.shape[1])
+        write(home / "raw/test.txt", *raw["test"])
     kinds = {"raw": lambda x: x}
     if not is_scaled(train):
         kinds["unit"] = scale
     if has_counts(train):
         idf = inverse_frequencies(train)
         kinds["weighted"] = lambda x: weigh(x, idf)
-    empty = {}
+    empty, blank = {}, {}
     for kind, make in kinds.items():
         (home / kind).mkdir(exist_ok=True)
-        empty[kind] = {}
-        for part, (x, y) in raw.items():
-            made = make(x)
-            full = numpy.diff(made.indptr) > 0
-            empty[kind][part] = int((~full).sum())
-            if kind != "raw":
-                write(home / kind / f"{part}.txt", made, y)
-            if empty[kind][part]:
-                write(home / kind / f"{part}-with-features.txt", made[full], y[full])
+        made = {part: make(x) for part, (x, _) in raw.items()}
+        if kind != "raw":
+            for part, (_, y) in raw.items():
+                write(home / kind / f"{part}.txt", made[part], y)
+        empty[kind] = {part: int((numpy.diff(x.indptr) == 0).sum()) for part, x in made.items()}
+        full = (numpy.diff(made["train"].indptr) > 0) | (numpy.diff(labels.indptr) > 0)
+        blank[kind] = int((~full).sum())
+        if blank[kind]:
+            write(home / kind / "train-without-blanks.txt", made["train"][full], labels[full])
     return {
         "instances": {part: raw[part][0].shape[0] for part in NAMES},
         "features": train.shape[1],
         "labels": labels.shape[1],
         "empty": empty,
+        "blank": blank,
     }

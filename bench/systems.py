@@ -22,8 +22,8 @@ class System:
     """The kinds of rows that it makes of raw ones by itself: there is nothing to be learned from feeding it those."""
     reads_inside: bool = False
     """Whether it reads the file while it fits, so that the two cannot be told apart."""
-    needs_features: bool = False
-    """Whether rows without features are kept from it, because it cannot read them."""
+    skips_blanks: bool = False
+    """Whether training rows with neither labels nor features are kept from it, because it cannot read them."""
     most_labels: int = 0
     """It is not run on sets with more labels than this; 0 for any number."""
     against: str = ""
@@ -56,11 +56,12 @@ OURS = [
 BONSAI = {"cluster_k": 100, "cluster_balanced": False, "max_depth": 3}
 PEERS = [
     System(
-        "omikuji", "defaults: three trees", peer="Omikuji", own=SCALES, reads_inside=True, against="label-trees",
+        "omikuji", "defaults: three trees", peer="Omikuji", own=SCALES, reads_inside=True, skips_blanks=True,
+        against="label-trees",
     ),
     System(
         "omikuji-bonsai", "`cluster_k=100, cluster_balanced=False, max_depth=3`, its README's Bonsai", peer="Omikuji",
-        options=BONSAI, own=SCALES, reads_inside=True, against="label-trees-bonsai",
+        options=BONSAI, own=SCALES, reads_inside=True, skips_blanks=True, against="label-trees-bonsai",
     ),
     System("pecos", "XR-Linear, defaults: one tree", peer="Pecos", against="label-tree"),
     System(

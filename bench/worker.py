@@ -222,18 +222,21 @@ class ScikitLearn(Peer):
 
     def fit(self, data):
         x, y = data
-        return self.model.fit(x, y.astype(int))
+        # It scores labels without instances 0, above most others.
+        known = numpy.flatnonzero(y.getnnz(axis=0))
+        return known, self.model.fit(x, y[:, known].astype(int))
 
     def predict(self, model, x):
-        return self.in_batches(model.decision_function, x)
+        known, model = model
+        found = self.in_batches(model.decision_function, x)
+        return [[(known[label], score) for label, score in row] for row in found]
 
 
-def write_predictions(path, predicted, full):
-    """Writes `label score`, separated by tabs; the rows that are not full have no prediction."""
-    predicted = iter(predicted)
+def write_predictions(path, predicted):
+    """Writes `label score`, separated by tabs."""
     with open(path, "w") as file:
-        for is_full in full:
-            best = sorted(next(predicted) if is_full else [], key=lambda pair: -pair[1])[:TOP_K]
+        for row in predicted:
+            best = sorted(row, key=lambda pair: -pair[1])[:TOP_K]
             file.write("\t".join(f"{label} {score}" for label, score in best) + "\n")
 
 
@@ -268,13 +271,12 @@ def train(peer, task):
 
 def predict(peer, task):
     x, _ = rows.read(task["rows"])
-    full = numpy.diff(x.indptr) > 0 if task["needs_features"] else numpy.ones(x.shape[0], bool)
-    model, queries = peer.load(pathlib.Path(task["model"])), peer.queries(x[full])
+    model, queries = peer.load(pathlib.Path(task["model"])), peer.queries(x)
     clock = Clock()
     predicted = peer.predict(model, queries)
     cpu = {"predict": clock.look()}
-    write_predictions(task["predictions"], predicted, full)
-    return {"cpu_seconds": cpu, "rows": int(full.sum())}
+    write_predictions(task["predictions"], predicted)
+    return {"cpu_seconds": cpu, "rows": x.shape[0]}
 
 
 def main():
