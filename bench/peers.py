@@ -253,7 +253,8 @@ def summary(name, found):
     return {"facts": found["facts"], "cells": cells, "differences": differences.between(cells, hits, CUTS)}
 
 
-def machine(threads):
+def conditions(args):
+    """What the figures were measured with."""
     model = "unknown processor"
     info = pathlib.Path("/proc/cpuinfo")
     if info.exists():
@@ -266,7 +267,8 @@ def machine(threads):
             packages[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             packages[package] = "not installed"
-    return {"processor": model, "cores": os.cpu_count(), "threads": threads, "packages": packages}
+    facts = {"processor": model, "cores": os.cpu_count(), "packages": packages}
+    return facts | {"threads": args.threads, "seconds": args.time_limit, "gigabytes": args.memory_limit}
 
 
 def render(folder, figures):
@@ -332,7 +334,7 @@ def main():
     for folder, sets in [(PAGES, known), (WORK, others)]:
         if sets:
             order = sorted(sets, key=lambda name: SETS.index(name) if name in SETS else 0)
-            figures = {"machine": machine(args.threads), "sets": {name: summary(name, sets[name]) for name in order}}
+            figures = {"conditions": conditions(args), "sets": {name: summary(name, sets[name]) for name in order}}
             render(folder, figures)
 
 

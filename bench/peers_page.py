@@ -83,7 +83,28 @@ def apart(figures):
     return table(head, lines)
 
 
-def facts_of(name, figures):
+def glance(figures):
+    """Every peer against its counterpart on every set, on the rows that suit the peer best."""
+    names = list(figures["sets"])
+    lines = []
+    for peer in systems.PEERS:
+        line = [f"**{peer.against}** against {peer.name}"]
+        for name in names:
+            found = figures["sets"][name]
+            pairs = [one for one in found["differences"] if one["peer"] == peer.name]
+            if not pairs:
+                line.append("")
+                continue
+            best = max(pairs, key=lambda one: found["cells"][f"{peer.name} {one['rows']}"]["metrics"]["p@1"])
+            cost = best["ratios"]["fit"] or best["ratios"]["whole"]
+            mean, low, high = best["points"]["p@1"]
+            points = f"**{mean:+.1f}**" if low > 0 or high < 0 else f"{mean:+.1f}"
+            line.append(f"{cost:.2f}x, {points}")
+        lines.append(line)
+    return table(["ours against", *names], lines)
+
+
+def facts_of(figures):
     facts = figures["facts"]
     sizes = f"{facts['instances']['train']:,} training and {facts['instances']['test']:,} test rows, "
     words = sizes + f"{facts['features']:,} features, {facts['labels']:,} labels."
@@ -112,17 +133,21 @@ def all_systems():
 def page(words, figures):
     sections = []
     for name, found in figures["sets"].items():
-        sections += [f"## {name}", facts_of(name, found), costs(found), "Ours as a multiple of theirs, and points ahead:"]
-        sections += [apart(found), more_metrics(found)]
-    machine = figures["machine"]
+        sections += [f"## {name}", facts_of(found), costs(found)]
+        if found["differences"]:
+            sections += ["Ours as a multiple of theirs, and points ahead:", apart(found)]
+        sections.append(more_metrics(found))
+    machine = figures["conditions"]
     starts = [
         found["start_memory"] / 1e6
         for one in figures["sets"].values() for found in one["cells"].values() if "start_memory" in found
     ]
     places = {
         "machine": f"{machine['processor']}, {machine['cores']} cores; {machine['threads']} threads",
+        "limits": f"{machine['seconds']} CPU seconds and {machine['gigabytes']} GiB",
         "packages": ", ".join(f"{name} {version}" for name, version in machine["packages"].items()),
         "start": f"{min(starts):.0f} to {max(starts):.0f} MB" if starts else "unknown",
+        "glance": glance(figures),
         "systems": all_systems(),
         "kinds": "\n".join(f"- **{kind}**: {words}" for kind, words in rows.KINDS.items()),
         "sets": "\n\n".join(sections),

@@ -101,7 +101,7 @@ class Results(unittest.TestCase):
         cell = {"fit": 1.0, "whole": 2.0, "predict": 0.1, "model": 5, "memory": 7, "runs": 1}
         cell["metrics"] = {name: [50, 0] for name in peers.METRICS}
         cells = {"craftml raw": cell, "pecos raw": {"failed": "more than 600 CPU seconds"}}
-        figures = {"machine": {"processor": "p", "cores": 2, "threads": 2, "packages": {}}}
+        figures = {"conditions": {"processor": "p", "cores": 2, "packages": {}, "threads": 2, "seconds": 600, "gigabytes": 12}}
         figures["sets"] = {"mine": {"facts": facts, "cells": cells, "differences": []}}
         page = peers_page.page("{{sets}}", figures)
         self.assertIn("| pecos | raw | more than 600 CPU seconds |", page)
