@@ -2,6 +2,7 @@
 
 import pathlib
 import statistics
+import sys
 import tempfile
 
 import trainings
@@ -135,43 +136,51 @@ class Figures:
         self.results = results
 
     def each(self, kind, name, flags, seeds):
-        return [self.results[key(job(kind, name, flags, seed))] for seed in seeds]
+        """The runs that have been made."""
+        keys = [key(job(kind, name, flags, seed)) for seed in seeds]
+        return [self.results[one] for one in keys if one in self.results]
 
     def precision(self, name, flags, seeds):
-        """The mean and the standard deviation over the seeds of P@1, P@3 and P@5."""
-        columns = list(zip(*(run["precision"] for run in self.each("accuracy", name, flags, seeds))))
-        return [(statistics.fmean(column), statistics.stdev(column) if len(column) > 1 else 0) for column in columns]
+        """P@1, P@3 and P@5 of each run."""
+        return [run["precision"] for run in self.each("accuracy", name, flags, seeds)]
 
     def cost(self, name, flags):
-        return self.each("cost", name, flags, ONE)[0]
+        return next(iter(self.each("cost", name, flags, ONE)), None)
 
 
-def means(found):
-    return " / ".join(f"{mean:.2f}" for mean, _ in found)
+def mean(runs):
+    return [statistics.fmean(column) for column in zip(*runs)]
 
 
-def spreads(found):
-    return " / ".join(f"{mean:.2f} ± {spread:.2f}" for mean, spread in found)
+def means(runs):
+    return " / ".join(f"{value:.2f}" for value in mean(runs))
 
 
-def gaps(found, base):
-    return " / ".join(f"{one - other:+.2f}" for (one, _), (other, _) in zip(found, base))
+def spreads(runs):
+    """Means and standard deviations."""
+    if len(runs) < 2:
+        return means(runs)
+    return " / ".join(f"{statistics.fmean(column):.2f} ± {statistics.stdev(column):.2f}" for column in zip(*runs))
+
+
+def gaps(runs, base):
+    return " / ".join(f"{one - other:+.2f}" for one, other in zip(mean(runs), mean(base)))
 
 
 def table_1(figures):
     rows = []
     for name in SETS + LARGE:
-        found = [run["clusters"] for run in figures.each("clusters", name, TREE, ONE)]
-        largest = statistics.fmean(one["largest"] for one in found)
-        labels = found[0]["labels"]
-        clusters = statistics.fmean(one["clusters"] for one in found)
-        rows.append([name, f"{labels:,}", f"{clusters:.0f}", f"{largest:.0f}", f"{largest / labels:.2f}"])
+        for run in figures.each("clusters", name, TREE, ONE):
+            one = run["clusters"]
+            rows.append([name, f"{one['labels']:,}", one["clusters"], one["largest"], f"{one['largest'] / one['labels']:.2f}"])
     return [table(["set", "labels with instances", "clusters", "labels of the largest", "share of all"], rows)]
 
 
 def table_3(figures):
     found = {name: {one: figures.precision(name, flags, THREE) for one, flags in SETTINGS.items()} for name in SETS}
     rows = [[one, *(means(found[name][one]) for name in SETS)] for one in SETTINGS]
+    counts = {name: [len(runs) for runs in found[name].values()] for name in SETS}
+    rows.append(["runs", *(f"{min(counts[name])} to {max(counts[name])}" for name in SETS)])
     return [table(["setting, P@1 / P@3 / P@5", *SETS], rows)]
 
 
@@ -181,28 +190,27 @@ def table_4(figures):
         base = figures.precision(name, TREE, TEN)
         for method, flags in METHODS.items():
             found = figures.precision(name, flags, TEN)
-            rows.append([f"{name}, {method}", spreads(found), gaps(found, base)])
-    return [table(["set, method", "P@1 / P@3 / P@5, ten runs", "against the tree"], rows)]
+            rows.append([f"{name}, {method}", len(found), spreads(found), gaps(found, base)])
+    return [table(["set, method", "runs", "P@1 / P@3 / P@5", "against the tree"], rows)]
 
 
 def own(figures):
     rows = []
     for name, seeds in [*((name, THREE) for name in SETS), ("wordnet-hyper3", ONE)]:
         base, found = figures.precision(name, OWN_TREE, seeds), figures.precision(name, OWN_FOREST, seeds)
-        shown = spreads if len(seeds) > 1 else means
-        rows.append([f"{name}, {len(seeds)} run{'s' * (len(seeds) > 1)}", shown(base), shown(found), gaps(found, base)])
-    return [table(["set", "label-tree, one tree", "label-forest", "forest against tree"], rows)]
+        rows.append([name, len(found), spreads(base), spreads(found), gaps(found, base)])
+    return [table(["set", "runs", "label-tree, one tree", "label-forest", "forest against tree"], rows)]
 
 
 def rates(figures):
     rows = []
     for name, seeds in [*((name, THREE) for name in RATED), ("wordnet-hyper3", ONE)]:
         base = figures.precision(name, TREE, seeds)
-        rows.append([f"{name}, tree with all labels", means(base), ""])
+        rows.append([f"{name}, tree with all labels", len(base), means(base), ""])
         for rate in RATES:
             found = figures.precision(name, forest("uniform", 100, rate), seeds)
-            rows.append([f"{name}, r = {rate:g}", means(found), gaps(found, base)])
-    return [table(["set, sample rate", "P@1 / P@3 / P@5", "against the tree"], rows)]
+            rows.append([f"{name}, r = {rate:g}", len(found), means(found), gaps(found, base)])
+    return [table(["set, sample rate", "runs", "P@1 / P@3 / P@5", "against the tree"], rows)]
 
 
 def megabytes(size):
@@ -218,7 +226,10 @@ def costs(figures):
         rows = []
         for name in SETS + LARGE:
             whole, part = figures.cost(name, tree), figures.cost(name, [*submodel, "--rate", RATE])
-            rest = figures.cost(name, [*submodel, "--rate", 1e-6])["memory"]
+            rest = figures.cost(name, [*submodel, "--rate", 1e-6])
+            if not (whole and part and rest):
+                continue
+            rest = rest["memory"]
             above = (part["memory"] - rest) / max(whole["memory"] - rest, 1)
             rows.append([
                 name, megabytes(whole["model"]), megabytes(part["model"]), f"{part['model'] / whole['model']:.2f}",
@@ -231,7 +242,11 @@ def costs(figures):
 
 def main():
     wanted = {key(one): one for one in jobs()}
-    figures = Figures(trainings.run_all(wanted, run, WORK / "results.json", alone=lambda one: one["kind"] == "cost"))
+    path = WORK / "results.json"
+    if "--finished" in sys.argv:
+        figures = Figures(trainings.finished(wanted, path))
+    else:
+        figures = Figures(trainings.run_all(wanted, run, path, alone=lambda one: one["kind"] == "cost"))
     tables = {
         "table-1": table_1(figures), "table-3": table_3(figures), "table-4": table_4(figures), "costs": costs(figures),
         "rates": rates(figures), "own": own(figures),

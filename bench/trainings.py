@@ -75,6 +75,12 @@ def run_all(wanted, run, path, alone):
     return {key: results[key] for key in wanted}
 
 
+def finished(wanted, path):
+    """The results that are there already."""
+    results = json.loads(path.read_text()) if path.exists() else {}
+    return {key: results[key] for key in wanted if key in results}
+
+
 def table(head, rows):
     """A table whose first column is text and whose others are figures."""
     rule = ["---"] + ["--:"] * (len(head) - 1)
