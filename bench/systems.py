@@ -77,6 +77,10 @@ PEERS = [
         "libmultilabel-1-vs-rest", "`train_1vsrest`, defaults", peer="OneVsRest", most_labels=10_000,
         against="one-vs-rest",
     ),
+    System(
+        "libmultilabel-1-vs-rest-bias", "`train_1vsrest` with `-s 1 -B 1 -e 0.0001`, as in its example configurations",
+        peer="OneVsRest", options={"liblinear": "-s 1 -B 1 -e 0.0001"}, most_labels=10_000, against="one-vs-rest",
+    ),
     System("libmultilabel-tree", "`train_tree`, defaults: one tree", peer="LabelTree", against="label-tree"),
     System(
         "libmultilabel-trees", "`train_ensemble_tree`, defaults: three trees", peer="LabelTrees", against="label-trees",
