@@ -172,7 +172,8 @@ def table_1(figures):
     for name in SETS + LARGE:
         for run in figures.each("clusters", name, TREE, ONE):
             one = run["clusters"]
-            rows.append([name, f"{one['labels']:,}", one["clusters"], one["largest"], f"{one['largest'] / one['labels']:.2f}"])
+            share = one["largest"] / one["labels"]
+            rows.append([name, f"{one['labels']:,}", one["clusters"], one["largest"], f"{share:.2f}"])
     return [table(["set", "labels with instances", "clusters", "labels of the largest", "share of all"], rows)]
 
 
