@@ -122,6 +122,8 @@ def facts_of(figures):
     runs = {found["runs"] for _, _, found in cells_of(figures) if "failed" not in found}
     if runs == {1}:
         words += " One run of each system."
+    elif runs:
+        words += f" {min(runs)} to {max(runs)} runs; lines without ± are of one." if len(runs) > 1 else f" {min(runs)} runs."
     return words
 
 
