@@ -78,7 +78,7 @@ PEERS = [
         against="one-vs-rest",
     ),
     System(
-        "libmultilabel-1-vs-rest-bias", "`train_1vsrest` with `-s 1 -B 1 -e 0.0001`, as in its example configurations",
+        "libmultilabel-1-vs-rest-bias", "`train_1vsrest` with `-s 1 -B 1 -e 0.0001`, the options that its authors use",
         peer="OneVsRest", options={"liblinear": "-s 1 -B 1 -e 0.0001"}, most_labels=10_000, against="one-vs-rest",
     ),
     System("libmultilabel-tree", "`train_tree`, defaults: one tree", peer="LabelTree", against="label-tree"),
