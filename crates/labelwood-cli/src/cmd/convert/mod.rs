@@ -71,7 +71,7 @@ pub struct Args {
 
 /// Reads IN and writes OUT; label names that were asked for go beside it.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    if args.shrinking.is_typed() || args.input.is_dir() {
+    if args.shrinking.is_typed() || args.input.join("manifest.json").is_file() {
         return shrink::run(args, context);
     }
     let run = context.run()?;
