@@ -66,7 +66,7 @@ fn the_json_has_all_its_parts() {
     assert_eq!(keys, expected);
     assert_eq!(found["propensity"], serde_json::json!({"a": 0.5, "b": 0.4}));
     assert_eq!(found["psndcg"], "matlab");
-    assert_eq!(found["metrics"].as_object().expect("an object").len(), 14);
+    assert_eq!(found["metrics"].as_object().expect("an object").len(), 15);
     for clock in ["seconds", "cpu_seconds"] {
         for stage in ["load", "read", "predict"] {
             assert!(number(&found[clock][stage]) >= 0.0);

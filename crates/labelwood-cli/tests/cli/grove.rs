@@ -119,7 +119,7 @@ fn a_damaged_blend_is_refused_by_name() {
 #[test]
 fn settings_go_to_the_part_that_has_them() {
     let folder = generated();
-    let train = "train train.txt --algorithm grove --trees 2 --label-trees 1 -q --json --model";
+    let train = "train train.txt --algorithm grove --trees 2 -q --json --model";
     let line = folder.run(&format!("{train} a --repel 0.5 --cost 0.5 --beam 3")).succeeds();
     let settings = &json(&line)["settings"];
     assert_eq!(settings["forest"]["repel"], 0.5);
