@@ -187,6 +187,7 @@ impl Shrink {
 }
 
 /// What the parts of a model hold, as it is and as it will be.
+#[expect(clippy::large_enum_variant, reason = "there is one of them at a time")]
 enum Parts {
     Centroids { known: Params, smaller: Params },
     Weights { known: Precision, smaller: Precision },
