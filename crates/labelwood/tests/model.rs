@@ -314,3 +314,33 @@ fn files_cut_short_or_gone_are_refused_even_without_checksums() {
         }
     }
 }
+
+#[test]
+fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
+    let (dataset, run) = (rows(60, 1), Run::new(2).unwrap());
+    for name in Algorithm::NAMES {
+        let algorithm = Algorithm::preset(name, "default").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let [trained, saved] = ["trained", "saved"].map(|name| folder.path().join(name));
+        train(&dataset, &algorithm, &trained, Start::default(), &run).unwrap();
+        let model = Model::train(dataset.view(), None, &algorithm, &run).unwrap();
+        model.stored().save(&saved, false).unwrap();
+        let names = |folder: &Path| -> Vec<_> {
+            let mut names: Vec<_> =
+                fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&trained), names(&saved));
+        for file in names(&trained) {
+            assert_eq!(
+                fs::read(trained.join(&file)).unwrap(),
+                fs::read(saved.join(&file)).unwrap()
+            );
+        }
+        let query = Query::top(3);
+        let opened = Model::open(&trained, Options::default(), &run).unwrap();
+        let predict = |model: &Model| model.predict(dataset.features.view(), query, &run).unwrap();
+        assert_eq!(bits(&predict(&model)), bits(&predict(&opened)), "{name}");
+    }
+}
