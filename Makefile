@@ -7,15 +7,15 @@ LABELWOOD = target/release/labelwood
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test test-rust test-python choices scale bench compare reproduce lint docs release
+.PHONY: help demo test test-rust test-python choices scale bench bench-peers reproduce reproduce-forests lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
 	@echo 'make test    run all tests'
 	@echo 'make lint    check formatting, lints and documentation'
 	@echo 'make bench   measure speed'
-	@echo 'make compare measure labelwood against its peers; needs Python and the sets in LABELWOOD_DATA'
-	@echo 'make reproduce repeat the experiments of the paper; needs Python and the sets in LABELWOOD_DATA'
+	@echo 'make bench-peers measure labelwood against its peers; needs Python and the sets in LABELWOOD_DATA'
+	@echo 'make reproduce, make reproduce-forests repeat the experiments of the papers; needs the same'
 	@echo 'make docs    build the API documentation and the guide'
 
 demo: release
@@ -38,7 +38,7 @@ test-rust:
 test-python: target/python/installed
 	$(CARGO) build --locked --quiet --package labelwood-cli
 	cd python && LABELWOOD_COMMAND=$(CURDIR)/target/debug/labelwood \
-		../target/python/bin/pytest --quiet tests ../docs/src/python.md --pyargs labelwood
+		../target/python/bin/pytest -c pyproject.toml --quiet tests ../docs/src/python.md --pyargs labelwood
 
 # The package is built again when a source is newer; cargo keeps what it compiled in python/target.
 target/python/installed: python/Cargo.toml python/pyproject.toml \
@@ -59,13 +59,17 @@ lint:
 bench:
 	$(CARGO) bench --locked
 
-# COMPARE holds further flags; bench/README.md says how it is measured.
-compare: release target/bench-venv/ready
-	target/bench-venv/bin/python bench/compare.py $(COMPARE)
+# Writes docs/src/peers.md; PEERS holds further flags, bench/README.md says which. A stopped run goes on where it was.
+bench-peers: release target/bench-venv/ready
+	target/bench-venv/bin/python bench/peers.py $(PEERS)
 
+# A peer that cannot be installed must not keep the others out.
 target/bench-venv/ready: bench/requirements.txt
 	python3 -m venv target/bench-venv
-	target/bench-venv/bin/pip install --quiet --requirement bench/requirements.txt
+	target/bench-venv/bin/python -m pip install --quiet --requirement bench/requirements.txt || \
+		while read -r package; do \
+			target/bench-venv/bin/python -m pip install --quiet "$$package" || echo "not installed: $$package"; \
+		done <bench/requirements.txt
 	touch $@
 
 # Writes docs/src/choices.md; takes some minutes.
@@ -79,6 +83,10 @@ scale: release
 # Writes docs/src/reproduction.md and its pictures; a stopped run goes on where it was.
 reproduce: release
 	python3 bench/reproduce.py
+
+# Writes docs/src/forests.md in the same way.
+reproduce-forests: release
+	python3 bench/forests.py
 
 docs: $(MDBOOK)
 	$(CARGO) doc --locked --no-deps

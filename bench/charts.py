@@ -1,4 +1,4 @@
-"""Line charts as SVG, several panels to a picture, without any library.
+"""Line and point charts as SVG, several panels to a picture, without any library.
 
 The background is white and the text dark, so that a picture reads the same on a light and on a dark page.
 """
@@ -21,20 +21,32 @@ def line(name, points, colour, dashed=False, ranges=None, joined=True):
     return {"name": name, "points": points, "colour": colour, "dashed": dashed, "ranges": ranges, "joined": joined}
 
 
+def mark(sign, name, colour, filled):
+    """How a system is drawn in a chart of points: a sign in a circle. The picture has one legend of all marks."""
+    return {"sign": sign, "name": name, "colour": colour, "filled": filled}
+
+
 def panel(title, x_label, y_label, lines, names=None):
-    """One chart. Its x axis is logarithmic, or has the given names at 0, 1, 2..."""
-    return {"title": title, "x": x_label, "y": y_label, "lines": lines, "names": names}
+    """One chart of lines. Its x axis is logarithmic, or has the given names at 0, 1, 2..."""
+    return {"title": title, "x": x_label, "y": y_label, "lines": lines, "names": names, "points": []}
 
 
-def draw(panels):
-    """A picture of the panels, row by row, each with its legend below."""
-    legend_rows = max(len(legend_lines(one)) for one in panels)
+def points(title, x_label, y_label, found):
+    """One chart of points (x, y, mark), its x axis logarithmic."""
+    lines = [line("", [(x, y)], one["colour"], joined=False) for x, y, one in found]
+    return panel(title, x_label, y_label, lines) | {"points": found}
+
+
+def draw(panels, marks=()):
+    """A picture of the panels, row by row, each with its legend below; marks have theirs at the bottom."""
+    columns = min(COLUMNS, len(panels))
+    legend_rows = 0 if marks else max(len(legend_lines(one)) for one in panels)
     height = HEIGHT + TOP + BOTTOM + legend_rows * LEGEND + 16
     width = WIDTH + LEFT + RIGHT
-    columns = min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
+    whole = rows * height + math.ceil(len(marks) / columns) * LEGEND + (16 if marks else 0)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {columns * width} {rows * height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {columns * width} {whole}" '
         f'font-family="sans-serif" font-size="12" fill="{TEXT}">',
         '<rect width="100%" height="100%" rx="6" fill="#ffffff"/>',
     ]
@@ -43,6 +55,9 @@ def draw(panels):
         parts.append(f'<g transform="translate({x + LEFT} {y + TOP})">')
         parts.extend(draw_panel(one))
         parts.append("</g>")
+    for at, one in enumerate(marks):
+        x, y = at % columns * width + LEFT, rows * height + at // columns * LEGEND + 8
+        parts.extend([*draw_mark(x, y, one), text(x + 16, y + 4, one["name"], anchor="start")])
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -58,11 +73,12 @@ def draw_panel(one):
             return (x + 0.5) / len(one["names"]) * WIDTH
         x_ticks = list(enumerate(one["names"]))
     else:
-        least, span = math.log(min(xs)), math.log(max(xs)) - math.log(min(xs))
+        least, span = math.log(min(xs)), max(math.log(max(xs)) - math.log(min(xs)), 1e-6)
 
         def place(x):
             return 8 + (math.log(x) - least) / span * (WIDTH - 16)
-        x_ticks = [(x, f"{x:g}") for x in apart(sorted(set(xs)), place)]
+        shown = round_numbers(min(xs), max(xs)) if one["points"] else sorted(set(xs))
+        x_ticks = [(x, f"{x:g}") for x in apart(shown, place)]
 
     def rise(y):
         return HEIGHT - (y - low) / (high - low) * HEIGHT
@@ -77,9 +93,19 @@ def draw_panel(one):
     yield f'<path d="M0 0V{HEIGHT}H{WIDTH}" fill="none" stroke="{TEXT}"/>'
     yield text(WIDTH / 2, HEIGHT + 34, one["x"])
     yield f'<text transform="translate(-38 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">{escape(one["y"])}</text>'
+    if one["points"]:
+        for x, y, sign in one["points"]:
+            yield from draw_mark(place(x), rise(y), sign)
+        return
     for series in one["lines"]:
         yield from draw_line(series, place, rise)
     yield from draw_legend(one)
+
+
+def draw_mark(x, y, one):
+    fill, ink = (one["colour"], "#ffffff") if one["filled"] else ("#ffffff", one["colour"])
+    yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="7.5" fill="{fill}" fill-opacity="0.85" stroke="{one["colour"]}"/>'
+    yield f'<text x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle" font-size="9" fill="{ink}">{escape(one["sign"])}</text>'
 
 
 def draw_line(series, place, rise):
@@ -134,6 +160,13 @@ def y_ticks(low, high):
     step = next(unit * factor for factor in [1, 2, 5, 10] if unit * factor >= rough)
     first, last = math.floor(low / step), math.ceil(high / step)
     return [round(at * step, 10) for at in range(first, max(last, first + 1) + 1)]
+
+
+def round_numbers(low, high):
+    """1, 2 and 5 times the powers of ten from low to high."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = [factor * 10.0 ** power for power in powers for factor in [1, 2, 5]]
+    return [value for value in found if low <= value <= high] or [low]
 
 
 def apart(values, place):

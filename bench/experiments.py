@@ -1,17 +1,12 @@
 """The experiments of the CRAFTML paper: which trainings they take, running them, and looking their figures up."""
 
-import concurrent.futures
-import json
-import os
 import pathlib
 import statistics
-import struct
-import subprocess
-import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-LABELWOOD = ROOT / "target/release/labelwood"
+import trainings
+from trainings import LABELWOOD, ROOT, array, call, rows_of
+
 WORK = ROOT / "target/reproduce"
 RESULTS = WORK / "results.json"
 
@@ -129,34 +124,6 @@ def jobs():
     return found
 
 
-def rows_of(name, part):
-    """The file of a set's part, packed or not."""
-    folder = pathlib.Path(os.environ["LABELWOOD_DATA"]) / name
-    for ending in ["", ".zst", ".gz"]:
-        path = folder / f"{part}.txt{ending}"
-        if path.exists():
-            return path
-    raise SystemExit(f"error: {folder} holds no {part}.txt, {part}.txt.zst or {part}.txt.gz")
-
-
-def call(*command):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"error: {' '.join(map(str, command))}\n{done.stderr.strip()}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
-def array(path, name):
-    """One array of a safetensors file, of unsigned numbers."""
-    with open(path, "rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8))
-        entry = json.loads(file.read(length))[name]
-        start, end = entry["data_offsets"]
-        file.seek(8 + length + start)
-        width = {"U8": "B", "U16": "H", "U32": "I", "U64": "Q"}[entry["dtype"]]
-        return struct.unpack(f"<{entry['shape'][0]}{width}", file.read(end - start))
-
-
 def instances_in_nodes(path):
     """The instances of all nodes of a tree added up, leaves left out."""
     starts, children = array(path, "children_start"), array(path, "children")
@@ -204,35 +171,9 @@ def run(one):
 
 
 def all_results():
-    """Runs what has not been run yet; every result is kept as soon as it is there."""
-    WORK.mkdir(parents=True, exist_ok=True)
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    """Runs what has not been run yet."""
     wanted = {key(one): one for one in jobs()}
-    left = {name: one for name, one in wanted.items() if name not in results}
-
-    def keep(name, result):
-        results[name] = result
-        fresh = RESULTS.with_suffix(".new")
-        fresh.write_text(json.dumps(results, indent=1, sort_keys=True))
-        fresh.replace(RESULTS)
-        if sys.stderr.isatty():
-            print(f"\r{len(results)} of {len(wanted)} trainings", end="", file=sys.stderr, flush=True)
-
-    def alone(one):
-        return one["kind"] == "time"
-
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        started = {pool.submit(run, one): name for name, one in left.items() if not alone(one)}
-        try:
-            for done in concurrent.futures.as_completed(started):
-                keep(started[done], done.result())
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    for name, one in left.items():
-        if alone(one):
-            keep(name, run(one))
-    return {name: results[name] for name in wanted}
+    return trainings.run_all(wanted, run, RESULTS, alone=lambda one: one["kind"] == "time")
 
 
 class Figures:

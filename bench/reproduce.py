@@ -1,25 +1,12 @@
 """Repeats the experiments of the CRAFTML paper and writes the guide's page on them; see README.md beside this file."""
 
-import os
-
 import charts
 import experiments
 from experiments import (
     BRANCHES, BUDGETS, GRID, LARGE, LARGE_SAMPLES, LARGE_TREES, LEAVES, SAMPLES, SETS, SIZES, SMALL,
     TIMED_TREES, TREE_SEEDS, TREES, VARIANTS,
 )
-
-PAGES = experiments.ROOT / "docs/src"
-
-
-def percent(figures):
-    return " / ".join(f"{figure:.1f}" for figure in figures)
-
-
-def table(head, rows):
-    """A table whose first column is text and whose others are figures."""
-    rule = ["---"] + ["--:"] * (len(head) - 1)
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in [head, rule, *rows])
+from trainings import PAGES, ROOT, fill, percent, table
 
 
 def figure_1(figures):
@@ -141,8 +128,6 @@ def parallelism(figures):
 
 
 def main():
-    if "LABELWOOD_DATA" not in os.environ:
-        raise SystemExit("error: set LABELWOOD_DATA to the folder of the data sets")
     figures = experiments.Figures(experiments.all_results())
     drawn = {"figure-1": figure_1, "figure-2": figure_2, "figure-3": figure_3, "figure-4": figure_4, "samples": samples}
     (PAGES / "images").mkdir(exist_ok=True)
@@ -150,10 +135,7 @@ def main():
     for name, experiment in drawn.items():
         panels, tables[name] = experiment(figures)
         (PAGES / f"images/reproduction-{name}.svg").write_text(charts.draw(panels))
-    page = (experiments.ROOT / "bench/reproduction.md").read_text()
-    for name, found in tables.items():
-        page = page.replace(f"{{{{{name}}}}}", "\n\n".join(found))
-    (PAGES / "reproduction.md").write_text(page)
+    (PAGES / "reproduction.md").write_text(fill((ROOT / "bench/reproduction.md").read_text(), tables))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,9 @@ use crate::errors::{Fault, OrRaise, refuse};
 use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, arrays, label_arrays};
 use crate::work;
 
+/// Features and labels with their widths, and the labels' names.
+type Read<'py> = (Bound<'py, PyTuple>, usize, Bound<'py, PyTuple>, usize, Option<Vec<String>>);
+/// The id, text and labels of a document.
 type Text = (Option<String>, String, Vec<String>);
 
 /// Reads a file of vectors: features and labels as `(indptr, indices, data)` with their widths, and
@@ -27,7 +30,7 @@ pub fn read<'py>(
     labels: usize,
     label_names: Option<PathBuf>,
     threads: usize,
-) -> PyResult<(Bound<'py, PyTuple>, usize, Bound<'py, PyTuple>, usize, Option<Vec<String>>)> {
+) -> PyResult<Read<'py>> {
     let options = ReadOptions { lenient, features, labels, label_names, ..ReadOptions::default() };
     let read = work::run(py, threads, None, |run| data::read(&path, &options, run))?;
     read.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));

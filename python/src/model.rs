@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use labelwood::data::documents::Options as DocumentOptions;
 use labelwood::data::{DatasetView, LabelIndex, LabelIndexBuilder};
 use labelwood::model::store::{Load, Options, Stored};
-use labelwood::model::{Algorithm, Model as Inner};
+use labelwood::model::{Algorithm, Extras, Model as Inner};
 use labelwood::run::Run;
 use labelwood::sparse::{CsrView, LabelRows, LabelSet, Query};
 use labelwood::text::{self, TextReader};
@@ -57,7 +57,7 @@ impl Model {
         }
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
-        let train = |run: &Run| Inner::train(dataset, None, &algorithm, run);
+        let train = |run: &Run| Inner::train(dataset, Extras::default(), &algorithm, run);
         work::run(py, threads, progress, train).map(Model)
     }
 
@@ -84,7 +84,8 @@ impl Model {
             let reader = TextReader::new(documents, vectoriser);
             let (features, labels) = (features.view(), labels.view());
             let dataset = DatasetView { features, labels, label_names: Some(&names) };
-            Ok(Model(Inner::train(dataset, Some(&reader), &algorithm, run)?))
+            let extras = Extras { text: Some(&reader), ..Extras::default() };
+            Ok(Model(Inner::train(dataset, extras, &algorithm, run)?))
         })
     }
 

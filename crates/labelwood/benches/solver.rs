@@ -4,16 +4,16 @@
 //! `LABELWOOD_DATA` names. The labels of a set are solved one block after the other over all rows,
 //! up to a number of blocks. Prints one line per set and loss: `cargo bench --bench solver`.
 
+mod timing;
+
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{ReadOptions, read};
 use labelwood::random::Stream;
 use labelwood::run::Run;
 use labelwood::solver::{LANES, Loss, Params, Rows, Workspace};
-use labelwood::sparse::Entries;
-use labelwood::sparse::{Csr, LabelRows};
+use labelwood::sparse::{Csr, Entries, LabelRows};
 use std::error::Error;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 const SETS: [&str; 2] = ["delicious", "wordnet-hyper3"];
 /// Blocks of the most frequent labels, which take longest.
@@ -24,18 +24,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let run = Run::new(1)?;
     let profile = Profile { instances: 15_000, ..Profile::named("eurlex-4k").ok_or("no profile")? };
     let (features, labels) = Generator::new(profile, 1)?.rows(0..15_000, &run)?;
-    report("generated", &features, &labels);
+    report("generated", &features, &labels)?;
     if let Some(folder) = std::env::var_os("LABELWOOD_DATA") {
         for set in SETS {
             let path = Path::new(&folder).join(set).join("train.txt.zst");
             let dataset = read(&path, &ReadOptions::default(), &run)?.dataset;
-            report(set, &dataset.features, &dataset.labels);
+            report(set, &dataset.features, &dataset.labels)?;
         }
     }
     Ok(())
 }
 
-fn report(set: &str, features: &Csr, labels: &LabelRows) {
+fn report(set: &str, features: &Csr, labels: &LabelRows) -> Result<(), Box<dyn Error>> {
     let rows = normalised(features);
     let mut positives = vec![Vec::new(); labels.columns()];
     for (row, labels) in labels.rows().enumerate() {
@@ -48,20 +48,17 @@ fn report(set: &str, features: &Csr, labels: &LabelRows) {
     for loss in [Loss::SquaredHinge, Loss::Hinge, Loss::Logistic] {
         let params = Params { loss, ..Params::default() };
         let mut workspace = Workspace::default();
-        let mut best = Duration::MAX;
-        for _ in 0..ROUNDS {
-            let (start, busy) = (Instant::now(), cpu_time());
+        let best = timing::best(ROUNDS, || {
             for block in positives.chunks(LANES).take(BLOCKS) {
                 workspace.solve(&rows, block, &params, &mut Stream::new(1));
             }
-            let spent =
-                cpu_time().zip(busy).map_or(start.elapsed(), |(after, before)| after - before);
-            best = best.min(spent);
-        }
+            Ok(())
+        })?;
         let blocks = positives.len().div_ceil(LANES).min(BLOCKS);
         let each = best.as_secs_f64() * 1e3 / blocks as f64;
         println!("{set}, {} rows, {loss:?}: {each:.1} ms per block of {LANES} labels", rows.len());
     }
+    Ok(())
 }
 
 /// The rows, each of length 1.
@@ -77,15 +74,4 @@ fn normalised(features: &Csr) -> Rows {
     let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
     let all: Vec<u32> = (0..features.len() as u32).collect();
     Rows::gather(entries, &all, &mut vec![0; features.columns()])
-}
-
-/// The time that the threads of this process ran, where the system tells (Linux), so that a busy
-/// machine does not spoil the figure; elsewhere wall time stands in.
-fn cpu_time() -> Option<Duration> {
-    let mut nanoseconds = 0;
-    for task in std::fs::read_dir("/proc/self/task").ok()? {
-        let line = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-        nanoseconds += line.split(' ').next()?.parse::<u64>().ok()?;
-    }
-    Some(Duration::from_nanos(nanoseconds))
 }

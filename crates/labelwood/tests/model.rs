@@ -8,7 +8,7 @@ use labelwood::craftml::{Metric, Params, Precision, Projection, Trainer};
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::model::store::{Load, Options, Start, StoreError};
-use labelwood::model::{Algorithm, Learned, Model, Trained, train};
+use labelwood::model::{Algorithm, Extras, Learned, Model, Trained, train};
 use labelwood::run::Run;
 use labelwood::sparse::{CsrView, Predictions, Query};
 use labelwood::weighting::Weighting;
@@ -69,7 +69,7 @@ fn small_grove() -> Algorithm {
 fn a_stored_grove_predicts_what_the_grove_in_memory_does() {
     let dataset = rows(90, 3);
     let run = Run::new(2).unwrap();
-    let grove = Learned::train(&dataset, &small_grove(), &run).unwrap().unwrap();
+    let grove = Learned::train(dataset.view(), &small_grove(), &run).unwrap().unwrap();
     let (_folder, target) = store_any(&dataset, &small_grove(), &run);
     let features = dataset.features.view();
     for load in [Load::Map, Load::Copy] {
@@ -312,5 +312,35 @@ fn files_cut_short_or_gone_are_refused_even_without_checksums() {
             assert!(Model::open(folder.path(), options, &run).is_err(), "{name} is gone");
             fs::write(&path, bytes).unwrap();
         }
+    }
+}
+
+#[test]
+fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
+    let (dataset, run) = (rows(60, 1), Run::new(2).unwrap());
+    for name in Algorithm::NAMES {
+        let algorithm = Algorithm::preset(name, "default").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let [trained, saved] = ["trained", "saved"].map(|name| folder.path().join(name));
+        train(&dataset, &algorithm, &trained, Start::default(), &run).unwrap();
+        let model = Model::train(dataset.view(), Extras::default(), &algorithm, &run).unwrap();
+        model.stored().save(&saved, false).unwrap();
+        let names = |folder: &Path| -> Vec<_> {
+            let mut names: Vec<_> =
+                fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&trained), names(&saved));
+        for file in names(&trained) {
+            assert_eq!(
+                fs::read(trained.join(&file)).unwrap(),
+                fs::read(saved.join(&file)).unwrap()
+            );
+        }
+        let query = Query::top(3);
+        let opened = Model::open(&trained, Options::default(), &run).unwrap();
+        let predict = |model: &Model| model.predict(dataset.features.view(), query, &run).unwrap();
+        assert_eq!(bits(&predict(&model)), bits(&predict(&opened)), "{name}");
     }
 }

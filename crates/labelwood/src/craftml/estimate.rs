@@ -60,11 +60,13 @@ impl Params {
         let prepared = csr(rows, entries, 8) + csr(rows, label_entries, 8) + rows * 16;
         let projected =
             |projection: Projection, columns: usize, most: usize, entries: u64, shared: bool| {
-                match projection.resolve(columns) {
+                let once = match projection.resolve(columns) {
                     Projection::None if shared => 0,
                     Projection::Gaussian => csr(rows, rows * columns.min(most) as u64, 8),
                     _ => csr(rows, entries, 8),
-                }
+                };
+                // A node that projects its own rows has them until all its children have theirs.
+                if shared { once } else { 2 * once }
             };
         let own = projected(
             params.feature_projection,
@@ -79,10 +81,12 @@ impl Params {
             label_entries,
             !params.diversity.labels_differ(),
         );
-        // A growing tree holds copies of the rows of the root's children that are being grown, of
-        // which the largest has about a third, and for a moment two of some.
-        let copies = (csr(rows, entries, 8) + csr(rows, label_entries, 8)) / 2;
-        let scratch = copies + (features.columns() + labels.columns()) as u64 * 72 + rows * 12;
+        // A growing tree holds a copy of the rows of the root's child that is being grown, of which
+        // the largest has about a fifth, and for a moment another of the same rows.
+        let copies = (csr(rows, entries, 8) + csr(rows, label_entries, 8)) * 2 / 5;
+        // The order of the rows, the sample, the lane of each, and three more lists of them.
+        let lists = rows * 21;
+        let scratch = copies + (features.columns() + labels.columns()) as u64 * 72 + lists;
         // Instances lie about `leaf / 3` to a leaf; every level repeats the entries of its nodes,
         // each as a word of two bytes and one value.
         let leaves = (rows * 3 / params.leaf as u64).min(distinct.rows).max(1) as f64;
@@ -96,8 +100,9 @@ impl Params {
         let tree = centroids * width + distinct.label_entries * 5 + distinct.rows * 16;
         let growing = threads.min(params.trees) as u64 * (own + scratch + 2 * tree);
         Estimate {
-            // Arrays that grow hold up to a quarter more than is in them.
-            memory: (given + prepared + growing) / 4 * 5,
+            // Large arrays are made as long as they become; what one that grows has room for but
+            // does not hold takes no memory, since nothing was written there.
+            memory: given + prepared + growing,
             model: tree * params.trees as u64,
         }
     }

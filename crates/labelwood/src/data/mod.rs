@@ -93,11 +93,7 @@ impl Dataset {
     ///
     /// If there is no such row.
     pub fn select(&self, rows: &[usize]) -> Dataset {
-        Dataset {
-            features: self.features.view().select(rows),
-            labels: self.labels.view().select(rows),
-            label_names: self.label_names.clone(),
-        }
+        self.view().select(rows)
     }
 
     /// A fingerprint of widths and rows; it does not depend on the file's format, on the order in
@@ -125,6 +121,15 @@ impl DatasetView<'_> {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The same as [`Dataset::select`].
+    pub fn select(&self, rows: &[usize]) -> Dataset {
+        Dataset {
+            features: self.features.select(rows),
+            labels: self.labels.select(rows),
+            label_names: self.label_names.cloned(),
+        }
     }
 
     /// The same as [`Dataset::digest`].

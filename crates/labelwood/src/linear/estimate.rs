@@ -70,9 +70,20 @@ impl Shape {
     /// Weights are about as large as the values of features, which are small in long rows. The
     /// constants were fitted to seven data sets.
     pub fn weights(&self, threshold: f32, levels: f64) -> f64 {
+        levels * (self.pairs * self.kept(threshold)).min(self.labels * self.features)
+    }
+
+    /// The same when each label is learned against all rows: the more there are, the more of them
+    /// are like the label's own without having it, and give their features weights, too.
+    pub fn weights_among_all(&self, threshold: f32) -> f64 {
+        let crowd = 0.85 * libm::pow(self.rows / 1e4, 0.4);
+        (self.pairs * self.kept(threshold) * crowd).min(self.labels * self.features)
+    }
+
+    /// How many weights are kept for each pair of a label and a feature that share a row.
+    fn kept(&self, threshold: f32) -> f64 {
         let value = 1.0 / (self.entries / self.rows.max(1.0)).max(1.0).sqrt();
-        let kept = 0.3 / (f64::from(threshold) / value + 0.05);
-        levels * (self.pairs * kept).min(self.labels * self.features)
+        0.3 / (f64::from(threshold) / value + 0.05)
     }
 
     /// Bytes of nodes while they are built.

@@ -5,7 +5,7 @@ use super::units::Units;
 use super::{Algorithm, Learned, TrainError};
 use crate::array::Array;
 use crate::calibration::{Calibration, hold_out};
-use crate::data::{Dataset, DatasetView};
+use crate::data::DatasetView;
 use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::Query;
@@ -27,13 +27,8 @@ pub fn calibrate(
     if held_out.is_empty() {
         return Ok(Ok(Calibration::learn([])));
     }
-    let select = |rows: &[usize]| Dataset {
-        features: dataset.features.select(rows),
-        labels: dataset.labels.select(rows),
-        label_names: dataset.label_names.cloned(),
-    };
-    let learned = Learned::train(&select(&rest), algorithm, run)?;
-    let held_out = select(&held_out);
+    let learned = Learned::train(dataset.select(&rest).view(), algorithm, run)?;
+    let held_out = dataset.select(&held_out);
     let scored = learned
         .and_then(|learned| learned.predict(held_out.features.view(), Query::top(CALIBRATED), run));
     Ok(scored.map(|predictions| {
@@ -68,7 +63,7 @@ pub(super) fn write(
         return Ok(());
     }
     let calibration = calibrate(dataset, algorithm, run)?.map_err(|source| {
-        TrainError::Cancelled { finished: 0, total: 1, units: "parts", source }
+        TrainError::Cancelled { finished: 0, total: 1, units: "calibrations", source }
     })?;
     units.write(UNIT, &[("weights", calibration.weights[..].into())])?;
     Ok(())

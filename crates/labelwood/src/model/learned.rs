@@ -4,7 +4,7 @@ use super::store::UnitFile;
 use super::units::Units;
 use super::{Algorithm, TrainError, craftml, grove, linear};
 use crate::craftml::{self as forest, Forest};
-use crate::data::{Dataset, DatasetView};
+use crate::data::DatasetView;
 use crate::grove::{self as groves, Grove};
 use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees};
@@ -93,11 +93,11 @@ impl<'a> Trainer<'a> {
 impl Learned {
     /// Learns in memory, without a folder.
     pub fn train(
-        dataset: &Dataset,
+        dataset: DatasetView<'_>,
         algorithm: &Algorithm,
         run: &Run,
     ) -> Result<Result<Self, Cancelled>, ParamError> {
-        Ok(match Trainer::new(dataset.view(), algorithm, run)? {
+        Ok(match Trainer::new(dataset, algorithm, run)? {
             Trainer::CraftMl(trainer) => trainer.forest(run).map(Learned::CraftMl),
             Trainer::LabelTree(trainer) => trainer.trees(run).map(Learned::LabelTree),
             Trainer::OneVsRest(trainer) => trainer.all(run).map(Learned::OneVsRest),

@@ -321,7 +321,7 @@ impl Model {
     /// let run = Run::new(1)?;
     /// let read = data::read_bytes(b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &ReadOptions::default(), &run)?;
     /// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
-    /// let model = Model::train(read.dataset.view(), None, &algorithm, &run)?;
+    /// let model = Model::train(read.dataset.view(), Default::default(), &algorithm, &run)?;
     /// let folder = tempfile::tempdir()?;
     /// model.stored().save(&folder.path().join("model"), false)?;
     /// let again = Model::open(&folder.path().join("model"), Default::default(), &run)?;
@@ -330,11 +330,10 @@ impl Model {
     /// ```
     pub fn train(
         dataset: DatasetView<'_>,
-        reader: Option<&TextReader>,
+        extras: Extras<'_>,
         algorithm: &Algorithm,
         run: &Run,
     ) -> Result<Self, TrainError> {
-        let extras = Extras { text: reader, ..Extras::default() };
         let work = Work::new(dataset, extras, algorithm, run)?;
         let units = Units::new(None);
         let manifest = work.write(work.training(), &units, run)?;

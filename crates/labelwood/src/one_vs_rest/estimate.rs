@@ -15,7 +15,7 @@ impl Params {
         threads: usize,
     ) -> Estimate {
         let shape = Shape::new(features, labels);
-        let weights = shape.weights(self.weight_threshold, 1.0);
+        let weights = shape.weights_among_all(self.weight_threshold);
         let block = weights * (BLOCK as f64 / shape.labels.max(1.0)).min(1.0);
         let memory = shape.prepared()
             + shape.gathered()

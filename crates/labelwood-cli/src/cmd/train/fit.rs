@@ -198,7 +198,7 @@ impl Training<'_> {
     /// Trains and tests without writing anything.
     pub fn fit_in_memory(&self, rows: &Dataset, test: Option<&Dataset>) -> Result<Fitted> {
         let clock = Clock::start();
-        let learned = Learned::train(rows, &self.algorithm, &self.run)?
+        let learned = Learned::train(rows.view(), &self.algorithm, &self.run)?
             .context("nothing is kept without --model")?;
         let calibration = match self.calibrate {
             true => Some(calibrate(rows.view(), &self.algorithm, &self.run)??),
