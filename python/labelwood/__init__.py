@@ -1,7 +1,7 @@
 """Extreme multi-label learning: which few of very many labels fit a row of features or a text.
 
-The estimators :class:`CraftML`, :class:`LabelTree`, :class:`OneVsRest` and :class:`LabelForest`
-learn from sparse rows, :class:`TextTagger` from texts. :func:`load` opens a saved model, whether
+The estimators :class:`CraftML`, :class:`LabelTree`, :class:`OneVsRest`, :class:`LabelForest` and
+:class:`Grove` learn from sparse rows, :class:`TextTagger` from texts. :func:`load` opens a saved model, whether
 Python or the command ``labelwood`` wrote it.
 
 >>> import labelwood
@@ -14,12 +14,13 @@ Python or the command ``labelwood`` wrote it.
 from . import datasets, metrics
 from ._errors import InputError, LabelwoodError, MachineError
 from ._native import __version__
-from .estimators import CraftML, LabelForest, LabelTree, OneVsRest
+from .estimators import CraftML, Grove, LabelForest, LabelTree, OneVsRest
 from .persistence import load
 from .text import TextTagger, TextVectoriser
 
 __all__ = [
     "CraftML",
+    "Grove",
     "InputError",
     "LabelForest",
     "LabelTree",

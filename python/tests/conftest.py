@@ -3,10 +3,16 @@ import subprocess
 
 import pytest
 
-from labelwood import CraftML, LabelForest, LabelTree, OneVsRest, datasets
+from labelwood import CraftML, Grove, LabelForest, LabelTree, OneVsRest, datasets
 
 #: Each algorithm, small enough for tests.
-SMALL = [CraftML(trees=4), LabelTree(trees=2), OneVsRest(), LabelForest(submodels=4, rate=0.5)]
+SMALL = [
+    CraftML(trees=4),
+    LabelTree(trees=2),
+    OneVsRest(),
+    LabelForest(submodels=4, rate=0.5),
+    Grove(CraftML(trees=4), LabelTree(trees=1)),
+]
 
 
 @pytest.fixture(params=SMALL, ids=lambda estimator: type(estimator).__name__)
