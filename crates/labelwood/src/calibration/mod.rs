@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn scores_that_tell_nothing_or_the_opposite_keep_their_order() {
-        for seen in [vec![], vec![(0.9, false), (0.1, true)].repeat(500)] {
+        for seen in [vec![], [(0.9, false), (0.1, true)].repeat(500)] {
             let calibration = Calibration::learn(seen);
             assert!(calibration.probability(0.2) < calibration.probability(0.3));
         }
