@@ -17,10 +17,8 @@ verbose : int, default=0
 from __future__ import annotations
 
 import json
-from typing import Any
 
-from . import _native
-from ._base import Estimator, _plain, _seed
+from ._base import Estimator, _seed
 from ._errors import InputError
 
 
@@ -384,42 +382,36 @@ positive_weight, bias, tolerance, iterations, weight_threshold, precision, link,
 
 
 class Grove(Estimator):
-    """A CRAFTML forest and label trees that answer together; the scores are probabilities.
+    """A CRAFTML forest and label trees that answer together; their blend is learned, too.
 
-    >>> from labelwood import Grove, datasets
+    The settings are those of the parts: ``Grove(CraftML(trees=10))``, or ``forest__trees=10`` in a
+    search. All random choices follow from the grove's own ``random_state``.
+
+    >>> from labelwood import CraftML, Grove, datasets
     >>> X, Y, _ = datasets.generate("eurlex-4k", rows=300)
-    >>> grove = Grove(trees=4, label_trees=1).fit(X, Y)
-    >>> grove.predict_top_k(X, k=5).shape
-    (300, 3993)
+    >>> Grove(CraftML(trees=4)).fit(X, Y).score(X, Y) > 0.9
+    True
 
     Parameters
     ----------
-    trees : int, default=30
-        The number of trees of the forest.
-    label_trees : int, default=3
-        The number of label trees.
-    forest : dict or None, default=None
-        Other settings of the forest by their names, as :class:`CraftML` has them.
-    label_tree : dict or None, default=None
-        Other settings of the label trees, as :class:`LabelTree` has them.
+    forest : CraftML or None, default=None
+        The settings of the forest; ``CraftML()`` by default.
+    label_tree : LabelTree or None, default=None
+        The settings of the label trees; ``LabelTree()`` by default.
     """
 
     algorithm = "grove"
 
     def __init__(
         self,
-        trees=30,
-        *,
-        label_trees=3,
         forest=None,
         label_tree=None,
+        *,
         random_state=42,
         threshold=0.5,
         n_jobs=None,
         verbose=0,
     ):
-        self.trees = trees
-        self.label_trees = label_trees
         self.forest = forest
         self.label_tree = label_tree
         self.random_state = random_state
@@ -427,33 +419,23 @@ class Grove(Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @classmethod
-    def _with_settings(cls, settings: dict[str, Any], **others):
-        forest, label_tree = dict(settings["forest"]), dict(settings["label_tree"])
-        label_tree.pop("seed")
-        own = {
-            "random_state": forest.pop("seed"),
-            "trees": forest.pop("trees"),
-            "label_trees": label_tree.pop("trees"),
-            "forest": forest,
-            "label_tree": label_tree,
-        }
-        return cls(**{**own, **others})
-
     def _settings(self) -> str:
-        settings = json.loads(_native.preset(self.algorithm, "default"))
-        seed = _seed(self.random_state)
-        parts = [
-            ("forest", self.forest, self.trees),
-            ("label_tree", self.label_tree, self.label_trees),
-        ]
-        for name, others, trees in parts:
-            plain = {key: _plain(value) for key, value in (others or {}).items()}
-            settings[name].update(plain, trees=_plain(trees), seed=seed)
-        try:
-            return json.dumps(settings, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"a setting is neither a number nor a name: {error}") from error
+        forest = CraftML() if self.forest is None else self.forest
+        label_tree = LabelTree() if self.label_tree is None else self.label_tree
+        parts = {"forest": (forest, CraftML), "label_tree": (label_tree, LabelTree)}
+        settings, seed = {}, _seed(self.random_state)
+        for name, (part, cls) in parts.items():
+            if not isinstance(part, cls):
+                raise InputError(f"{name} is {part!r}, but must be a {cls.__name__}")
+            settings[name] = {**json.loads(part._settings()), "seed": seed}
+        return json.dumps(settings)
+
+    @classmethod
+    def _with_settings(cls, settings, **others):
+        forest, label_tree = dict(settings["forest"]), dict(settings["label_tree"])
+        seed = {"random_state": forest["seed"]}
+        parts = CraftML._with_settings(forest), LabelTree._with_settings(label_tree)
+        return cls(*parts, **{**seed, **others})
 
 
 #: The class of each algorithm.

@@ -11,7 +11,7 @@ SMALL = [
     LabelTree(trees=2),
     OneVsRest(),
     LabelForest(submodels=4, rate=0.5),
-    Grove(trees=4, label_trees=1),
+    Grove(CraftML(trees=4), LabelTree(trees=1)),
 ]
 
 

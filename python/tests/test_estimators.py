@@ -34,7 +34,9 @@ def same(left, right):
 def assert_same_settings(ours, library):
     assert ours.keys() == library.keys()
     for name, value in library.items():
-        if isinstance(value, float):
+        if isinstance(value, dict):
+            assert_same_settings(ours[name], value)
+        elif isinstance(value, float):
             assert np.float32(ours[name]) == np.float32(value), name
         else:
             assert ours[name] == value, name
