@@ -39,6 +39,7 @@ test-python: target/python/installed
 	$(CARGO) build --locked --quiet --package labelwood-cli
 	cd python && LABELWOOD_COMMAND=$(CURDIR)/target/debug/labelwood \
 		../target/python/bin/pytest -c pyproject.toml --quiet tests ../docs/src/python.md --pyargs labelwood
+	target/python/bin/pytest --quiet bench
 
 # The package is built again when a source is newer; cargo keeps what it compiled in python/target.
 target/python/installed: python/Cargo.toml python/pyproject.toml \
