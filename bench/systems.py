@@ -51,6 +51,7 @@ OURS = [
     ours("label-trees-bonsai", "--algorithm label-tree --preset bonsai"),
     ours("one-vs-rest", "--algorithm one-vs-rest"),
     ours("label-forest", "--algorithm label-forest"),
+    ours("grove", "--algorithm grove"),
 ]
 
 BONSAI = {"cluster_k": 100, "cluster_balanced": False, "max_depth": 3}

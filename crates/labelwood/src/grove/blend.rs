@@ -7,7 +7,7 @@ use crate::sparse::Scored;
 /// How many terms a blend weighs.
 pub(super) const TERMS: usize = 11;
 /// What is taken for likely before any row has been seen: about the mean of what was learned from
-/// seven public sets.
+/// four public sets.
 const PRIOR: [f64; TERMS] = [1.0, 0.55, 3.0, 0.7, 0.0, -0.3, -0.03, -0.2, -0.05, 0.3, 0.0];
 /// How many examples' worth the prior is held to.
 const PULL: f64 = 1.0;
