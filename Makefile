@@ -34,11 +34,12 @@ test-rust:
 	fi
 	$(CARGO) test --locked --doc
 
-# In a virtual environment of its own; some tests compare with the command.
+# In a virtual environment of its own; some tests compare with the command. Not in python/, where the
+# interpreters that tests start would take the sources for the package.
 test-python: target/python/installed
 	$(CARGO) build --locked --quiet --package labelwood-cli
-	cd python && LABELWOOD_COMMAND=$(CURDIR)/target/debug/labelwood \
-		../target/python/bin/pytest -c pyproject.toml --quiet tests ../docs/src/python.md --pyargs labelwood
+	cd target/python && LABELWOOD_COMMAND=$(CURDIR)/target/debug/labelwood \
+		bin/pytest -c $(CURDIR)/python/pyproject.toml --quiet $(CURDIR)/python/tests $(CURDIR)/docs/src/python.md --pyargs labelwood
 	target/python/bin/pytest --quiet bench
 
 # The package is built again when a source is newer; cargo keeps what it compiled in python/target.
