@@ -132,7 +132,7 @@ impl Learned {
         }
     }
 
-    /// The best labels of each row; see [`Model::predict`].
+    /// The best labels of each row; see [`Model::predict`](super::Model::predict).
     pub fn predict(
         &self,
         features: CsrView<'_>,
