@@ -28,6 +28,15 @@ impl Numbers {
         self.len() == 0
     }
 
+    /// Whether an element is 0.
+    pub fn has_zero(&self) -> bool {
+        match self {
+            Numbers::U8(numbers) => numbers.contains(&0),
+            Numbers::U16(numbers) => numbers.contains(&0),
+            Numbers::U32(numbers) => numbers.contains(&0),
+        }
+    }
+
     /// The element at a position.
     #[inline(always)]
     pub fn get(&self, at: usize) -> u32 {
@@ -66,6 +75,7 @@ mod tests {
                 Numbers::U32(_) => 4,
             };
             assert_eq!(found, bytes);
+            assert_eq!(narrow.has_zero(), wide.contains(&0));
             assert_eq!((0..wide.len()).map(|at| narrow.get(at)).collect::<Vec<_>>(), wide);
         }
     }
