@@ -54,14 +54,7 @@ pub(super) fn predict(
     query: Query<'_>,
     run: &Run,
 ) -> Result<Predictions, Cancelled> {
-    let mut predictions = Predictions::default();
-    for start in (0..features.len()).step_by(BLOCK) {
-        let end = (start + BLOCK).min(features.len());
-        let block = features.slice(start..end);
-        predictions.append(&forest.predict_block(block.view(), query, run)?);
-        run.progress("rows", end as u64, features.len() as u64);
-    }
-    Ok(predictions)
+    run.predict_blocks(features, BLOCK, |block| forest.predict_block(block, query, run))
 }
 
 /// The same for rows that go through the trees together.

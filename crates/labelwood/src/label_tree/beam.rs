@@ -41,14 +41,7 @@ impl Ensemble<'_> {
         voters: impl Fn(u32) -> usize + Sync,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        let mut predictions = Predictions::default();
-        for start in (0..features.len()).step_by(BLOCK) {
-            let end = (start + BLOCK).min(features.len());
-            let block = features.slice(start..end);
-            predictions.append(&self.predict_block(block.view(), query, &voters, run)?);
-            run.progress("rows", end as u64, features.len() as u64);
-        }
-        Ok(predictions)
+        run.predict_blocks(features, BLOCK, |block| self.predict_block(block, query, &voters, run))
     }
 
     /// The same for so few rows that they are weighted together, without a word of progress.

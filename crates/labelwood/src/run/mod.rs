@@ -3,6 +3,7 @@
 //! There is no global state: the caller makes a [`Run`], hands it in, and decides what progress
 //! looks like and when to stop.
 
+use crate::sparse::{CsrView, Predictions};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,6 +126,22 @@ impl Run {
         if let Some(observer) = &self.observer {
             observer(Progress { stage, done, total });
         }
+    }
+
+    /// Predicts `block` rows at a time, which bounds the memory, and reports how many are done.
+    pub(crate) fn predict_blocks(
+        &self,
+        features: CsrView<'_>,
+        block: usize,
+        predict: impl Fn(CsrView<'_>) -> Result<Predictions, Cancelled>,
+    ) -> Result<Predictions, Cancelled> {
+        let mut predictions = Predictions::default();
+        for start in (0..features.len()).step_by(block) {
+            let end = (start + block).min(features.len());
+            predictions.append(&predict(features.slice(start..end).view())?);
+            self.progress("rows", end as u64, features.len() as u64);
+        }
+        Ok(predictions)
     }
 
     /// Runs `work` on the pool: rayon's parallel calls inside it use these threads.
