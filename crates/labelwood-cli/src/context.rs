@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::time::Instant;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -60,6 +61,11 @@ impl Context {
         let limit = machine::memory_limit().map_or("unknown".to_owned(), |limit| limit.to_string());
         tracing::info!("seed {}, {} threads, memory limit {limit}", self.seed, run.threads());
         Ok(run)
+    }
+
+    /// When the command started.
+    pub fn started(&self) -> Instant {
+        self.clock.started()
     }
 
     /// Takes the progress bar off the terminal and draws none from here on, for results that go

@@ -69,6 +69,11 @@ impl Clock {
         Clock { wall: Instant::now(), cpu: cpu_seconds() }
     }
 
+    /// The start.
+    pub fn started(&self) -> Instant {
+        self.wall
+    }
+
     /// What was spent since the start.
     pub fn spent(&self) -> Spent {
         Spent {

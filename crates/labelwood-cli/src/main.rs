@@ -8,6 +8,7 @@ mod args;
 mod bytes;
 mod cmd;
 mod context;
+mod duration;
 mod fault;
 mod input;
 mod log;

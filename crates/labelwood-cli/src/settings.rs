@@ -19,8 +19,10 @@ use crate::context::Context;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
-    /// What to learn [default: craftml]
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Algorithm::NAMES))]
+    /// What to learn; auto tries some on a sample, takes what is best and fits, and says why
+    /// [default: craftml]
+    #[arg(long, value_name = "NAME",
+        value_parser = PossibleValuesParser::new(Algorithm::NAMES.iter().chain(&[AUTO])))]
     algorithm: Option<String>,
 
     /// Settings to start from, which the flags below change: of craftml default, compact (the
@@ -294,6 +296,9 @@ struct GroveArgs {
     label_trees: Option<usize>,
 }
 
+/// The algorithm that is chosen for the data.
+const AUTO: &str = "auto";
+
 const PROJECTIONS: [&str; 4] = ["auto", "none", "hashing", "gaussian"];
 
 /// The presets of all algorithms.
@@ -316,9 +321,36 @@ where
     })
 }
 
+/// What is to be learned.
+#[derive(Debug)]
+pub enum Wanted {
+    /// What is best for the data.
+    Auto {
+        /// Seed of all randomness.
+        seed: u64,
+    },
+    /// This.
+    Named(Algorithm),
+}
+
 impl SettingsArgs {
     /// What the flags mean, checked.
-    pub fn resolve(&self, context: &Context) -> Result<Algorithm> {
+    pub fn resolve(&self, context: &Context) -> Result<Wanted> {
+        if self.algorithm.as_deref() != Some(AUTO) {
+            return self.named(context).map(Wanted::Named);
+        }
+        let typed = serde_json::to_value(&self.typed)?;
+        let typed = typed.as_object().and_then(|typed| typed.keys().next().cloned());
+        let others = [("preset", self.preset.is_some()), ("settings", self.settings.is_some())];
+        let other = others.iter().find(|(_, is_typed)| *is_typed).map(|(flag, _)| flag.to_string());
+        if let Some(flag) = typed.or(other) {
+            let flag = flag.replace('_', "-");
+            bail!("--{flag} does not go with auto, which chooses settings: leave it out, or choose an --algorithm");
+        }
+        Ok(Wanted::Auto { seed: context.seed })
+    }
+
+    fn named(&self, context: &Context) -> Result<Algorithm> {
         let (base, seed) = match &self.settings {
             Some(model) => (self.of_model(model)?, context.typed_seed),
             None => (self.of_preset()?, Some(context.seed)),

@@ -51,4 +51,5 @@ pub mod label_forest;
 pub mod calibration;
 pub mod grove;
 pub mod model;
+pub mod auto;
 pub mod report;

@@ -6,8 +6,9 @@ use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::craftml::{Forest, Params, Trainer, Tree};
 use crate::run::Run;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn stem(tree: usize) -> String {
+pub(super) fn stem(tree: usize) -> String {
     format!("tree-{tree:04}")
 }
 
@@ -26,7 +27,43 @@ pub(super) fn write(
         Ok(())
     });
     grown.map_err(|stop| stop.into_error(units, "tree-", total, "trees"))?;
-    Ok(units.listed((0..total).map(stem).chain([FEATURES.to_owned()])))
+    Ok(listed(total, units))
+}
+
+/// Grows trees that are not there yet, in order, and asks `goes_on` before each; says how many
+/// there are from the first on. Trees that the end of the time cuts off are left out.
+pub(super) fn write_some(
+    trainer: &Trainer<'_>,
+    most: usize,
+    goes_on: impl Fn() -> bool + Sync,
+    units: &Units<'_>,
+    run: &Run,
+) -> Result<usize, Stop> {
+    write_weights(FEATURES, trainer.feature_weights(), units)?;
+    let missing: Vec<usize> = (0..most).filter(|&tree| units.find(&stem(tree)).is_none()).collect();
+    let next = AtomicUsize::new(0);
+    let grow = |_| -> Result<(), Stop> {
+        if !goes_on() {
+            return Ok(());
+        }
+        // Threads take trees in order, whichever part of the range they work on, so that those
+        // which are grown when the time is up have no gap.
+        let tree = missing[next.fetch_add(1, Ordering::Relaxed)];
+        units.write(&stem(tree), &arrays(&trainer.grow(tree, run)?))?;
+        run.progress("trees", units.count("tree-") as u64, most as u64);
+        Ok(())
+    };
+    let range = (0..missing.len()).into_par_iter().with_max_len(1);
+    match run.install(|| range.try_for_each(grow)) {
+        Err(Stop::Cancelled(_)) if run.is_late() && !run.canceller().is_cancelled() => {}
+        other => other?,
+    }
+    Ok((0..most).take_while(|&tree| units.find(&stem(tree)).is_some()).count())
+}
+
+/// The files of the first so many trees, and of the feature weights.
+pub(super) fn listed(trees: usize, units: &Units<'_>) -> Vec<UnitFile> {
+    units.listed((0..trees).map(stem).chain([FEATURES.to_owned()]))
 }
 
 /// Whether a unit of this name is a tree.

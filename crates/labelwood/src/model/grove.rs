@@ -1,7 +1,7 @@
 //! Groves in a model folder: the units of both parts, and one for the blend.
 
 use super::calibrate::read_weights;
-use super::store::{FormatError, Stored, UnitFile};
+use super::store::{FormatError, StoreError, Stored, UnitFile};
 use super::units::Units;
 use super::{Labels, TrainError, craftml, linear};
 use crate::grove::{Blend, Grove, Params, Trainer};
@@ -20,12 +20,16 @@ pub(super) fn write(
             let (finished, total) = (units.count("tree-"), trainer.params().forest.trees);
             TrainError::Cancelled { finished, total, units: "trees", source }
         })?;
-        units.write(BLEND, &[("weights", blend.weights[..].into())])?;
+        write_blend(&blend, units)?;
     }
     let mut written = craftml::write(&trainer.forest(), units, run)?;
     written.extend(linear::write_trees(&trainer.label_tree(), linear::GROVE, units, run)?);
     written.extend(units.find(BLEND));
     Ok(written)
+}
+
+pub(super) fn write_blend(blend: &Blend, units: &Units<'_>) -> Result<UnitFile, StoreError> {
+    units.write(BLEND, &[("weights", blend.weights[..].into())])
 }
 
 /// Reads a grove back.

@@ -29,7 +29,7 @@ pub(super) const TREES: Names = Names { tree: "tree", features: FEATURES };
 pub(super) const GROVE: Names = Names { tree: "label-tree", features: "linear-features" };
 
 impl Names {
-    fn root(&self, tree: usize) -> String {
+    pub(super) fn root(&self, tree: usize) -> String {
         format!("{}-{tree:04}-root", self.tree)
     }
 

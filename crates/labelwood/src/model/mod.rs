@@ -34,6 +34,7 @@ mod labels;
 mod shrink;
 mod text;
 mod units;
+mod within;
 
 pub use algorithm::Algorithm;
 pub use calibrate::calibrate;
@@ -41,6 +42,7 @@ pub use labels::Labels;
 pub use learned::Learned;
 pub use shrink::{Shrink, ShrinkError, Values, shrink};
 pub use text::{open_text, save_text};
+pub use within::{Limits, train_within, unfinished};
 
 use crate::array::Array;
 use crate::calibration::Calibration;
@@ -52,7 +54,9 @@ use crate::text::TextReader;
 use crate::weighting::FeatureWeights;
 use learned::Trainer;
 use std::path::Path;
-use store::{Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training};
+use store::{
+    Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,
+};
 use text::LabelTerms;
 use thiserror::Error;
 use units::Units;
@@ -90,6 +94,22 @@ pub enum TrainError {
     /// The model's files could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The time was up before there was a model; finished units are kept.
+    #[error("the time was up before there was a model; {finished} finished {units} are kept")]
+    TimeUp {
+        /// Units finished.
+        finished: usize,
+        /// What the units are called.
+        units: &'static str,
+    },
+    /// Not even the smallest model has the size that is allowed.
+    #[error("the model takes at least {least} bytes, but only {allowed} are allowed")]
+    NoRoom {
+        /// The bytes of the smallest model.
+        least: u64,
+        /// Those that are allowed.
+        allowed: u64,
+    },
     /// The run was cancelled; finished units are kept.
     #[error("{finished} of {total} {units} are kept; resume to go on with them")]
     Cancelled {
@@ -234,15 +254,7 @@ impl<'a> Work<'a> {
 
     /// What determines the model.
     fn training(&self) -> Training {
-        let algorithm = self.trainer.resolved();
-        Training {
-            algorithm: algorithm.name().to_owned(),
-            settings: algorithm.settings(),
-            data: format!("{:032x}", self.dataset.digest()),
-            text: self.extras.text.map(text::settings),
-            calibrate: self.extras.calibrate,
-            shrunk: None,
-        }
+        describe(self.dataset, self.extras, &self.trainer.resolved())
     }
 
     /// Writes the units that are not there yet, and says what the model is.
@@ -258,10 +270,7 @@ impl<'a> Work<'a> {
         }
         let mut written = self.trainer.write(units, run)?;
         written.extend(units.find(calibrate::UNIT));
-        written.push(labels::write(dataset, units)?);
-        if let Some(reader) = self.extras.text {
-            written.extend(text::write(reader, dataset, units, run)?);
-        }
+        written.extend(write_others(dataset, self.extras, units, run)?);
         Ok(Manifest {
             training,
             instances: dataset.len() as u64,
@@ -270,6 +279,32 @@ impl<'a> Work<'a> {
             units: written,
         })
     }
+}
+
+/// What determines a model.
+fn describe(dataset: DatasetView<'_>, extras: Extras<'_>, resolved: &Algorithm) -> Training {
+    Training {
+        algorithm: resolved.name().to_owned(),
+        settings: resolved.settings(),
+        data: format!("{:032x}", dataset.digest()),
+        text: extras.text.map(text::settings),
+        calibrate: extras.calibrate,
+        shrunk: None,
+    }
+}
+
+/// Writes what every model has whatever the algorithm.
+fn write_others(
+    dataset: DatasetView<'_>,
+    extras: Extras<'_>,
+    units: &Units<'_>,
+    run: &Run,
+) -> Result<Vec<UnitFile>, TrainError> {
+    let mut written = vec![labels::write(dataset, units)?];
+    if let Some(reader) = extras.text {
+        written.extend(text::write(reader, dataset, units, run)?);
+    }
+    Ok(written)
 }
 
 /// The unit of the feature weights.

@@ -87,6 +87,13 @@ impl<'a> Units<'a> {
         self.finished().keys().filter(|stem| stem.starts_with(prefix)).count()
     }
 
+    /// The bytes of all finished units whose name starts so.
+    pub fn bytes(&self, prefix: &str) -> u64 {
+        let finished = self.finished();
+        let own = finished.iter().filter(|(stem, _)| stem.starts_with(prefix));
+        own.map(|(_, finished)| finished.file.bytes).sum()
+    }
+
     /// Writes a unit.
     pub fn write(
         &self,

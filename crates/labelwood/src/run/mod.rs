@@ -6,7 +6,8 @@
 use crate::sparse::{CsrView, Predictions};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 use thiserror::Error;
 
 /// Threads, cancellation and progress of one piece of work.
@@ -23,6 +24,14 @@ pub struct Run {
     pool: rayon::ThreadPool,
     canceller: Canceller,
     observer: Option<Box<dyn Fn(Progress) + Send + Sync>>,
+    deadline: Deadline,
+}
+
+/// A moment that can be moved while others look at it.
+struct Deadline {
+    origin: Instant,
+    /// Nanoseconds after the origin; the largest number stands for never.
+    after: AtomicU64,
 }
 
 /// Stops the run it came from; clones stop the same run.
@@ -74,7 +83,7 @@ impl Run {
             .thread_name(|index| format!("labelwood-{index}"))
             .build()
             .map_err(|error| ThreadError { threads, reason: error.to_string() })?;
-        Ok(Run { pool, canceller: Canceller::default(), observer: None })
+        Ok(Run { pool, canceller: Canceller::default(), observer: None, deadline: Deadline::never() })
     }
 
     /// A run on the calling thread alone, which must not belong to another run.
@@ -97,7 +106,7 @@ impl Run {
             .use_current_thread()
             .build()
             .map_err(|error| ThreadError { threads: 1, reason: error.to_string() })?;
-        Ok(Run { pool, canceller: Canceller::default(), observer: None })
+        Ok(Run { pool, canceller: Canceller::default(), observer: None, deadline: Deadline::never() })
     }
 
     /// Calls `observer` whenever a stage advances, from any thread.
@@ -116,9 +125,31 @@ impl Run {
         self.pool.current_num_threads()
     }
 
-    /// Fails once the run is cancelled; long loops ask this often.
+    /// Fails once the run is cancelled or late; long loops ask this often.
     pub fn check(&self) -> Result<(), Cancelled> {
-        if self.canceller.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+        if self.canceller.is_cancelled() || self.is_late() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// Makes work stop, as if it were cancelled, when this moment comes; without a moment it goes
+    /// on. Unlike a cancelled run, one that was late goes on with other work once the moment is
+    /// moved.
+    ///
+    /// ```
+    /// use labelwood::run::Run;
+    /// let run = Run::new(1)?;
+    /// run.stop_at(Some(std::time::Instant::now()));
+    /// assert!(run.is_late() && run.check().is_err());
+    /// run.stop_at(None);
+    /// assert!(run.check().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stop_at(&self, moment: Option<Instant>) {
+        self.deadline.set(moment);
+    }
+
+    /// Whether the moment to stop at has come.
+    pub fn is_late(&self) -> bool {
+        self.deadline.is_over()
     }
 
     /// Reports progress to the observer.
@@ -147,6 +178,25 @@ impl Run {
     /// Runs `work` on the pool: rayon's parallel calls inside it use these threads.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.install(work)
+    }
+}
+
+impl Deadline {
+    const NEVER: u64 = u64::MAX;
+
+    fn never() -> Self {
+        Deadline { origin: Instant::now(), after: AtomicU64::new(Self::NEVER) }
+    }
+
+    fn set(&self, moment: Option<Instant>) {
+        let after = moment.map(|moment| moment.saturating_duration_since(self.origin).as_nanos());
+        let after = after.and_then(|after| u64::try_from(after).ok()).unwrap_or(Self::NEVER);
+        self.after.store(after, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        let after = self.after.load(Ordering::Relaxed);
+        after != Self::NEVER && self.origin.elapsed().as_nanos() >= u128::from(after)
     }
 }
 

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
 use labelwood::model::store::{Manifest, Options};
-use labelwood::model::{Extras, Learned, Model, TrainError, Trained, calibrate, train_with};
+use labelwood::model::{Algorithm, Extras, Learned, Model, TrainError, Trained, calibrate, train_with, train_within};
 use labelwood::report::EvaluationReport;
 use labelwood::run::{Cancelled, Progress};
 use labelwood::sparse::{Predictions, Query};
@@ -102,7 +102,7 @@ pub struct Fitted {
     /// How good the model is, if that was asked for.
     pub test: Option<Test>,
     /// Whether all of it was there before.
-    was_there: bool,
+    pub was_there: bool,
     folder: Option<PathBuf>,
     rows: u64,
     labels: u64,
@@ -173,8 +173,14 @@ impl Training<'_> {
         let clock = Clock::start();
         let algorithm = &self.algorithm;
         let extras = Extras { text: self.reader.as_ref(), calibrate: self.calibrate };
-        let trained = train_with(rows, extras, algorithm, target, self.args.start(), &self.run)
-            .map_err(|error| stopped_or(error, target))?;
+        let (limits, start) = (&self.args.limits, self.args.start());
+        let trained = if self.is_limited() {
+            let limits = limits.within(self.context.started());
+            train_within(rows, extras, algorithm, limits, target, start, &self.run)
+        } else {
+            train_with(rows, extras, algorithm, target, start, &self.run)
+        };
+        let trained = trained.map_err(|error| stopped_or(error, target))?;
         let save = self.trees.end();
         let fit = clock.spent().less(save);
         let (manifest, was_there) = match trained {
@@ -193,6 +199,11 @@ impl Training<'_> {
             rows: manifest.instances,
             labels: manifest.labels,
         })
+    }
+
+    /// Whether trees are added one by one. One-vs-rest has none; auto chooses it only if it fits.
+    pub fn is_limited(&self) -> bool {
+        self.args.limits.are_given() && !matches!(self.algorithm, Algorithm::OneVsRest(_))
     }
 
     /// Trains and tests without writing anything.
@@ -272,6 +283,19 @@ fn stopped_or(error: TrainError, target: &Path) -> anyhow::Error {
             let kept = kept(finished as u64, total as u64, units, target);
             anyhow::Error::from(source).context(kept)
         }
+        TrainError::TimeUp { finished, units } => {
+            let folder = beside(target, ".partial");
+            anyhow!(
+                "the time was up before there was a model: {finished} finished {units} are kept in {}; \
+                 go on with --resume, or allow a longer --budget",
+                folder.display()
+            )
+        }
+        TrainError::NoRoom { least, allowed } => anyhow!(
+            "the model takes at least {}, but --max-model allows {}: allow more, or try --algorithm auto",
+            Bytes(least),
+            Bytes(allowed)
+        ),
         TrainError::Store(error) => error.into(),
         other => other.into(),
     }

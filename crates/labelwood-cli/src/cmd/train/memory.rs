@@ -40,6 +40,11 @@ impl Need<'_> {
         PROCESS + estimate.memory + calibration + model + self.text_bytes()
     }
 
+    /// Whether there is as much memory as is allowed, else as the machine gives.
+    pub fn fits(&self, allowed: Option<Bytes>) -> bool {
+        allowed.or_else(machine::memory_limit).is_none_or(|limit| self.bytes() <= limit.0)
+    }
+
     /// The vocabulary, and label names with the lines that they are written from.
     fn text_bytes(&self) -> u64 {
         let Some(reader) = self.reader else { return 0 };

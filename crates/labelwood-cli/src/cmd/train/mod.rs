@@ -1,9 +1,10 @@
 //! `labelwood train`: from a data file to a model folder.
 //!
 //! Here is what is typed and the order of the work; [`read`] gets the rows, [`memory`] says whether
-//! it will fit, [`fit`] trains and tests one model, and [`summary`] prints what came of it.
+//! it will fit, [`limits`] chooses what fits, [`fit`] trains and tests one model, and [`summary`] prints what came of it.
 
 mod fit;
+mod limits;
 mod memory;
 mod read;
 mod summary;
@@ -19,16 +20,16 @@ use labelwood::sparse::CsrView;
 use labelwood::text::TextReader;
 use labelwood::weighting::Weighting;
 
-use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::input::{Format, InputArgs};
 use crate::machine::{Clock, Spent};
 use crate::output::print;
-use crate::settings::SettingsArgs;
+use crate::settings::{SettingsArgs, Wanted};
 use crate::split::{SplitArgs, SplitFiles, numbered};
 use crate::spread::Spread;
 use crate::text::{DocumentArgs, VectoriserArgs, describe};
 use fit::{Fitted, Trees};
+use limits::{LimitArgs, choose, has_memory};
 use read::Rows;
 use summary::Summary;
 
@@ -65,10 +66,6 @@ pub struct Args {
     #[arg(long)]
     calibrate: bool,
 
-    /// Refuse to train if more memory will be needed, such as 8G; by default what the machine has
-    #[arg(long, value_name = "SIZE")]
-    max_memory: Option<Bytes>,
-
     /// Print what came of it as one line of JSON
     #[arg(long)]
     json: bool,
@@ -90,6 +87,9 @@ pub struct Args {
     split: SplitArgs,
 
     #[command(flatten)]
+    limits: LimitArgs,
+
+    #[command(flatten)]
     settings: SettingsArgs,
 }
 
@@ -104,6 +104,30 @@ impl Args {
         Ok(check_target(target, self.overwrite || self.resume)?)
     }
 
+    /// Refuses what does not go together.
+    fn check(&self, wanted: &Wanted, calibrate: bool) -> Result<()> {
+        if calibrate && matches!(wanted, Wanted::Named(Algorithm::Grove(_))) {
+            bail!("--calibrate: leave it out, the scores of a grove are probabilities already");
+        }
+        if !self.limits.are_given() {
+            return Ok(());
+        }
+        if calibrate {
+            bail!("--calibrate does not go with --budget or --max-model: leave it out, or train a grove");
+        }
+        if self.split.is_all() {
+            bail!("--budget and --max-model are for one model: choose one --split-column");
+        }
+        match wanted {
+            Wanted::Named(other @ (Algorithm::OneVsRest(_) | Algorithm::LabelForest(_))) => bail!(
+                "--budget and --max-model do not go with {}, which has no trees to add one by one: \
+                 choose auto, grove, craftml or label-tree",
+                other.name()
+            ),
+            _ => Ok(()),
+        }
+    }
+
     fn note(&self, context: &Context, text: String) {
         if !self.json {
             context.note(text);
@@ -113,11 +137,9 @@ impl Args {
 
 /// Reads, trains and, if asked for, tests.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let algorithm = args.settings.resolve(context)?;
+    let wanted = args.settings.resolve(context)?;
     let calibrate = args.calibrate || args.settings.is_calibrated()?;
-    if calibrate && matches!(algorithm, Algorithm::Grove(_)) {
-        bail!("--calibrate: leave it out, the scores of a grove are probabilities already");
-    }
+    args.check(&wanted, calibrate)?;
     let single = match &args.model {
         _ if args.split.is_all() => {
             if args.split.test_split.is_none() {
@@ -140,16 +162,19 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     // Read before the training so that a wrong name does not cost an hour.
     let test = args.test.as_ref().map(|test| args.read_test(test, &rows, &run)).transpose()?;
     let Rows { dataset, reader } = rows;
-    let training = Training { args: &args, context, run, algorithm, calibrate, trees, reader };
+    let training = |train: &Dataset| {
+        Training::new(&args, context, run, &wanted, calibrate, trees, reader, train)
+    };
     let Some(target) = single else {
         let splits = splits.context("--split-column all needs --train-split")?;
-        return training.all(&dataset, &splits, read);
+        let (first, _) = splits.select(&dataset, 1)?;
+        return training(&first)?.all(&dataset, &splits, read);
     };
     let (train, split_test) = match splits {
         Some(splits) => splits.select(&dataset, args.split.one())?,
         None => (dataset, None),
     };
-    training.one(&train, split_test.or(test).as_ref(), target, read)
+    training(&train)?.one(&train, split_test.or(test).as_ref(), target, read)
 }
 
 /// Everything that a training needs but the rows.
@@ -164,7 +189,34 @@ struct Training<'a> {
     reader: Option<TextReader>,
 }
 
-impl Training<'_> {
+impl<'a> Training<'a> {
+    /// Chooses an algorithm for the rows `train`, if none was asked for.
+    #[expect(clippy::too_many_arguments, reason = "they are its fields")]
+    fn new(
+        args: &'a Args,
+        context: &'a Context,
+        run: Run,
+        wanted: &Wanted,
+        calibrate: bool,
+        trees: Trees,
+        reader: Option<TextReader>,
+        train: &Dataset,
+    ) -> Result<Self> {
+        let need = memory::Need {
+            dataset: train,
+            algorithm: &Algorithm::OneVsRest(Default::default()),
+            calibrate,
+            threads: run.threads(),
+            keeps_model: args.model.is_none(),
+            reader: reader.as_ref(),
+        };
+        let has_memory = has_memory(need, args.limits.max_memory);
+        let algorithm = choose(args, wanted, has_memory, train, context, &run)?;
+        // The scores of a grove are probabilities without.
+        let calibrate = calibrate && !matches!(algorithm, Algorithm::Grove(_));
+        Ok(Training { args, context, run, algorithm, calibrate, trees, reader })
+    }
+
     /// One model of these rows.
     fn one(
         &self,
@@ -178,6 +230,11 @@ impl Training<'_> {
         let summary = Summary::new(read, std::slice::from_ref(&fitted));
         if self.args.json {
             return summary.print_json(fitted.report());
+        }
+        if self.is_limited() && !fitted.was_there {
+            let start = self.context.started();
+            let text = limits::outcome(self.args, &self.algorithm, &fitted.settings, start);
+            self.args.note(self.context, text);
         }
         self.args.note(self.context, fitted.to_string());
         match fitted.report() {
@@ -225,7 +282,7 @@ impl Training<'_> {
             keeps_model: self.args.model.is_none(),
             reader: self.reader.as_ref(),
         };
-        let text = memory::check(&need, self.args.max_memory)?;
+        let text = memory::check(&need, self.args.limits.max_memory)?;
         let what = match &self.reader {
             Some(reader) => describe(reader, train),
             None => weighting_text(self.algorithm.weighting(), train.features.view()).to_owned(),

@@ -132,6 +132,22 @@ impl Partial {
         Ok(Begin::Work(partial))
     }
 
+    /// What an unfinished training into `target` trains, if there is one.
+    pub fn training(target: &Path) -> Result<Option<Training>, StoreError> {
+        let path = files::partial_beside(target)?.join(SETTINGS);
+        match read_limited(&path, SETTINGS_LIMIT) {
+            Err(StoreError::Io { source, .. }) if is_absence(&source) => Ok(None),
+            Err(error) => Err(error),
+            Ok(bytes) => Ok(Some(Self::parse(&path, &bytes)?.training)),
+        }
+    }
+
+    fn parse(path: &Path, bytes: &[u8]) -> Result<Settings, FormatError> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            FormatError::Settings { path: path.to_owned(), reason: error.to_string() }
+        })
+    }
+
     /// Creates and locks the folder, which must hold nothing but what a training leaves.
     fn lock(folder: PathBuf, target: &Path, overwrite: bool) -> Result<Self, StoreError> {
         let failed = |error: io::Error| StoreError::io("lock", &folder, error);
@@ -181,10 +197,7 @@ impl Partial {
     }
 
     fn compare(&self, bytes: &[u8], training: &Training) -> Result<(), StoreError> {
-        let there: Settings = serde_json::from_slice(bytes).map_err(|error| {
-            let (path, reason) = (self.folder.join(SETTINGS), error.to_string());
-            FormatError::Settings { path, reason }
-        })?;
+        let there = Self::parse(&self.folder.join(SETTINGS), bytes)?;
         // Units of two formats do not make one model.
         if there.format != FORMAT {
             let difference = format!("format is {} there but {FORMAT} here", there.format);

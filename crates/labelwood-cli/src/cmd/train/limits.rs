@@ -1,0 +1,132 @@
+//! A budget instead of settings: what may be taken, what is chosen for it, and what became of it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use labelwood::auto;
+use labelwood::data::Dataset;
+use labelwood::model::store::Manifest;
+use labelwood::model::{Algorithm, Limits, unfinished};
+use labelwood::run::Run;
+
+use super::memory::Need;
+use super::{Args, Wanted};
+use crate::bytes::Bytes;
+use crate::context::Context;
+use crate::duration::Seconds;
+
+/// The share of the budget after which nothing is begun any more that would end later: the rest is
+/// for putting the model into place.
+const PLANNED: f64 = 0.96;
+/// How much longer than its budget a training may become before what is unfinished is given up.
+const GRACE: f64 = 0.05;
+const GRACE_SECONDS: Duration = Duration::from_secs(1);
+
+/// The flags that bound a training.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitArgs {
+    /// Be done within this time, such as 60s, 5m or 1h30m, reading and saving included: trees are
+    /// added while there is time, --trees and --label-trees at most. For auto, grove, craftml and
+    /// label-tree
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<Seconds>,
+
+    /// The most memory, such as 8G; by default what the machine has. auto chooses what fits, others
+    /// are refused if they need more
+    #[arg(long, value_name = "SIZE")]
+    pub max_memory: Option<Bytes>,
+
+    /// The largest model, such as 200M: trees are added while there is room. For auto, grove,
+    /// craftml and label-tree
+    #[arg(long, value_name = "SIZE")]
+    pub max_model: Option<Bytes>,
+}
+
+impl LimitArgs {
+    /// Whether trees are added one by one.
+    pub fn are_given(&self) -> bool {
+        self.budget.is_some() || self.max_model.is_some()
+    }
+
+    /// What a training may take that belongs to a command of this start.
+    pub fn within(&self, start: Instant) -> Limits {
+        Limits {
+            until: self.budget.map(|budget| start + budget.times(PLANNED)),
+            grace: self.budget.map_or(Duration::ZERO, |budget| {
+                budget.times(1.0 - PLANNED + GRACE) + GRACE_SECONDS
+            }),
+            bytes: self.max_model.map(|bytes| bytes.0),
+        }
+    }
+}
+
+/// The algorithm for these rows: the one that was asked for, or the one that is best and fits.
+pub fn choose(
+    args: &Args,
+    wanted: &Wanted,
+    need: impl Fn(&Algorithm) -> bool,
+    train: &Dataset,
+    context: &Context,
+    run: &Run,
+) -> Result<Algorithm> {
+    let seed = match wanted {
+        Wanted::Named(algorithm) => return Ok(algorithm.clone()),
+        Wanted::Auto { seed } => *seed,
+    };
+    if args.resume
+        && let Some(target) = &args.model
+    {
+        if let Some(algorithm) = unfinished(target)? {
+            args.note(context, format!("auto: going on with {}", algorithm.name()));
+            return Ok(algorithm);
+        }
+        if let (Ok(Manifest { training, .. }), false) = (Manifest::read(target), args.overwrite) {
+            match Algorithm::from_settings(&training.algorithm, training.settings) {
+                Ok(algorithm) => return Ok(algorithm),
+                Err(reason) => bail!("{}: its settings cannot be read: {reason}", target.display()),
+            }
+        }
+    }
+    let Limits { until, bytes, .. } = args.limits.within(context.started());
+    let limits = auto::Limits { until, bytes };
+    let auto::Choice { algorithm, why } = auto::choose(train.view(), seed, limits, need, run)?;
+    args.note(context, format!("auto: {}", why.join("; ")));
+    Ok(algorithm)
+}
+
+/// Whether an algorithm has the memory that is allowed.
+pub fn has_memory(need: Need<'_>, allowed: Option<Bytes>) -> impl Fn(&Algorithm) -> bool {
+    move |algorithm| Need { algorithm, ..need.clone() }.fits(allowed)
+}
+
+/// What a limited training came to, in a sentence.
+pub fn outcome(args: &Args, planned: &Algorithm, settings: &serde_json::Value, start: Instant) -> String {
+    let most = planned.settings();
+    let (forest, label_tree) = match planned {
+        Algorithm::Grove(_) => (&most["forest"]["trees"], Some(&most["label_tree"]["trees"])),
+        _ => (&most["trees"], None),
+    };
+    let grown = match settings.get("label_tree") {
+        Some(label_tree) => (&settings["forest"]["trees"], Some(&label_tree["trees"])),
+        None => (&settings["trees"], None),
+    };
+    let is_whole = grown == (forest, label_tree);
+    let trees = match (grown, label_tree) {
+        (_, _) if is_whole => "all trees were grown".to_owned(),
+        ((trees, Some(label_trees)), Some(most)) => {
+            format!("{trees} of {forest} trees and {label_trees} of {most} label trees were grown")
+        }
+        ((trees, None), Some(_)) => {
+            format!("{trees} of {forest} trees were grown, and no label tree: the model is a forest")
+        }
+        ((trees, _), None) => format!("{trees} of {forest} trees were grown"),
+    };
+    let used = Seconds(start.elapsed().as_secs_f64());
+    let budget = args.limits.budget.map(|budget| format!("; {used} of {budget} are used"));
+    let more = match args.limits.budget {
+        Some(_) if is_whole => " (--trees and --label-trees allow more)",
+        _ => "",
+    };
+    format!("limits: {trees}{}{more}", budget.unwrap_or_default())
+}
