@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use labelwood::craftml::ParamError;
+use labelwood::favour::Favour;
 use labelwood::model::Algorithm;
 use labelwood::model::store::Manifest;
 use labelwood::text::TextSettings;
@@ -345,7 +346,9 @@ impl SettingsArgs {
         let other = others.iter().find(|(_, is_typed)| *is_typed).map(|(flag, _)| flag.to_string());
         if let Some(flag) = typed.or(other) {
             let flag = flag.replace('_', "-");
-            bail!("--{flag} does not go with auto, which chooses settings: leave it out, or choose an --algorithm");
+            bail!(
+                "--{flag} does not go with auto, which chooses settings: leave it out, or choose an --algorithm"
+            );
         }
         Ok(Wanted::Auto { seed: context.seed })
     }
@@ -393,6 +396,12 @@ impl SettingsArgs {
     pub fn is_calibrated(&self) -> Result<bool> {
         let Some(model) = &self.settings else { return Ok(false) };
         Ok(Manifest::read(model)?.training.calibrate)
+    }
+
+    /// What the model whose settings are taken favours.
+    pub fn favour(&self) -> Result<Favour> {
+        let Some(model) = &self.settings else { return Ok(Favour::None) };
+        Ok(Manifest::read(model)?.training.favour)
     }
 
     /// How the model whose settings are taken reads text, if it does.

@@ -50,6 +50,7 @@ pub mod label_tree;
 pub mod label_forest;
 pub mod calibration;
 pub mod grove;
+pub mod favour;
 pub mod model;
 pub mod auto;
 pub mod report;

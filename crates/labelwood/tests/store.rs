@@ -20,6 +20,7 @@ fn save(target: &Path, seed: u32) {
         data: String::new(),
         text: None,
         calibrate: false,
+        favour: Default::default(),
         shrunk: None,
     };
     let start = Start { resume: false, overwrite: true };

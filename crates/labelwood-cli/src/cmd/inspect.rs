@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::calibration::Calibration;
+use labelwood::favour::Favour;
 use labelwood::grove::Blend;
 use labelwood::metrics::Slice;
 use labelwood::model::{Learned, Model};
@@ -130,6 +131,7 @@ struct Inside {
     settings: serde_json::Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<serde_json::Value>,
+    favour: Favour,
     #[serde(skip_serializing_if = "Option::is_none")]
     shrunk: Option<serde_json::Value>,
     bytes: u64,
@@ -260,6 +262,7 @@ impl Inside {
                 .collect(),
             settings: manifest.training.settings.clone(),
             text: manifest.training.text.clone(),
+            favour: manifest.training.favour,
             shrunk: manifest.training.shrunk.clone(),
             bytes: manifest.bytes() + manifest_bytes,
             bytes_by_part: parts,
@@ -294,6 +297,9 @@ impl Display for Inside {
             Bytes(labels),
             Bytes(manifest)
         )?;
+        if self.favour == Favour::Tail {
+            writeln!(out, "favours     rare labels (tail): ranked by score x inverse propensity")?;
+        }
         self.write_settings(out)?;
         self.write_probabilities(out)?;
         self.write_labels(out)?;

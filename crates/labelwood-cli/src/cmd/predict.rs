@@ -260,8 +260,9 @@ fn format_of(args: &Args) -> Result<Format> {
 fn at_least(predictions: &Predictions, least: f32) -> Predictions {
     let mut kept = Predictions::default();
     for row in predictions.rows() {
-        let len = row.partition_point(|scored| scored.score >= least);
-        kept.push_row(&row[..len]);
+        // Not the first few: a model that favours rare labels does not order by score.
+        let row: Vec<_> = row.iter().copied().filter(|scored| scored.score >= least).collect();
+        kept.push_ranked(&row);
     }
     kept
 }

@@ -69,7 +69,9 @@ pub struct Choice {
 #[non_exhaustive]
 pub enum ChooseError {
     /// There is not enough time.
-    #[error("there are {left:.0} s left, but a training will take about {needed:.0} s: allow more time")]
+    #[error(
+        "there are {left:.0} s left, but a training will take about {needed:.0} s: allow more time"
+    )]
     Time {
         /// Seconds that are left.
         left: f64,
@@ -109,8 +111,11 @@ pub fn choose(
     if let Some(chosen) = few_labels(dataset, last, seed, limits, &fits, &mut why, run)? {
         return Ok(Choice { algorithm: chosen, why });
     }
-    let chosen = Chooser { seed, limits, forecast, threads: run.threads() as f64 }
-        .choose(last.label_tree.precision > last.forest.precision, &fits, &mut why)?;
+    let chosen = Chooser { seed, limits, forecast, threads: run.threads() as f64 }.choose(
+        last.label_tree.precision > last.forest.precision,
+        &fits,
+        &mut why,
+    )?;
     Ok(Choice { algorithm: chosen, why })
 }
 
@@ -265,7 +270,9 @@ impl Chooser {
             ));
         }
         if pruned {
-            why.push("the forest's centroids are pruned, so that the model becomes smaller".to_owned());
+            why.push(
+                "the forest's centroids are pruned, so that the model becomes smaller".to_owned(),
+            );
         }
         let alone = if label_tree_is_better {
             [(self.label_trees(), trees), (self.forest(pruned), forest)]

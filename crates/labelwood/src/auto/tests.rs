@@ -9,11 +9,7 @@ fn sizes(seconds: f64, bytes: f64) -> Sizes {
 
 fn chooser(seconds: Option<u64>, bytes: Option<u64>) -> Chooser {
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let forecast = Forecast {
-        tree: sizes(2.0, 10e6),
-        label_tree: sizes(20.0, 50e6),
-        rows: 10_000,
-    };
+    let forecast = Forecast { tree: sizes(2.0, 10e6), label_tree: sizes(20.0, 50e6), rows: 10_000 };
     Chooser { seed: 7, limits: Limits { until, bytes }, forecast, threads: 2.0 }
 }
 

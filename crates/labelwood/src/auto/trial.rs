@@ -63,7 +63,8 @@ impl Trial {
         drawn.sort_by_cached_key(|&row| derive(place, row as u64));
         drawn.truncate(rows);
         let held_out = rows / HELD_OUT;
-        let (test, train) = (dataset.select(&drawn[..held_out]), dataset.select(&drawn[held_out..]));
+        let (test, train) =
+            (dataset.select(&drawn[..held_out]), dataset.select(&drawn[held_out..]));
         let forest = craftml::Params { trees: TREES, seed, ..Default::default() };
         let label_tree = label_tree::Params { trees: 1, seed, ..Default::default() };
         let measure = |algorithm: &Algorithm| measure(&train, &test, algorithm, run);
@@ -98,15 +99,17 @@ fn measure(
     run: &Run,
 ) -> Result<Measured, Cancelled> {
     let start = Instant::now();
-    let learned = Learned::train(train.view(), algorithm, run)
-        .expect("default settings are possible")?;
-    let sizes =
-        Sizes { seconds: start.elapsed().as_secs_f64(), bytes: learned.bytes() as f64 };
+    let learned =
+        Learned::train(train.view(), algorithm, run).expect("default settings are possible")?;
+    let sizes = Sizes { seconds: start.elapsed().as_secs_f64(), bytes: learned.bytes() as f64 };
     let most = CUTS[CUTS.len() - 1];
     let predictions = learned.predict(test.features.view(), Query::top(most), run)?;
     let row = |(row, truth): (usize, &[u32])| {
-        let is_true: Vec<bool> =
-            predictions.row(row).iter().map(|label| truth.binary_search(&label.id).is_ok()).collect();
+        let is_true: Vec<bool> = predictions
+            .row(row)
+            .iter()
+            .map(|label| truth.binary_search(&label.id).is_ok())
+            .collect();
         let precision = |&cut: &usize| {
             is_true.iter().take(cut).filter(|&&is_true| is_true).count() as f64 / cut as f64
         };

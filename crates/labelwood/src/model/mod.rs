@@ -47,6 +47,7 @@ pub use within::{Limits, train_within, unfinished};
 use crate::array::Array;
 use crate::calibration::Calibration;
 use crate::data::{Dataset, DatasetView};
+use crate::favour::{Favour, RANKED, Ranking};
 use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Query, Scored};
@@ -70,6 +71,7 @@ pub struct Model {
     label_terms: Option<LabelTerms>,
     learned: Learned,
     calibration: Option<Calibration>,
+    ranking: Option<Ranking>,
 }
 
 /// What came of a training.
@@ -188,6 +190,8 @@ pub struct Extras<'a> {
     /// the rows, to see how often labels of each score are true among the others. A grove's scores
     /// are probabilities without.
     pub calibrate: bool,
+    /// Which labels come before others of a better score.
+    pub favour: Favour,
 }
 
 /// Trains a model into the folder `target` that holds some [`Extras`].
@@ -289,6 +293,7 @@ fn describe(dataset: DatasetView<'_>, extras: Extras<'_>, resolved: &Algorithm) 
         data: format!("{:032x}", dataset.digest()),
         text: extras.text.map(text::settings),
         calibrate: extras.calibrate,
+        favour: extras.favour,
         shrunk: None,
     }
 }
@@ -404,7 +409,9 @@ impl Model {
         let text = text::read(&stored)?;
         let label_terms = text::read_label_terms(&stored)?;
         let calibration = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;
-        Ok(Model { stored, labels, text, label_terms, learned, calibration })
+        let instances = stored.manifest().instances as usize;
+        let ranking = training.favour.ranking(instances, labels.counts());
+        Ok(Model { stored, labels, text, label_terms, learned, calibration, ranking })
     }
 
     /// What the model is: algorithm, settings, sizes, files.
@@ -447,17 +454,23 @@ impl Model {
     }
 
     /// The best labels of each row; fewer than were asked for when fewer have a score. Scores are
-    /// probabilities if the model was calibrated or is a grove.
+    /// probabilities if the model was calibrated or is a grove. If the model favours some labels,
+    /// these may come before others of a better score.
     pub fn predict(
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        let predictions = self.learned.predict(features, query, run)?;
-        Ok(match &self.calibration {
-            Some(calibration) => calibration.apply(&predictions),
-            None => predictions,
+        let most = if self.ranking.is_some() { query.k.max(RANKED) } else { query.k };
+        let scored = self.learned.predict(features, Query { k: most, ..query }, run)?;
+        let scored = match &self.calibration {
+            Some(calibration) => calibration.apply(&scored),
+            None => scored,
+        };
+        Ok(match &self.ranking {
+            Some(ranking) => ranking.apply(&scored, query.k),
+            None => scored,
         })
     }
 
@@ -474,7 +487,7 @@ impl Model {
             let mut more: Vec<u32> = more.copied().take(k.saturating_sub(known)).collect();
             more.sort_unstable();
             row.extend(more.into_iter().map(|id| Scored { id, score: 0.0 }));
-            filled.push_row(&row);
+            filled.push_ranked(&row);
         }
         filled
     }

@@ -11,6 +11,7 @@ use super::store::{
 use super::units::Units;
 use crate::array::Array;
 use crate::data::{Dataset, DatasetView};
+use crate::favour::Favour;
 use crate::run::{Cancelled, Run};
 use crate::sparse::CsrView;
 use crate::text::{Arrays, TextReader, TextSettings, Vectoriser};
@@ -245,6 +246,7 @@ pub fn save_text(
         data: format!("{:032x}", dataset.digest()),
         text: Some(settings(reader)),
         calibrate: false,
+        favour: Favour::None,
         shrunk: None,
     };
     let start = Start { resume: false, overwrite };

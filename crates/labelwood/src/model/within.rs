@@ -6,7 +6,9 @@
 
 use super::store::{Begin, Manifest, Partial, Start, StoreError, Training, UnitFile};
 use super::units::Units;
-use super::{Algorithm, Extras, TrainError, Trained, craftml, describe, grove, linear, write_others};
+use super::{
+    Algorithm, Extras, TrainError, Trained, craftml, describe, grove, linear, write_others,
+};
 use crate::craftml::{self as forest};
 use crate::data::{Dataset, DatasetView};
 use crate::grove as groves;

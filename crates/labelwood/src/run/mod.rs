@@ -83,7 +83,12 @@ impl Run {
             .thread_name(|index| format!("labelwood-{index}"))
             .build()
             .map_err(|error| ThreadError { threads, reason: error.to_string() })?;
-        Ok(Run { pool, canceller: Canceller::default(), observer: None, deadline: Deadline::never() })
+        Ok(Run {
+            pool,
+            canceller: Canceller::default(),
+            observer: None,
+            deadline: Deadline::never(),
+        })
     }
 
     /// A run on the calling thread alone, which must not belong to another run.
@@ -106,7 +111,12 @@ impl Run {
             .use_current_thread()
             .build()
             .map_err(|error| ThreadError { threads: 1, reason: error.to_string() })?;
-        Ok(Run { pool, canceller: Canceller::default(), observer: None, deadline: Deadline::never() })
+        Ok(Run {
+            pool,
+            canceller: Canceller::default(),
+            observer: None,
+            deadline: Deadline::never(),
+        })
     }
 
     /// Calls `observer` whenever a stage advances, from any thread.

@@ -52,6 +52,11 @@ impl Predictions {
     /// Appends the predictions of one row, which must be in [`best_first`] order.
     pub fn push_row(&mut self, scored: &[Scored]) {
         debug_assert!(scored.is_sorted_by(|left, right| best_first(left, right).is_lt()));
+        self.push_ranked(scored);
+    }
+
+    /// Appends the predictions of one row, whose order does not follow from the scores alone.
+    pub fn push_ranked(&mut self, scored: &[Scored]) {
         self.scored.extend_from_slice(scored);
         self.offsets.push(self.scored.len() as u64);
     }

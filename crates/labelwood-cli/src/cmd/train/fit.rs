@@ -7,9 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use anyhow::{Context as _, Result, anyhow};
 use labelwood::data::Dataset;
+use labelwood::favour::RANKED;
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
 use labelwood::model::store::{Manifest, Options};
-use labelwood::model::{Algorithm, Extras, Learned, Model, TrainError, Trained, calibrate, train_with, train_within};
+use labelwood::model::{
+    Algorithm, Extras, Learned, Model, TrainError, Trained, calibrate, train_with, train_within,
+};
 use labelwood::report::EvaluationReport;
 use labelwood::run::{Cancelled, Progress};
 use labelwood::sparse::{Predictions, Query};
@@ -172,7 +175,8 @@ impl Training<'_> {
         self.trees.begin(target);
         let clock = Clock::start();
         let algorithm = &self.algorithm;
-        let extras = Extras { text: self.reader.as_ref(), calibrate: self.calibrate };
+        let extras =
+            Extras { text: self.reader.as_ref(), calibrate: self.calibrate, favour: self.favour };
         let (limits, start) = (&self.args.limits, self.args.start());
         let trained = if self.is_limited() {
             let limits = limits.within(self.context.started());
@@ -217,14 +221,20 @@ impl Training<'_> {
         };
         let fit = clock.spent();
         let test = test.map(|test| {
-            let predict = |k| {
-                let scored = learned.predict(test.features.view(), Query::top(k), &self.run)?;
-                Ok(match &calibration {
+            let counts = rows.labels.view().column_counts();
+            let ranking = self.favour.ranking(rows.len(), &counts);
+            let predict = |k: usize| {
+                let most = if ranking.is_some() { k.max(RANKED) } else { k };
+                let scored = learned.predict(test.features.view(), Query::top(most), &self.run)?;
+                let scored = match &calibration {
                     Some(calibration) => calibration.apply(&scored),
+                    None => scored,
+                };
+                Ok(match &ranking {
+                    Some(ranking) => ranking.apply(&scored, k),
                     None => scored,
                 })
             };
-            let counts = rows.labels.view().column_counts();
             score(predict, test, TrainingCounts { instances: rows.len(), labels: &counts }, None)
         });
         Ok(Fitted {

@@ -101,7 +101,12 @@ pub fn has_memory(need: Need<'_>, allowed: Option<Bytes>) -> impl Fn(&Algorithm)
 }
 
 /// What a limited training came to, in a sentence.
-pub fn outcome(args: &Args, planned: &Algorithm, settings: &serde_json::Value, start: Instant) -> String {
+pub fn outcome(
+    args: &Args,
+    planned: &Algorithm,
+    settings: &serde_json::Value,
+    start: Instant,
+) -> String {
     let most = planned.settings();
     let (forest, label_tree) = match planned {
         Algorithm::Grove(_) => (&most["forest"]["trees"], Some(&most["label_tree"]["trees"])),
@@ -118,7 +123,9 @@ pub fn outcome(args: &Args, planned: &Algorithm, settings: &serde_json::Value, s
             format!("{trees} of {forest} trees and {label_trees} of {most} label trees were grown")
         }
         ((trees, None), Some(_)) => {
-            format!("{trees} of {forest} trees were grown, and no label tree: the model is a forest")
+            format!(
+                "{trees} of {forest} trees were grown, and no label tree: the model is a forest"
+            )
         }
         ((trees, _), None) => format!("{trees} of {forest} trees were grown"),
     };

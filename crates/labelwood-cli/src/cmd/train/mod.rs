@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::data::Dataset;
+use labelwood::favour::Favour;
 use labelwood::model::store::{Start, check_target};
 use labelwood::model::{Algorithm, TrainError};
 use labelwood::run::Run;
@@ -24,7 +25,7 @@ use crate::context::Context;
 use crate::input::{Format, InputArgs};
 use crate::machine::{Clock, Spent};
 use crate::output::print;
-use crate::settings::{SettingsArgs, Wanted};
+use crate::settings::{SettingsArgs, Wanted, named};
 use crate::split::{SplitArgs, SplitFiles, numbered};
 use crate::spread::Spread;
 use crate::text::{DocumentArgs, VectoriserArgs, describe};
@@ -65,6 +66,11 @@ pub struct Args {
     /// tenths of the rows. The scores of a grove are probabilities without
     #[arg(long)]
     calibrate: bool,
+
+    /// Let rare labels come before frequent ones of a better score: PSP@k rises, P@k falls; tail
+    /// ranks by score x inverse propensity [default: none]
+    #[arg(long, value_name = "NAME", value_parser = named::<Favour>(&Favour::NAMES))]
+    favour: Option<Favour>,
 
     /// Print what came of it as one line of JSON
     #[arg(long)]
@@ -113,7 +119,9 @@ impl Args {
             return Ok(());
         }
         if calibrate {
-            bail!("--calibrate does not go with --budget or --max-model: leave it out, or train a grove");
+            bail!(
+                "--calibrate does not go with --budget or --max-model: leave it out, or train a grove"
+            );
         }
         if self.split.is_all() {
             bail!("--budget and --max-model are for one model: choose one --split-column");
@@ -184,6 +192,7 @@ struct Training<'a> {
     run: Run,
     algorithm: Algorithm,
     calibrate: bool,
+    favour: Favour,
     trees: Trees,
     /// How text became the rows, if they were text.
     reader: Option<TextReader>,
@@ -214,7 +223,8 @@ impl<'a> Training<'a> {
         let algorithm = choose(args, wanted, has_memory, train, context, &run)?;
         // The scores of a grove are probabilities without.
         let calibrate = calibrate && !matches!(algorithm, Algorithm::Grove(_));
-        Ok(Training { args, context, run, algorithm, calibrate, trees, reader })
+        let favour = args.favour.map_or_else(|| args.settings.favour(), Ok)?;
+        Ok(Training { args, context, run, algorithm, calibrate, favour, trees, reader })
     }
 
     /// One model of these rows.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{Digest, FormatError, StoreError, UnitFile, files};
+use crate::favour::Favour;
 
 /// The name of the manifest in a model's folder.
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -39,6 +40,9 @@ pub struct Training {
     /// Whether scores are made probabilities.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub calibrate: bool,
+    /// Which labels come before others of a better score.
+    #[serde(default, skip_serializing_if = "Favour::is_none")]
+    pub favour: Favour,
     /// How the model was made smaller afterwards, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     pub shrunk: Option<Value>,
@@ -72,6 +76,8 @@ struct Written {
     text: Option<Value>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     calibrate: bool,
+    #[serde(default, skip_serializing_if = "Favour::is_none")]
+    favour: Favour,
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     shrunk: Option<Value>,
     instances: u64,
@@ -117,9 +123,9 @@ impl Manifest {
         let written: Written =
             serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
         let found = written.model_id;
-        let Written { algorithm, settings, data, text, calibrate, shrunk, .. } = written;
+        let Written { algorithm, settings, data, text, calibrate, favour, shrunk, .. } = written;
         let Written { instances, features, labels, units, .. } = written;
-        let training = Training { algorithm, settings, data, text, calibrate, shrunk };
+        let training = Training { algorithm, settings, data, text, calibrate, favour, shrunk };
         let manifest = Manifest { training, instances, features, labels, units };
         let mut stems = BTreeSet::new();
         for unit in &manifest.units {
@@ -156,7 +162,8 @@ impl Manifest {
     }
 
     fn written(&self, model_id: Option<Digest>) -> Written {
-        let Training { algorithm, settings, data, text, calibrate, shrunk } = self.training.clone();
+        let Training { algorithm, settings, data, text, calibrate, favour, shrunk } =
+            self.training.clone();
         let &Manifest { instances, features, labels, .. } = self;
         let units = self.units.clone();
         Written {
@@ -166,6 +173,7 @@ impl Manifest {
             data,
             text,
             calibrate,
+            favour,
             shrunk,
             instances,
             features,
@@ -188,6 +196,13 @@ impl Training {
         compare("algorithm", &self.algorithm, &other.algorithm);
         compare("the digest of the data", &self.data, &other.data);
         compare("calibrate", &self.calibrate.to_string(), &other.calibrate.to_string());
+        let favour = |favour| serde_json::to_value(favour).ok();
+        differences(
+            "favour",
+            favour(self.favour).as_ref(),
+            favour(other.favour).as_ref(),
+            &mut clauses,
+        );
         differences("", Some(&self.settings), Some(&other.settings), &mut clauses);
         differences("text", self.text.as_ref(), other.text.as_ref(), &mut clauses);
         differences("shrunk", self.shrunk.as_ref(), other.shrunk.as_ref(), &mut clauses);
@@ -290,6 +305,7 @@ mod tests {
                 data: "d1".into(),
                 text: None,
                 calibrate: false,
+                favour: Favour::None,
                 shrunk: None,
             },
             instances: 10,

@@ -16,7 +16,7 @@
 //! let target = folder.path().join("model");
 //! let run = Run::new(2)?;
 //! let settings = serde_json::json!({"trees": 1, "seed": 42});
-//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, shrunk: None };
+//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None };
 //!
 //! let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
 //! let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
@@ -117,7 +117,7 @@ impl Stored {
     /// # let target = folder.path().join("model");
     /// # let run = Run::new(1)?;
     /// # let settings = serde_json::json!({"trees": 1, "seed": 42});
-    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, shrunk: None };
+    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None };
     /// # let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
     /// # let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
     /// # let manifest = Manifest { training, instances: 9, features: 5, labels: 4, units: vec![tree] };

@@ -143,8 +143,9 @@ impl Partial {
     }
 
     fn parse(path: &Path, bytes: &[u8]) -> Result<Settings, FormatError> {
-        serde_json::from_slice(bytes).map_err(|error| {
-            FormatError::Settings { path: path.to_owned(), reason: error.to_string() }
+        serde_json::from_slice(bytes).map_err(|error| FormatError::Settings {
+            path: path.to_owned(),
+            reason: error.to_string(),
         })
     }
 

@@ -23,6 +23,7 @@ fn training(seed: u32) -> Training {
         data: "d".into(),
         text: None,
         calibrate: false,
+        favour: Default::default(),
         shrunk: None,
     }
 }
