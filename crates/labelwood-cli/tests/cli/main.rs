@@ -14,6 +14,7 @@ mod generate;
 mod grove;
 mod guide;
 mod inspect;
+mod limits;
 mod linear;
 mod pages;
 mod predict;

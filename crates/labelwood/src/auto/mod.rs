@@ -37,6 +37,8 @@ const STEP: usize = 4;
 const TRIAL_SHARE: f64 = 0.05;
 /// Labels up to which one-vs-rest is tried.
 const FEW_LABELS: usize = 2000;
+/// The share that trying one-vs-rest may take.
+const OTHERS_SHARE: f64 = 0.08;
 /// One-vs-rest cannot be stopped early: it must fit into this share of the time.
 const OVER_SHARE: f64 = 0.4;
 /// How much longer than predicted a training may take.
@@ -161,26 +163,39 @@ fn few_labels(
     if labels > FEW_LABELS || !fits(&over) {
         return Ok(None);
     }
+    let left = |until: Instant| until.saturating_duration_since(Instant::now());
+    run.stop_at(limits.until.map(|until| Instant::now() + left(until).mul_f64(OTHERS_SHARE)));
+    let tried = last.measure(&over, run);
+    let grove = tried.is_ok().then(|| last.measure(&grove_of(seed), run));
+    run.stop_at(None);
+    let (tried, grove) = match (tried, grove) {
+        (Ok(tried), Some(Ok(grove))) => (tried, grove),
+        _ if run.check().is_ok() => {
+            why.push("one-vs-rest takes too long to try".to_owned());
+            return Ok(None);
+        }
+        _ => return Err(Cancelled),
+    };
     let growth = dataset.len() as f64 / last.rows as f64;
-    let tried = last.measure(&over, run)?;
-    if limits.until.is_some_and(|until| {
-        let left = until.saturating_duration_since(Instant::now()).as_secs_f64();
-        // Both the rows and the labels that occur grow.
-        tried.sizes.seconds * growth.powf(1.5) > OVER_SHARE * left
-    }) || limits.bytes.is_some_and(|bytes| tried.sizes.bytes * growth > 0.8 * bytes as f64)
-    {
-        return Ok(None);
-    }
-    let grove = last.measure(&grove_of(seed), run)?;
+    // Both the rows and the labels that occur grow.
+    let seconds = tried.sizes.seconds * growth.powf(1.5);
+    let is_slow =
+        limits.until.is_some_and(|until| seconds > OVER_SHARE * left(until).as_secs_f64());
+    let bytes = tried.sizes.bytes * growth;
+    let is_large = limits.bytes.is_some_and(|most| bytes > 0.8 * most as f64);
     let (lead, error) = tried.lead_over(&grove);
-    let is_better = lead > 2.0 * error;
+    let verdict = match lead > 2.0 * error {
+        true if is_slow => "but would take too long",
+        true if is_large => "but would become too large",
+        true => "and so it is trained",
+        false => "so it is not taken",
+    };
     why.push(format!(
-        "with {labels} labels one-vs-rest was tried, too: it is {:.1} points {} than a grove ({})",
+        "with {labels} labels one-vs-rest was tried, too: it is {:.1} points {} than a grove, {verdict}",
         100.0 * lead.abs(),
         if lead > 0.0 { "better" } else { "worse" },
-        if is_better { "and so taken" } else { "not enough to take it" },
     ));
-    Ok(is_better.then_some(over))
+    Ok((lead > 2.0 * error && !is_slow && !is_large).then_some(over))
 }
 
 fn grove_of(seed: u64) -> Algorithm {

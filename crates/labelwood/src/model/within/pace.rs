@@ -1,22 +1,14 @@
-//! Training within limits: trees are added while there is time and room for them.
-//!
-//! What fits is known only at the end, so the settings in the manifest are those of what was grown:
-//! a training with these settings and without limits gives the same bytes. A grove's blend depends
-//! on how large the parts are, so it is learned last; time is kept for it.
+//! Growing trees with an eye on the clock and on the room that is left.
 
-use super::store::{Begin, Manifest, Partial, Start, StoreError, Training, UnitFile};
-use super::units::Units;
-use super::{
-    Algorithm, Extras, TrainError, Trained, craftml, describe, grove, linear, write_others,
-};
-use crate::craftml::{self as forest};
-use crate::data::{Dataset, DatasetView};
+use super::super::store::UnitFile;
+use super::super::units::Units;
+use super::super::{Algorithm, TrainError, craftml, grove, linear};
+use super::Limits;
+use crate::craftml as forest;
+use crate::data::DatasetView;
 use crate::grove as groves;
 use crate::label_tree;
-use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
-use serde_json::Value;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -31,197 +23,6 @@ const SAFETY: f64 = 1.2;
 /// out: predicting it, and its part of the regression.
 const REST: f64 = 0.9;
 const HELD_OUT_ROW: f64 = 4e-4;
-/// The setting that marks an unfinished training within limits.
-const MARK: &str = "within_limits";
-
-/// What a training may take.
-///
-/// ```
-/// use labelwood::model::Limits;
-/// use std::time::{Duration, Instant};
-/// let limits = Limits { until: Some(Instant::now() + Duration::from_secs(60)), ..Limits::default() };
-/// assert_eq!(limits.bytes, None);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Limits {
-    /// When the model is to be in place.
-    pub until: Option<Instant>,
-    /// How much later that may become before what is unfinished is given up.
-    pub grace: Duration,
-    /// The most bytes of the model's files.
-    pub bytes: Option<u64>,
-}
-
-/// Trains a model of at most the size that `algorithm` says into the folder `target`: trees are
-/// added, in order, while the limits allow it. The settings in the manifest are those of what was
-/// grown, and give the same model again without limits.
-///
-/// Only algorithms that consist of trees can be stopped at any time: craftml, label-tree and grove,
-/// which becomes craftml if there is no time or room for a label tree.
-///
-/// ```
-/// use labelwood::data::{Dataset, generate::{Generator, Profile}};
-/// use labelwood::model::{Algorithm, Limits, Trained, train_within};
-/// use labelwood::run::Run;
-/// let run = Run::new(2)?;
-/// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
-/// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
-/// let dataset = Dataset { features, labels, label_names: None };
-/// let folder = tempfile::tempdir()?;
-/// let algorithm = Algorithm::preset("craftml", "default").expect("it is a preset");
-/// let limits = Limits { bytes: Some(300_000), ..Limits::default() };
-/// let path = folder.path().join("model");
-/// let trained = train_within(&dataset, Default::default(), &algorithm, limits, &path, Default::default(), &run)?;
-/// let Trained::Written(manifest) = trained else { unreachable!() };
-/// assert!(manifest.bytes() <= 300_000);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn train_within(
-    dataset: &Dataset,
-    extras: Extras<'_>,
-    algorithm: &Algorithm,
-    limits: Limits,
-    target: &Path,
-    start: Start,
-    run: &Run,
-) -> Result<Trained, TrainError> {
-    let dataset = dataset.view();
-    if dataset.is_empty() {
-        return Err(TrainError::NoRows);
-    }
-    let planned = resolve(algorithm, extras, dataset)?;
-    let partial = match begin(target, describe(dataset, extras, &planned), &planned, start)? {
-        Begin::Work(partial) => partial,
-        Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
-    };
-    let units = Units::take_up(&partial, run)?;
-    let latest = limits.until.map(|until| until + limits.grace);
-    run.stop_at(latest);
-    let others = write_others(dataset, extras, &units, run);
-    let grown = others.and_then(|others| {
-        let costs = Costs { others: bytes_of(&others), ..Costs::default() };
-        let mut pace = Pace { dataset, units: &units, limits, latest, run, costs };
-        let (algorithm, mut written) = match &planned {
-            Algorithm::CraftMl(params) => pace.forest_alone(params),
-            Algorithm::LabelTree(params) => pace.label_trees_alone(params),
-            Algorithm::Grove(params) => pace.grove(params),
-            _ => Err(no_trees(&planned).into()),
-        }?;
-        written.extend(others);
-        Ok((algorithm, written))
-    });
-    let is_late = run.is_late() && !run.canceller().is_cancelled();
-    run.stop_at(None);
-    let (algorithm, units) = match grown {
-        Err(TrainError::Cancelled { finished, units, .. }) if is_late => {
-            return Err(TrainError::TimeUp { finished, units });
-        }
-        grown => grown?,
-    };
-    let manifest = Manifest {
-        training: describe(dataset, extras, &algorithm),
-        instances: dataset.len() as u64,
-        features: dataset.features.columns() as u64,
-        labels: dataset.labels.columns() as u64,
-        units,
-    };
-    partial.commit(&manifest)?;
-    Ok(Trained::Written(manifest))
-}
-
-/// The algorithm of an unfinished training within limits into the folder `target`, if there is one.
-///
-/// A choice that was made by measuring may turn out otherwise the next time; a training that is to
-/// be resumed goes on with this one.
-pub fn unfinished(target: &Path) -> Result<Option<Algorithm>, StoreError> {
-    let Some(mut training) = Partial::training(target)? else { return Ok(None) };
-    let is_limited = training.settings.as_object_mut().and_then(|map| map.remove(MARK)).is_some();
-    let algorithm = Algorithm::from_settings(&training.algorithm, training.settings);
-    Ok(algorithm.ok().filter(|_| is_limited))
-}
-
-/// The algorithm with every automatic choice made, if it can be stopped at any time.
-fn resolve(
-    algorithm: &Algorithm,
-    extras: Extras<'_>,
-    dataset: DatasetView<'_>,
-) -> Result<Algorithm, ParamError> {
-    algorithm.check()?;
-    if extras.calibrate {
-        return Err(ParamError {
-            setting: "calibrate",
-            found: "true".to_owned(),
-            expected: "left out of a training within limits; a grove's scores are probabilities without",
-        });
-    }
-    let DatasetView { features, labels, .. } = dataset;
-    match algorithm {
-        Algorithm::CraftMl(params) => Ok(Algorithm::CraftMl(params.resolve(features, labels))),
-        Algorithm::LabelTree(params) => {
-            let weighting = params.weighting.resolve(features);
-            Ok(Algorithm::LabelTree(label_tree::Params { weighting, ..params.clone() }))
-        }
-        Algorithm::Grove(params) => Ok(Algorithm::Grove(params.resolve(features, labels))),
-        other => Err(no_trees(other)),
-    }
-}
-
-fn no_trees(algorithm: &Algorithm) -> ParamError {
-    ParamError {
-        setting: "algorithm",
-        found: algorithm.name().to_owned(),
-        expected: "auto, grove, craftml or label-tree if it is to stay within limits: only these can \
-                   have fewer trees",
-    }
-}
-
-/// Starts, or takes up an unfinished training within limits, or finds what an earlier one made.
-fn begin(
-    target: &Path,
-    training: Training,
-    planned: &Algorithm,
-    start: Start,
-) -> Result<Begin, StoreError> {
-    let mut marked = training.clone();
-    if let Value::Object(settings) = &mut marked.settings {
-        settings.insert(MARK.to_owned(), true.into());
-    }
-    if start.resume
-        && let Ok(Manifest { training: found, .. }) = Manifest::read(target)
-    {
-        let Training { algorithm, settings, .. } = found.clone();
-        let is_ours = Algorithm::from_settings(&algorithm, settings.clone())
-            .is_ok_and(|algorithm| may_become(planned, &algorithm));
-        if is_ours && found == (Training { algorithm, settings, ..training }) {
-            return Partial::begin(target, &found, start);
-        }
-    }
-    Partial::begin(target, &marked, start)
-}
-
-/// Whether limits may have made the one algorithm the other.
-fn may_become(planned: &Algorithm, found: &Algorithm) -> bool {
-    match (planned.clone(), found) {
-        (Algorithm::CraftMl(mut planned), Algorithm::CraftMl(found)) => {
-            planned.trees = planned.trees.min(found.trees);
-            planned == *found
-        }
-        (Algorithm::LabelTree(mut planned), Algorithm::LabelTree(found)) => {
-            planned.trees = planned.trees.min(found.trees);
-            planned == *found
-        }
-        (Algorithm::Grove(planned), Algorithm::CraftMl(_)) => {
-            may_become(&Algorithm::CraftMl(planned.forest), found)
-        }
-        (Algorithm::Grove(mut planned), Algorithm::Grove(found)) => {
-            planned.forest.trees = planned.forest.trees.min(found.forest.trees);
-            planned.label_tree.trees = planned.label_tree.trees.min(found.label_tree.trees);
-            planned == *found
-        }
-        _ => false,
-    }
-}
-
 /// What was measured so far.
 #[derive(Default)]
 struct Costs {
@@ -236,27 +37,40 @@ struct Costs {
 }
 
 /// What grows the trees, and looks at the clock and the room that is left.
-struct Pace<'a> {
+pub(super) struct Pace<'a> {
     dataset: DatasetView<'a>,
     units: &'a Units<'a>,
     limits: Limits,
+    /// When what is unfinished is given up.
     latest: Option<Instant>,
     run: &'a Run,
     costs: Costs,
 }
 
 /// What was grown, and its files.
-type Grown = Result<(Algorithm, Vec<UnitFile>), TrainError>;
+pub(super) type Grown = Result<(Algorithm, Vec<UnitFile>), TrainError>;
 
-impl Pace<'_> {
-    fn forest_alone(&mut self, params: &forest::Params) -> Grown {
+impl<'a> Pace<'a> {
+    /// Starts beside files of so many bytes that are there whatever is grown.
+    pub fn new(
+        dataset: DatasetView<'a>,
+        units: &'a Units<'a>,
+        limits: Limits,
+        others: u64,
+        run: &'a Run,
+    ) -> Self {
+        let costs = Costs { others, ..Costs::default() };
+        Pace { dataset, units, limits, latest: limits.latest(), run, costs }
+    }
+
+    pub fn forest_alone(&mut self, params: &forest::Params) -> Grown {
         self.costs.label_trees = 0;
         let trees = self.forest(params, params.trees, 0)?;
         let params = forest::Params { trees, ..params.clone() };
         Ok((Algorithm::CraftMl(params), craftml::listed(trees, self.units)))
     }
 
-    fn label_trees_alone(&mut self, params: &label_tree::Params) -> Grown {
+    pub fn label_trees_alone(&mut self, params: &label_tree::Params) -> Grown {
         let mut written = match self.label_trees(params, linear::TREES, 1, self.latest)? {
             Some(written) => written,
             None => return Err(self.time_up("tree-", "parts")),
@@ -280,7 +94,7 @@ impl Pace<'_> {
 
     /// A few trees, a label tree, more trees, more label trees, and the rest of the trees, as far
     /// as the limits allow, and the blend of what is there.
-    fn grove(&mut self, params: &groves::Params) -> Grown {
+    pub fn grove(&mut self, params: &groves::Params) -> Grown {
         let (forest, label_tree) = (&params.forest, &params.label_tree);
         let first = self.forest(forest, forest.trees.min(FIRST), 0)?;
         let until = self.limits.until.map(|until| {
@@ -296,8 +110,10 @@ impl Pace<'_> {
         self.costs.label_trees = bytes_of(&written);
         let trees = self.forest(forest, forest.trees.min(ENOUGH), label_trees)?;
         while label_trees < label_tree.trees && self.may_add_label_tree(trees, label_trees) {
-            let late = self.limits.until;
-            match self.label_trees(label_tree, linear::GROVE, label_trees + 1, late)? {
+            let tree = self.costs.tree.unwrap_or(0.0);
+            let blend = Duration::from_secs_f64(self.blend(trees, label_trees + 1, tree));
+            let until = self.limits.until.and_then(|until| until.checked_sub(blend));
+            match self.label_trees(label_tree, linear::GROVE, label_trees + 1, until)? {
                 Some(more) if bytes_of(&more) + self.forest_bytes(trees) <= self.room(0) => {
                     written = more;
                 }
@@ -474,6 +290,6 @@ impl Pace<'_> {
     }
 }
 
-fn bytes_of(files: &[UnitFile]) -> u64 {
+pub(super) fn bytes_of(files: &[UnitFile]) -> u64 {
     files.iter().map(|file| file.bytes).sum()
 }

@@ -1,0 +1,86 @@
+use super::*;
+use crate::data::generate::{Generator, Profile};
+use crate::{craftml as forest, grove as groves};
+
+fn grove(trees: usize, label_trees: usize) -> Algorithm {
+    let mut params = groves::Params::default();
+    params.forest.trees = trees;
+    params.label_tree.trees = label_trees;
+    Algorithm::Grove(params)
+}
+
+fn craftml(trees: usize, leaf: usize) -> Algorithm {
+    Algorithm::CraftMl(forest::Params { trees, leaf, ..Default::default() })
+}
+
+fn rows(run: &Run) -> Dataset {
+    let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
+    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..300, run).unwrap();
+    Dataset { features, labels, label_names: None }
+}
+
+#[test]
+fn limits_only_take_trees_away() {
+    let leaf = forest::Params::default().leaf;
+    assert!(may_become(&grove(30, 3), &grove(12, 1)));
+    assert!(may_become(&grove(30, 3), &craftml(12, leaf)));
+    assert!(!may_become(&grove(30, 3), &craftml(12, leaf + 1)));
+    assert!(!may_become(&grove(30, 3), &grove(31, 3)));
+    assert!(!may_become(&craftml(30, leaf), &grove(30, 3)));
+}
+
+#[test]
+fn a_late_start_grows_nothing_and_a_later_one_goes_on() {
+    let run = Run::new(2).unwrap();
+    let (dataset, folder) = (rows(&run), tempfile::tempdir().unwrap());
+    let target = folder.path().join("model");
+    let train = |limits, start, run: &Run| {
+        let extras = Extras::default();
+        train_within(&dataset, extras, &grove(3, 1), limits, &target, start, run)
+    };
+    let late = Limits { until: Some(Instant::now()), ..Limits::default() };
+    let error = train(late, Start::default(), &run).unwrap_err();
+    assert!(matches!(error, TrainError::TimeUp { finished: 0, .. }), "{error}");
+    assert!(run.check().is_ok(), "the run may be used again");
+    assert_eq!(unfinished(&target).unwrap().map(|found| found.name()), Some("grove"));
+    let resume = Start { resume: true, ..Start::default() };
+    let trained = train(Limits::default(), resume, &run).unwrap();
+    let Trained::Written(manifest) = &trained else { panic!("nothing was there") };
+    assert_eq!(manifest.training.settings["forest"]["trees"], 3);
+    assert_eq!(unfinished(&target).unwrap(), None);
+    let again = train(late, resume, &run).unwrap();
+    assert_eq!(again, Trained::AlreadyThere(manifest.clone()));
+}
+
+#[test]
+fn time_for_trees_alone_makes_a_forest_of_a_grove() {
+    let run = Run::new(2).unwrap();
+    let (dataset, folder) = (rows(&run), tempfile::tempdir().unwrap());
+    // Trees are begun, but a label tree would have to be done before it is.
+    let limits = Limits {
+        until: Some(Instant::now() + Duration::from_millis(1)),
+        grace: Duration::from_secs(600),
+        bytes: None,
+    };
+    let target = folder.path().join("model");
+    let start = Start::default();
+    let (extras, algorithm) = (Extras::default(), grove(3, 1));
+    let trained = train_within(&dataset, extras, &algorithm, limits, &target, start, &run);
+    match trained {
+        Ok(Trained::Written(manifest)) => assert_eq!(manifest.training.algorithm, "craftml"),
+        // A machine so slow that a millisecond passes before the first tree.
+        other => assert!(matches!(other, Err(TrainError::TimeUp { .. })), "{other:?}"),
+    }
+}
+
+#[test]
+fn algorithms_without_trees_are_refused() {
+    let run = Run::new(1).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let algorithm = Algorithm::preset("one-vs-rest", "default").unwrap();
+    let (extras, limits) = (Extras::default(), Limits::default());
+    let target = folder.path().join("model");
+    let error =
+        train_within(&rows(&run), extras, &algorithm, limits, &target, Start::default(), &run);
+    assert!(error.unwrap_err().to_string().contains("one-vs-rest"));
+}
