@@ -41,8 +41,10 @@ const FEW_LABELS: usize = 2000;
 const OTHERS_SHARE: f64 = 0.08;
 /// One-vs-rest cannot be stopped early: it must fit into this share of the time.
 const OVER_SHARE: f64 = 0.4;
-/// How much longer than predicted a training may take.
+/// How much longer than predicted a training may take,
 const SAFETY: f64 = 1.3;
+/// and a grove, which becomes a forest if its label tree is not done in time.
+const GROVE_SAFETY: f64 = 1.1;
 /// Trees of a grove's forest without which it is not begun.
 const FEWEST_TREES: f64 = 4.0;
 /// What pruned centroids take of the bytes of whole ones, about.
@@ -295,11 +297,12 @@ impl Chooser {
             [(self.forest(pruned), forest), (self.label_trees(), trees)]
         };
         let candidates = [(self.grove(pruned), grove)].into_iter().chain(alone);
-        let is_short = |seconds: f64| left.is_some_and(|left| SAFETY * seconds > left);
+        let is_short = |seconds: f64, safety: f64| left.is_some_and(|left| safety * seconds > left);
         let is_large = |bytes: f64| allowed.is_some_and(|allowed| bytes > allowed);
         for (algorithm, (seconds, bytes)) in candidates {
             let name = algorithm.name();
-            if is_short(seconds) {
+            let safety = if name == "grove" { GROVE_SAFETY } else { SAFETY };
+            if is_short(seconds, safety) {
                 why.push(format!("{name} would take {seconds:.0} s at least"));
             } else if is_large(bytes) {
                 why.push(format!("{name} would take {:.0} MB at least", bytes / 1e6));
@@ -316,7 +319,7 @@ impl Chooser {
                 allowed: allowed as u64,
                 needed: least(trees.1, forest.1) as u64,
             }),
-            (Some(left), _) if is_short(least(trees.0, forest.0)) => {
+            (Some(left), _) if is_short(least(trees.0, forest.0), SAFETY) => {
                 Err(ChooseError::Time { left, needed: SAFETY * least(trees.0, forest.0) })
             }
             // What is short of memory is refused, with what to do, before it is trained.

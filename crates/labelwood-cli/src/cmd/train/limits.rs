@@ -91,7 +91,7 @@ pub fn choose(
     let Limits { until, bytes, .. } = args.limits.within(context.started());
     let limits = auto::Limits { until, bytes };
     let auto::Choice { algorithm, why } = auto::choose(train.view(), seed, limits, need, run)?;
-    args.note(context, format!("auto: {}", why.join("; ")));
+    why.iter().for_each(|reason| args.note(context, format!("auto: {reason}")));
     Ok(algorithm)
 }
 
