@@ -80,7 +80,7 @@ impl<'a> Pace<'a> {
         }
         let mut trees = 1;
         self.costs.label_trees = bytes_of(&written);
-        while trees < params.trees && self.may_add_label_tree(0, trees) {
+        while trees < params.trees && self.may_add_label_tree(linear::TREES, 0, trees) {
             match self.label_trees(params, linear::TREES, trees + 1, self.latest)? {
                 Some(more) if bytes_of(&more) <= self.room(0) => written = more,
                 _ => break,
@@ -109,7 +109,9 @@ impl<'a> Pace<'a> {
         let mut label_trees = 1;
         self.costs.label_trees = bytes_of(&written);
         let trees = self.forest(forest, forest.trees.min(ENOUGH), label_trees)?;
-        while label_trees < label_tree.trees && self.may_add_label_tree(trees, label_trees) {
+        while label_trees < label_tree.trees
+            && self.may_add_label_tree(linear::GROVE, trees, label_trees)
+        {
             let tree = self.costs.tree.unwrap_or(0.0);
             let blend = Duration::from_secs_f64(self.blend(trees, label_trees + 1, tree));
             let until = self.limits.until.and_then(|until| until.checked_sub(blend));
@@ -193,8 +195,15 @@ impl<'a> Pace<'a> {
     }
 
     /// Whether another label tree may be begun beside so many trees and label trees.
-    fn may_add_label_tree(&self, trees: usize, label_trees: usize) -> bool {
-        let Some(seconds) = self.costs.label_tree else { return self.limits.until.is_none() };
+    fn may_add_label_tree(&self, names: linear::Names, trees: usize, label_trees: usize) -> bool {
+        // One that an earlier run has begun is most likely done, or nearly.
+        let is_begun = self.units.find(&names.root(label_trees)).is_some();
+        let seconds = match self.costs.label_tree {
+            _ if is_begun => 0.0,
+            Some(seconds) => seconds,
+            None if self.limits.until.is_none() => 0.0,
+            None => return false,
+        };
         let next = self.costs.label_trees / label_trees.max(1) as u64;
         let used = self.costs.label_trees + self.forest_bytes(trees);
         let tree = self.costs.tree.unwrap_or(0.0);
@@ -252,7 +261,7 @@ impl<'a> Pace<'a> {
     fn room(&self, beside: u64) -> u64 {
         let Some(bytes) = self.limits.bytes else { return u64::MAX };
         // The manifest, the feature weights of the trees, and the blend.
-        let more = 16 * 1024 + bytes / 64 + 4 * self.dataset.features.columns() as u64;
+        let more = 16 * 1024 + bytes / 32 + 4 * self.dataset.features.columns() as u64;
         bytes.saturating_sub(self.costs.others + beside + more)
     }
 
