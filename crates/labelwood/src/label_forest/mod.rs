@@ -33,7 +33,7 @@ mod sample;
 
 pub use params::{Params, Sampling};
 
-use crate::label_tree::{self, Ensemble, Ground, Grower, LabelVectors, Tree};
+use crate::label_tree::{Ensemble, Ground, Grower, LabelVectors, Tree};
 use crate::linear::Child;
 use crate::params::ParamError;
 use crate::random::derive;
@@ -82,8 +82,7 @@ impl Trainer {
     ) -> Result<Self, ParamError> {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         params.check()?;
-        let weighting = params.tree.weighting.resolve(features);
-        let params = Params { tree: label_tree::Params { weighting, ..params.tree }, ..params };
+        let params = params.resolve(features, labels);
         let ground = Ground::new(features, labels, &params.tree);
         let known = ground.known_labels();
         let seed = params.tree.seed;

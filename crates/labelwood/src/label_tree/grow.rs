@@ -282,17 +282,17 @@ impl Grower<'_> {
 
     fn divide_once(&self, labels: Vec<u32>, seed: u64) -> Result<Vec<Vec<u32>>, Cancelled> {
         let params = self.params;
-        if labels.len() <= params.leaf || params.branches == 1 {
+        if labels.len() <= params.leaf() || params.branches() == 1 {
             return Ok(vec![labels]);
         }
         let group = wide::Params {
-            clusters: params.branches,
+            clusters: params.branches(),
             passes: params.passes,
             balanced: params.balanced,
             smallest: params.smallest_group,
         };
         let assigned = self.group(&labels, group, seed)?;
-        let mut groups = vec![Vec::new(); params.branches];
+        let mut groups = vec![Vec::new(); params.branches()];
         for (&label, &group) in labels.iter().zip(&assigned) {
             groups[group as usize].push(label);
         }

@@ -81,7 +81,7 @@ impl Trainer {
     ) -> Result<Self, ParamError> {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         params.check()?;
-        let params = Params { weighting: params.weighting.resolve(features), ..params };
+        let params = params.resolve(features, labels);
         let ground = Ground::new(features, labels, &params);
         let known = ground.known_labels();
         let vectors = LabelVectors::new(&known);
