@@ -10,7 +10,6 @@ use super::store::{Begin, Manifest, Partial, Start, StoreError, Training};
 use super::units::Units;
 use super::{Algorithm, Extras, TrainError, Trained, describe, write_others};
 use crate::data::{Dataset, DatasetView};
-use crate::label_tree;
 use crate::params::ParamError;
 use crate::run::Run;
 use pace::{Pace, bytes_of};
@@ -149,10 +148,7 @@ fn resolve(
     let DatasetView { features, labels, .. } = dataset;
     match algorithm {
         Algorithm::CraftMl(params) => Ok(Algorithm::CraftMl(params.resolve(features, labels))),
-        Algorithm::LabelTree(params) => {
-            let weighting = params.weighting.resolve(features);
-            Ok(Algorithm::LabelTree(label_tree::Params { weighting, ..params.clone() }))
-        }
+        Algorithm::LabelTree(params) => Ok(Algorithm::LabelTree(params.resolve(features, labels))),
         Algorithm::Grove(params) => Ok(Algorithm::Grove(params.resolve(features, labels))),
         other => Err(no_trees(other)),
     }
