@@ -331,14 +331,14 @@ pub enum Wanted {
         seed: u64,
     },
     /// This.
-    Named(Algorithm),
+    Named(Box<Algorithm>),
 }
 
 impl SettingsArgs {
     /// What the flags mean, checked.
     pub fn resolve(&self, context: &Context) -> Result<Wanted> {
         if self.algorithm.as_deref() != Some(AUTO) {
-            return self.named(context).map(Wanted::Named);
+            return Ok(Wanted::Named(Box::new(self.named(context)?)));
         }
         let typed = serde_json::to_value(&self.typed)?;
         let typed = typed.as_object().and_then(|typed| typed.keys().next().cloned());

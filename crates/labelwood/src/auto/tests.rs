@@ -73,7 +73,7 @@ fn a_choice_without_a_clock_is_the_same_on_any_number_of_threads() {
     let profile = Profile { instances: 400, ..Profile::named("eurlex-4k").unwrap() };
     let choice = |threads| {
         let run = Run::new(threads).unwrap();
-        let rows = Generator::new(profile.clone(), 1).unwrap().rows(0..400, &run).unwrap();
+        let rows = Generator::new(profile, 1).unwrap().rows(0..400, &run).unwrap();
         let dataset = Dataset { features: rows.0, labels: rows.1, label_names: None };
         choose(dataset.view(), 1, Limits::default(), |_| true, &run).unwrap()
     };

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use labelwood::auto;
 use labelwood::data::Dataset;
 use labelwood::model::store::Manifest;
 use labelwood::model::{Algorithm, Limits, unfinished};
 use labelwood::run::Run;
+use labelwood::text::TextReader;
 
 use super::memory::Need;
 use super::{Args, Wanted};
@@ -61,43 +62,52 @@ impl LimitArgs {
     }
 }
 
-/// The algorithm for these rows: the one that was asked for, or the one that is best and fits.
-pub fn choose(
-    args: &Args,
-    wanted: &Wanted,
-    need: impl Fn(&Algorithm) -> bool,
-    train: &Dataset,
-    context: &Context,
-    run: &Run,
-) -> Result<Algorithm> {
-    let seed = match wanted {
-        Wanted::Named(algorithm) => return Ok(algorithm.clone()),
-        Wanted::Auto { seed } => *seed,
-    };
-    if args.resume
-        && let Some(target) = &args.model
-    {
-        if let Some(algorithm) = unfinished(target)? {
-            args.note(context, format!("auto: going on with {}", algorithm.name()));
+impl Args {
+    /// The algorithm for these rows: the one that was asked for, or the one that is best and fits.
+    pub fn choose(
+        &self,
+        wanted: &Wanted,
+        calibrate: bool,
+        train: &Dataset,
+        reader: Option<&TextReader>,
+        context: &Context,
+        run: &Run,
+    ) -> Result<Algorithm> {
+        let seed = match wanted {
+            Wanted::Named(algorithm) => return Ok((**algorithm).clone()),
+            Wanted::Auto { seed } => *seed,
+        };
+        if let Some(algorithm) = self.chosen_before()? {
+            self.note(context, format!("auto: going on with {}", algorithm.name()));
             return Ok(algorithm);
         }
-        if let (Ok(Manifest { training, .. }), false) = (Manifest::read(target), args.overwrite) {
-            match Algorithm::from_settings(&training.algorithm, training.settings) {
-                Ok(algorithm) => return Ok(algorithm),
-                Err(reason) => bail!("{}: its settings cannot be read: {reason}", target.display()),
-            }
-        }
+        let Limits { until, bytes, .. } = self.limits.within(context.started());
+        let limits = auto::Limits { until, bytes };
+        let (threads, keeps_model) = (run.threads(), self.model.is_none());
+        let fits = |algorithm: &Algorithm| {
+            Need { dataset: train, algorithm, calibrate, threads, keeps_model, reader }
+                .fits(self.limits.max_memory)
+        };
+        let auto::Choice { algorithm, why } = auto::choose(train.view(), seed, limits, fits, run)?;
+        why.iter().for_each(|reason| self.note(context, format!("auto: {reason}")));
+        Ok(algorithm)
     }
-    let Limits { until, bytes, .. } = args.limits.within(context.started());
-    let limits = auto::Limits { until, bytes };
-    let auto::Choice { algorithm, why } = auto::choose(train.view(), seed, limits, need, run)?;
-    why.iter().for_each(|reason| args.note(context, format!("auto: {reason}")));
-    Ok(algorithm)
-}
 
-/// Whether an algorithm has the memory that is allowed.
-pub fn has_memory(need: Need<'_>, allowed: Option<Bytes>) -> impl Fn(&Algorithm) -> bool {
-    move |algorithm| Need { algorithm, ..need.clone() }.fits(allowed)
+    /// What an unfinished training that is to be resumed has chosen, or a finished one.
+    fn chosen_before(&self) -> Result<Option<Algorithm>> {
+        let Some(target) = self.model.as_ref().filter(|_| self.resume) else { return Ok(None) };
+        if let Some(algorithm) = unfinished(target)? {
+            return Ok(Some(algorithm));
+        }
+        let training = match Manifest::read(target) {
+            Ok(Manifest { training, .. }) if !self.overwrite => training,
+            _ => return Ok(None),
+        };
+        let algorithm = Algorithm::from_settings(&training.algorithm, training.settings);
+        algorithm.map(Some).map_err(|reason| {
+            anyhow!("{}: its settings cannot be read: {reason}", target.display())
+        })
+    }
 }
 
 /// What a limited training came to, in a sentence.

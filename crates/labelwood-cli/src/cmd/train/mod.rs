@@ -30,7 +30,7 @@ use crate::split::{SplitArgs, SplitFiles, numbered};
 use crate::spread::Spread;
 use crate::text::{DocumentArgs, VectoriserArgs, describe};
 use fit::{Fitted, Trees};
-use limits::{LimitArgs, choose, has_memory};
+use limits::LimitArgs;
 use read::Rows;
 use summary::Summary;
 
@@ -112,7 +112,11 @@ impl Args {
 
     /// Refuses what does not go together.
     fn check(&self, wanted: &Wanted, calibrate: bool) -> Result<()> {
-        if calibrate && matches!(wanted, Wanted::Named(Algorithm::Grove(_))) {
+        let named = match wanted {
+            Wanted::Named(algorithm) => Some(&**algorithm),
+            Wanted::Auto { .. } => None,
+        };
+        if calibrate && matches!(named, Some(Algorithm::Grove(_))) {
             bail!("--calibrate: leave it out, the scores of a grove are probabilities already");
         }
         if !self.limits.are_given() {
@@ -126,8 +130,8 @@ impl Args {
         if self.split.is_all() {
             bail!("--budget and --max-model are for one model: choose one --split-column");
         }
-        match wanted {
-            Wanted::Named(other @ (Algorithm::OneVsRest(_) | Algorithm::LabelForest(_))) => bail!(
+        match named {
+            Some(other @ (Algorithm::OneVsRest(_) | Algorithm::LabelForest(_))) => bail!(
                 "--budget and --max-model do not go with {}, which has no trees to add one by one: \
                  choose auto, grove, craftml or label-tree",
                 other.name()
@@ -170,19 +174,25 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     // Read before the training so that a wrong name does not cost an hour.
     let test = args.test.as_ref().map(|test| args.read_test(test, &rows, &run)).transpose()?;
     let Rows { dataset, reader } = rows;
-    let training = |train: &Dataset| {
-        Training::new(&args, context, run, &wanted, calibrate, trees, reader, train)
+    let select = |splits: &SplitFiles| splits.select(&dataset, args.split.one());
+    let selected = splits.as_ref().map(select).transpose()?;
+    let (train, split_test) = match &selected {
+        Some((train, test)) => (train, test.as_ref()),
+        None => (&dataset, None),
     };
-    let Some(target) = single else {
-        let splits = splits.context("--split-column all needs --train-split")?;
-        let (first, _) = splits.select(&dataset, 1)?;
-        return training(&first)?.all(&dataset, &splits, read);
-    };
-    let (train, split_test) = match splits {
-        Some(splits) => splits.select(&dataset, args.split.one())?,
-        None => (dataset, None),
-    };
-    training(&train)?.one(&train, split_test.or(test).as_ref(), target, read)
+    let algorithm = args.choose(&wanted, calibrate, train, reader.as_ref(), context, &run)?;
+    // The scores of a grove that auto chose are probabilities without.
+    let calibrate = calibrate && !matches!(algorithm, Algorithm::Grove(_));
+    let favour = args.favour.map_or_else(|| args.settings.favour(), Ok)?;
+    let training =
+        Training { args: &args, context, run, algorithm, calibrate, favour, trees, reader };
+    match single {
+        Some(target) => training.one(train, split_test.or(test.as_ref()), target, read),
+        None => {
+            let splits = splits.as_ref().context("--split-column all needs --train-split")?;
+            training.all(&dataset, splits, read)
+        }
+    }
 }
 
 /// Everything that a training needs but the rows.
@@ -198,35 +208,7 @@ struct Training<'a> {
     reader: Option<TextReader>,
 }
 
-impl<'a> Training<'a> {
-    /// Chooses an algorithm for the rows `train`, if none was asked for.
-    #[expect(clippy::too_many_arguments, reason = "they are its fields")]
-    fn new(
-        args: &'a Args,
-        context: &'a Context,
-        run: Run,
-        wanted: &Wanted,
-        calibrate: bool,
-        trees: Trees,
-        reader: Option<TextReader>,
-        train: &Dataset,
-    ) -> Result<Self> {
-        let need = memory::Need {
-            dataset: train,
-            algorithm: &Algorithm::OneVsRest(Default::default()),
-            calibrate,
-            threads: run.threads(),
-            keeps_model: args.model.is_none(),
-            reader: reader.as_ref(),
-        };
-        let has_memory = has_memory(need, args.limits.max_memory);
-        let algorithm = choose(args, wanted, has_memory, train, context, &run)?;
-        // The scores of a grove are probabilities without.
-        let calibrate = calibrate && !matches!(algorithm, Algorithm::Grove(_));
-        let favour = args.favour.map_or_else(|| args.settings.favour(), Ok)?;
-        Ok(Training { args, context, run, algorithm, calibrate, favour, trees, reader })
-    }
-
+impl Training<'_> {
     /// One model of these rows.
     fn one(
         &self,
