@@ -53,4 +53,5 @@ pub mod grove;
 pub mod favour;
 pub mod model;
 pub mod auto;
+pub mod tune;
 pub mod report;
