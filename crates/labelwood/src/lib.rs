@@ -37,6 +37,7 @@ pub mod sparse;
 pub mod random;
 pub mod run;
 pub mod params;
+pub mod store;
 pub mod data;
 pub mod text;
 pub mod weighting;

@@ -1,7 +1,7 @@
 //! The one model: an algorithm's learned state with the labels' counts and names.
 //!
 //! [`train`] writes a model folder unit by unit, so that a killed training goes on where it was;
-//! [`Model::open`] maps one back. [`store`] below knows the files, whatever the algorithm.
+//! [`Model::open`] maps one back. [`store`] knows the files, whatever the algorithm.
 //!
 //! ```
 //! use labelwood::craftml::Params;
@@ -22,8 +22,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod store;
-
 mod algorithm;
 mod calibrate;
 mod craftml;
@@ -35,6 +33,7 @@ mod shrink;
 mod text;
 mod units;
 
+pub use crate::store;
 pub use algorithm::Algorithm;
 pub use calibrate::calibrate;
 pub use labels::Labels;

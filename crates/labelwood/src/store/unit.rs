@@ -127,8 +127,8 @@ pub fn write_unit(
 }
 
 /// Writes a unit's content and says what file it is.
-fn write_arrays(
-    out: &mut impl Write,
+pub(crate) fn write_arrays(
+    out: &mut (impl Write + ?Sized),
     stem: &str,
     arrays: &[(&str, ArrayRef<'_>)],
 ) -> io::Result<UnitFile> {
@@ -192,7 +192,7 @@ impl Unit {
 
     fn from_file(path: &Path, file: &File, len: u64, load: Load) -> Result<Self, StoreError> {
         let bytes = match load {
-            Load::Map => FileBytes::map(file),
+            Load::Map => FileBytes::map_scattered(file),
             Load::Copy => FileBytes::copy(file, len as usize),
         };
         let bytes = bytes.map_err(|error| StoreError::io("load", path, error))?;
@@ -200,7 +200,7 @@ impl Unit {
     }
 
     /// A unit that is in no file, and what file it would be.
-    pub(in crate::model) fn in_memory(
+    pub(crate) fn in_memory(
         stem: &str,
         arrays: &[(&str, ArrayRef<'_>)],
     ) -> Result<(UnitFile, Self), StoreError> {
@@ -219,7 +219,8 @@ impl Unit {
         Ok(Self::over(path, bytes)?)
     }
 
-    fn over(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
+    /// A unit over the bytes of its file.
+    pub(crate) fn over(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
         let refused = |reason: String| FormatError::Header { path: path.clone(), reason };
         if let Some(first) = bytes.first_chunk()
             && u64::from_le_bytes(*first) > HEADER_LIMIT

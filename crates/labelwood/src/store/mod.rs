@@ -39,6 +39,7 @@ pub use digest::{Digest, NotADigest};
 pub use error::{FormatError, StoreError};
 pub use manifest::{FORMAT, Manifest, Training};
 pub use partial::{Begin, Partial, Start, check_target};
+pub(crate) use unit::write_arrays;
 pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
 
 use std::borrow::Cow;
@@ -97,7 +98,7 @@ impl Stored {
     }
 
     /// A model whose units are in memory, in the manifest's order.
-    pub(in crate::model) fn in_memory(manifest: Manifest, units: Vec<Unit>) -> Self {
+    pub(crate) fn in_memory(manifest: Manifest, units: Vec<Unit>) -> Self {
         Self::new(PathBuf::new(), manifest, units)
     }
 
