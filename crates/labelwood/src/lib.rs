@@ -52,4 +52,5 @@ pub mod label_forest;
 pub mod calibration;
 pub mod grove;
 pub mod model;
+pub mod shard;
 pub mod report;

@@ -1,6 +1,6 @@
 //! CRAFTML forests in a model folder: one unit a tree, and one for the feature weights.
 
-use super::store::{ArrayRef, FormatError, Stored, Unit, UnitFile};
+use super::store::{ArrayRef, FormatError, Stored, Unit};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::craftml::{Forest, Params, Trainer, Tree};
@@ -11,22 +11,20 @@ fn stem(tree: usize) -> String {
     format!("tree-{tree:04}")
 }
 
+/// The names of all units, in the manifest's order.
+pub(super) fn stems(params: &Params) -> impl Iterator<Item = String> {
+    (0..params.trees).map(stem).chain([FEATURES.to_owned()])
+}
+
 /// Grows the trees that are not there yet and writes each as it is done.
-pub(super) fn write(
-    trainer: &Trainer<'_>,
-    units: &Units<'_>,
-    run: &Run,
-) -> Result<Vec<UnitFile>, TrainError> {
+pub(super) fn write(trainer: &Trainer<'_>, units: &Units<'_>, run: &Run) -> Result<(), TrainError> {
     let total = trainer.params().trees;
     write_weights(FEATURES, trainer.feature_weights(), units)?;
-    let missing: Vec<usize> =
-        (0..total).filter(|&tree| units.find(&stem(tree)).is_none()).collect();
+    let missing: Vec<usize> = (0..total).filter(|&tree| units.lacks(&stem(tree))).collect();
     let grown = trainer.grow_each(&missing, run, |tree, grown| -> Result<(), Stop> {
-        units.write(&stem(tree), &arrays(&grown))?;
-        Ok(())
+        Ok(units.write(&stem(tree), &arrays(&grown))?)
     });
-    grown.map_err(|stop| stop.into_error(units, "tree-", total, "trees"))?;
-    Ok(units.listed((0..total).map(stem).chain([FEATURES.to_owned()])))
+    grown.map_err(|stop| stop.into_error(units, "tree-", total, "trees"))
 }
 
 /// Whether a unit of this name is a tree.

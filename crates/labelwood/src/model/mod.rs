@@ -30,8 +30,9 @@ mod learned;
 mod linear;
 mod labels;
 mod shrink;
+pub(crate) mod stems;
 mod text;
-mod units;
+pub(crate) mod units;
 
 pub use crate::store;
 pub use algorithm::Algorithm;
@@ -202,20 +203,22 @@ pub fn train_with(
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };
-    let manifest = work.write(training, &Units::take_up(&partial, run)?, run)?;
+    let units = Units::take_up(&partial, run)?;
+    work.write(&units, run)?;
+    let manifest = work.manifest(training, &units);
     partial.commit(&manifest)?;
     Ok(Trained::Written(manifest))
 }
 
 /// A training that is to be done, wherever its units go.
-struct Work<'a> {
+pub(crate) struct Work<'a> {
     dataset: DatasetView<'a>,
     extras: Extras<'a>,
     trainer: Trainer<'a>,
 }
 
 impl<'a> Work<'a> {
-    fn new(
+    pub fn new(
         dataset: DatasetView<'a>,
         extras: Extras<'a>,
         algorithm: &Algorithm,
@@ -232,7 +235,7 @@ impl<'a> Work<'a> {
     }
 
     /// What determines the model.
-    fn training(&self) -> Training {
+    pub fn training(&self) -> Training {
         let algorithm = self.trainer.resolved();
         Training {
             algorithm: algorithm.name().to_owned(),
@@ -244,30 +247,32 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Writes the units that are not there yet, and says what the model is.
-    fn write(
-        &self,
-        training: Training,
-        units: &Units<'_>,
-        run: &Run,
-    ) -> Result<Manifest, TrainError> {
+    /// Writes the units that are not there yet.
+    pub fn write(&self, units: &Units<'_>, run: &Run) -> Result<(), TrainError> {
         let dataset = self.dataset;
         if self.extras.calibrate {
             calibrate::write(dataset, &self.trainer.resolved(), units, run)?;
         }
-        let mut written = self.trainer.write(units, run)?;
-        written.extend(units.find(calibrate::UNIT));
-        written.push(labels::write(dataset, units)?);
+        self.trainer.write(units, run)?;
+        labels::write(dataset, units)?;
         if let Some(reader) = self.extras.text {
-            written.extend(text::write(reader, dataset, units, run)?);
+            text::write(reader, dataset, units, run)?;
         }
-        Ok(Manifest {
+        Ok(())
+    }
+
+    /// What the model is, once all units are written.
+    pub fn manifest(&self, training: Training, units: &Units<'_>) -> Manifest {
+        let DatasetView { features, labels, .. } = self.dataset;
+        let parts = |root: &str| linear::parts_below(units, root);
+        let stems = stems::all(&self.trainer.resolved(), labels.columns(), parts);
+        Manifest {
             training,
-            instances: dataset.len() as u64,
-            features: dataset.features.columns() as u64,
-            labels: dataset.labels.columns() as u64,
-            units: written,
-        })
+            instances: features.len() as u64,
+            features: features.columns() as u64,
+            labels: labels.columns() as u64,
+            units: units.listed(stems),
+        }
     }
 }
 
@@ -276,9 +281,7 @@ const FEATURES: &str = "features";
 
 fn write_weights(stem: &str, weights: Option<&[f32]>, units: &Units<'_>) -> Result<(), StoreError> {
     match weights {
-        Some(weights) if units.find(stem).is_none() => {
-            units.write(stem, &[("weights", weights.into())]).map(drop)
-        }
+        Some(weights) if units.lacks(stem) => units.write(stem, &[("weights", weights.into())]),
         _ => Ok(()),
     }
 }
@@ -335,7 +338,8 @@ impl Model {
     ) -> Result<Self, TrainError> {
         let work = Work::new(dataset, extras, algorithm, run)?;
         let units = Units::new(None);
-        let manifest = work.write(work.training(), &units, run)?;
+        work.write(&units, run)?;
+        let manifest = work.manifest(work.training(), &units);
         let units = units.into_memory(&manifest.units);
         Ok(Self::read(Stored::in_memory(manifest, units), run)?)
     }

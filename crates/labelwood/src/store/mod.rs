@@ -33,12 +33,16 @@ mod error;
 mod files;
 mod manifest;
 mod partial;
+mod scan;
 mod unit;
 
 pub use digest::{Digest, NotADigest};
 pub use error::{FormatError, StoreError};
+pub(crate) use files::remove_if_there;
 pub use manifest::{FORMAT, Manifest, Training};
+pub(crate) use manifest::{read_limited, write_json};
 pub use partial::{Begin, Partial, Start, check_target};
+pub(crate) use scan::{Scanned, scan, stems_in};
 pub(crate) use unit::write_arrays;
 pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
 

@@ -85,8 +85,13 @@ impl UnitFile {
         stem_of(&self.file).unwrap_or(&self.file)
     }
 
+    /// The same content as a unit of another name.
+    pub(crate) fn renamed(&self, stem: &str) -> Self {
+        UnitFile { file: file_name(stem, self.xxh3), ..*self }
+    }
+
     /// Whether the name is a plain one that goes with the digest.
-    pub(super) fn has_valid_name(&self) -> bool {
+    pub(crate) fn has_valid_name(&self) -> bool {
         stem_of(&self.file).is_some_and(|stem| self.file == file_name(stem, self.xxh3))
     }
 }
