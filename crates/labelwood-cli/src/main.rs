@@ -10,6 +10,7 @@ mod cmd;
 mod context;
 mod fault;
 mod input;
+mod learn;
 mod log;
 mod machine;
 mod output;

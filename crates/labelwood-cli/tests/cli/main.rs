@@ -17,6 +17,7 @@ mod inspect;
 mod linear;
 mod pages;
 mod predict;
+mod shards;
 #[cfg(unix)]
 mod signals;
 mod text;

@@ -114,6 +114,24 @@ pub enum ShardError {
 }
 
 impl ShardError {
+    /// Whether the run was cancelled, which is nobody's fault.
+    ///
+    /// ```
+    /// use labelwood::{run::Cancelled, shard::ShardError};
+    /// assert!(ShardError::from(Cancelled).is_cancelled());
+    /// assert!(!ShardError::NoShards.is_cancelled());
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        matches!(
+            self,
+            ShardError::Cancelled(_)
+                | ShardError::Store(StoreError::Cancelled(_))
+                | ShardError::Train(
+                    TrainError::Cancelled { .. } | TrainError::Store(StoreError::Cancelled(_))
+                )
+        )
+    }
+
     pub(super) fn content(folder: &Path, reason: String) -> Self {
         ShardError::Content { path: folder.join(super::PLAN), reason }
     }
