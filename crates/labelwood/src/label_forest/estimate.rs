@@ -23,8 +23,7 @@ impl Params {
         // Each submodel that grows has centres of its own.
         let centres = (growing - 1.0) * shape.centres(self.tree.branches);
         let memory = shape.prepared()
-            + shape.gathered()
-            + shape.vectors()
+            + growing * shape.vectors() * self.rate
             + shape.labels * (copies * 4.0 + 24.0)
             + self.tree.growing(&shape, threads)
             + centres

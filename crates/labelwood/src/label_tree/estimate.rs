@@ -20,7 +20,6 @@ impl Params {
         let shape = Shape::new(features, labels);
         let weights = shape.weights(self.weight_threshold, self.levels(shape.labels));
         let memory = shape.prepared()
-            + shape.gathered()
             + shape.vectors()
             + self.growing(&shape, threads)
             + Shape::building(weights * LARGEST_GROUP * (threads as f64).min(1.0 / LARGEST_GROUP));
