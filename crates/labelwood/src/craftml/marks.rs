@@ -3,8 +3,8 @@
 //! The words of a node say only how far a feature is from the one before: finding one takes reading
 //! all before it. That is nothing for a block of rows that reads them once, and nearly everything
 //! for a single row. So nodes with very many words get a mark for each stretch of some features the
-//! first time that few rows come to them. Marks are made when they are needed, follow from the words, and
-//! are never stored.
+//! first time that few rows come to them. Marks are made when they are needed, follow from the
+//! words, and are never stored.
 
 use super::block::Decoder;
 use super::route::fill;
@@ -26,9 +26,12 @@ struct Mark {
     value: u32,
 }
 
+/// The marks of a node, once a row has come to it alone.
+type Marked = OnceLock<Box<[Mark]>>;
+
 /// The marks of a tree's nodes, as far as rows have come to them.
 #[derive(Default)]
-pub(crate) struct Marks(OnceLock<Box<[OnceLock<Box<[Mark]>>]>>);
+pub(crate) struct Marks(OnceLock<Box<[Marked]>>);
 
 /// Whether so many entries of some rows are found faster one by one than by reading all of a node's
 /// words into a table.
@@ -75,10 +78,8 @@ fn products_portable(
     hits: &mut Vec<Hit>,
 ) -> Lanes {
     let (start, values) = tree.centroids(node);
-    let marks = match columns.len().saturating_mul(LOOKUP) < start.remaining() {
-        true => tree.marks.of(tree, node),
-        false => &[],
-    };
+    let is_long = columns.len().saturating_mul(LOOKUP) < start.remaining();
+    let marks = if is_long { tree.marks.of(tree, node) } else { &[] };
     let width = tree.precision.bytes();
     let (mut words, mut at, mut last) = (start.clone(), 0, None);
     // What was read last: a feature, the children it touches, and where its values are.
@@ -124,7 +125,7 @@ impl Marks {
         if u32::try_from(values.len()).is_err() {
             return &[];
         }
-        let nodes = self.0.get_or_init(|| (0..tree.nodes()).map(|_| OnceLock::new()).collect());
+        let nodes = self.0.get_or_init(|| (0..tree.nodes()).map(|_| Marked::new()).collect());
         nodes[node].get_or_init(|| marks(words, tree.precision.bytes()))
     }
 }
