@@ -216,14 +216,15 @@ class LabelTree(Estimator):
     ----------
     trees : int, default=3
         The number of trees, whose scores are averaged.
-    branches : int, default=100
-        How many groups the labels of a node are divided into, at most.
+    branches : int or None, default=None
+        How many groups the labels of a node are divided into, at most; None stands for 100, or a
+        fifth of the labels where that is less.
     balanced : bool, default=False
         Whether the groups of a node have the same size.
     collapse : int, default=0
         Levels of groups that are divided again before their node gets children.
-    leaf : int, default=100
-        A node with at most this many labels is not divided.
+    leaf : int or None, default=None
+        A node with at most this many labels is not divided; None as for ``branches``.
     depth : int, default=10
         The most levels of nodes.
     smallest_group : int, default=1
@@ -246,10 +247,10 @@ class LabelTree(Estimator):
         self,
         trees=3,
         *,
-        branches=100,
+        branches=None,
         balanced=False,
         collapse=0,
-        leaf=100,
+        leaf=None,
         depth=10,
         smallest_group=1,
         passes=10,
@@ -343,10 +344,10 @@ positive_weight, bias, tolerance, iterations, weight_threshold, precision, link,
         cover=True,
         group=1,
         drop_unlabelled=False,
-        branches=100,
+        branches=None,
         balanced=False,
         collapse=0,
-        leaf=100,
+        leaf=None,
         depth=10,
         smallest_group=1,
         passes=10,

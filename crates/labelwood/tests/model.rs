@@ -57,8 +57,8 @@ fn small_grove() -> Algorithm {
     params.forest = Params { trees: 2, branches: 3, leaf: 4, ..params.forest };
     params.label_tree = label_tree::Params {
         trees: 1,
-        branches: 3,
-        leaf: 4,
+        branches: Some(3),
+        leaf: Some(4),
         weighting: Weighting::Idf,
         ..params.label_tree
     };

@@ -14,6 +14,7 @@ use crate::cluster::lanes::LANES;
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
 use crate::sparse::{Entries, LabelRowsView, OwnedEntries};
+use crate::weighting::WeightedRows;
 use rayon::prelude::*;
 use std::sync::Mutex;
 
@@ -25,7 +26,7 @@ const PARALLEL: usize = 1024;
 /// The training rows, prepared once for all trees.
 pub(super) struct Instances<'a> {
     /// Weighted features of length 1, not yet projected.
-    pub features: OwnedEntries,
+    pub features: WeightedRows<'a>,
     /// Labels as vectors of length 1, not yet projected.
     pub label_vectors: OwnedEntries,
     /// Labels as given.
@@ -128,12 +129,12 @@ impl<'a> Grower<'a> {
             instances.labels.columns(),
             params.label_dimensions,
         );
-        let project = |projector: Projector, entries: &'a OwnedEntries, place| {
+        let project = |projector: Projector, entries: Entries<'a>, place| {
             if projector.is_identity() {
-                return Projected::AsGiven(entries.view());
+                return Projected::AsGiven(entries);
             }
             let rows = 0..instances.labels.len() as u32;
-            Projected::Own(projector.project(entries.view(), rows, derive(seed, place)))
+            Projected::Own(projector.project(entries, rows, derive(seed, place)))
         };
         Grower {
             params,
@@ -142,9 +143,9 @@ impl<'a> Grower<'a> {
             feature_projector,
             label_projector,
             features: (!params.diversity.features_differ())
-                .then(|| project(feature_projector, &instances.features, FEATURES)),
+                .then(|| project(feature_projector, instances.features.view(), FEATURES)),
             label_vectors: (!params.diversity.labels_differ())
-                .then(|| project(label_projector, &instances.label_vectors, LABELS)),
+                .then(|| project(label_projector, instances.label_vectors.view(), LABELS)),
             scratch: Mutex::default(),
         }
     }

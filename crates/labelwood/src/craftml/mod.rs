@@ -74,7 +74,7 @@ impl<'a> Trainer<'a> {
     /// Checks the settings and prepares the rows; there must be as many rows of labels as of
     /// features.
     pub fn new(
-        features: CsrView<'_>,
+        features: CsrView<'a>,
         labels: LabelRowsView<'a>,
         params: Params,
     ) -> Result<Self, ParamError> {
@@ -93,7 +93,7 @@ impl<'a> Trainer<'a> {
         };
         let label_hash = |hash, &label: &u32| mix(hash ^ u64::from(label));
         let instances = Instances {
-            features: weights.apply(features, features.columns()),
+            features: weights.prepare(features),
             label_vectors,
             labels,
             feature_hashes: features.rows().map(|row| row.iter().fold(1, feature_hash)).collect(),

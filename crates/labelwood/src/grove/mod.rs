@@ -135,7 +135,7 @@ impl<'a> Trainer<'a> {
 }
 
 fn forest_of<'a>(
-    features: CsrView<'_>,
+    features: CsrView<'a>,
     labels: LabelRowsView<'a>,
     params: &Params,
 ) -> craftml::Trainer<'a> {

@@ -33,10 +33,9 @@ impl Params {
 
     /// The settings with every automatic choice made for these rows.
     pub fn resolve(&self, features: CsrView<'_>, labels: LabelRowsView<'_>) -> Params {
-        let weighting = self.label_tree.weighting.resolve(features);
         Params {
             forest: self.forest.resolve(features, labels),
-            label_tree: label_tree::Params { weighting, ..self.label_tree.clone() },
+            label_tree: self.label_tree.resolve(features, labels),
         }
     }
 

@@ -15,21 +15,21 @@ impl Params {
         threads: usize,
     ) -> Estimate {
         let shape = Shape::new(features, labels);
+        let tree = self.resolve(features, labels).tree;
         let growing = threads.min(self.submodels) as f64;
         let copies = self.submodels as f64 * self.rate;
         // The root has the weights of one level more: it learns from all rows for few labels.
-        let levels = self.tree.levels(shape.labels * self.rate) + 1.0;
-        let weights = shape.weights(self.tree.weight_threshold, levels);
+        let levels = tree.levels(shape.labels * self.rate) + 1.0;
+        let weights = shape.weights(tree.weight_threshold, levels);
         // Each submodel that grows has centres of its own.
-        let centres = (growing - 1.0) * shape.centres(self.tree.branches);
+        let centres = (growing - 1.0) * shape.centres(tree.branches());
         let memory = shape.prepared()
-            + shape.gathered()
-            + shape.vectors()
+            + growing * shape.vectors() * self.rate
             + shape.labels * (copies * 4.0 + 24.0)
-            + self.tree.growing(&shape, threads)
+            + tree.growing(&shape, threads)
             + centres
             + growing * Shape::building(weights * self.rate);
-        let model = copies * self.tree.stored(&shape, weights);
+        let model = copies * tree.stored(&shape, weights);
         Estimate { memory: memory as u64, model: model as u64 }
     }
 }

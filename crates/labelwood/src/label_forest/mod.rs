@@ -33,7 +33,7 @@ mod sample;
 
 pub use params::{Params, Sampling};
 
-use crate::label_tree::{self, Ensemble, Ground, Grower, Tree};
+use crate::label_tree::{Ensemble, Ground, Grower, LabelVectors, Tree};
 use crate::linear::Child;
 use crate::params::ParamError;
 use crate::random::derive;
@@ -82,17 +82,16 @@ impl Trainer {
     ) -> Result<Self, ParamError> {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         params.check()?;
-        let weighting = params.tree.weighting.resolve(features);
-        let params = Params { tree: label_tree::Params { weighting, ..params.tree }, ..params };
+        let params = params.resolve(features, labels);
         let ground = Ground::new(features, labels, &params.tree);
         let known = ground.known_labels();
         let seed = params.tree.seed;
         let groups = match params.group {
             1 => known.iter().map(|&label| vec![label]).collect(),
             most => {
-                let passes = params.tree.passes;
-                let group =
-                    || ground.small_groups(known.clone(), most, passes, derive(seed, GROUPS), run);
+                let vectors = &LabelVectors::new(&known);
+                let grower = Grower { ground: &ground, vectors, params: &params.tree, run };
+                let group = || grower.small_groups(known.clone(), most, derive(seed, GROUPS));
                 // A cancelled run ends with its first submodel, whichever labels that has.
                 run.install(group).unwrap_or_default()
             }
@@ -123,10 +122,6 @@ impl Trainer {
         &self.undrawn
     }
 
-    fn grower<'a>(&'a self, run: &'a Run) -> Grower<'a> {
-        Grower { ground: &self.ground, params: &self.params.tree, run }
-    }
-
     fn seed(&self, submodel: usize) -> u64 {
         derive(self.params.tree.seed, submodel as u64)
     }
@@ -134,7 +129,8 @@ impl Trainer {
     /// Grows a submodel, whose number is below [`Params::submodels`].
     pub fn submodel(&self, submodel: usize, run: &Run) -> Result<Tree, Cancelled> {
         let (labels, seed) = (&self.subsets[submodel], self.seed(submodel));
-        let grower = self.grower(run);
+        let vectors = &LabelVectors::new(labels);
+        let grower = Grower { ground: &self.ground, vectors, params: &self.params.tree, run };
         run.install(|| {
             let root = if self.params.sampling.keeps_first_level() {
                 grower.gate(labels, seed)?

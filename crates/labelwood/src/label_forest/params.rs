@@ -2,6 +2,7 @@
 
 use crate::label_tree;
 use crate::params::ParamError;
+use crate::sparse::{CsrView, LabelRowsView};
 use serde::{Deserialize, Serialize};
 
 /// What a Random Label Forest is grown with.
@@ -95,6 +96,12 @@ impl Params {
             }),
             _ => None,
         }
+    }
+
+    /// The settings with every automatic choice made for these rows.
+    pub fn resolve(&self, features: CsrView<'_>, labels: LabelRowsView<'_>) -> Params {
+        let drawn = (labels.known_columns() as f64 * self.rate).ceil() as usize;
+        Params { tree: self.tree.resolve_for(features, drawn), ..self.clone() }
     }
 
     /// Refuses settings that no forest can be grown with, naming the first.

@@ -152,8 +152,8 @@ fn every_variant_learns_which_feature_means_which_label() {
         for group in [1, 3] {
             let mut params =
                 Params { submodels: 8, rate: 0.25, sampling, group, ..Params::default() };
-            params.tree.leaf = 1 + 2 * at % 3;
-            params.tree.branches = 2;
+            params.tree.leaf = Some(1 + 2 * at % 3);
+            params.tree.branches = Some(2);
             let forest = trainer(&features, &labels, &params).forest(&run).unwrap();
             assert!(forest.copies().iter().all(|&copies| copies > 0));
             let predictions = forest.predict(features.view(), Query::top(1), &run).unwrap();
@@ -226,7 +226,7 @@ proptest! {
         seed in 0u64..9,
     ) {
         let mut params = Params { submodels: 3, rate: 0.4, sampling, group, ..Params::default() };
-        (params.tree.leaf, params.tree.branches, params.tree.seed) = (2, 3, seed);
+        (params.tree.leaf, params.tree.branches, params.tree.seed) = (Some(2), Some(3), seed);
         let trainer = trainer(&features, &labels, &params);
         let forest = trainer.forest(&Run::new(1).unwrap()).unwrap();
         prop_assert_eq!(&trainer.forest(&Run::new(7).unwrap()).unwrap(), &forest);

@@ -17,23 +17,23 @@ impl Params {
         labels: LabelRowsView<'_>,
         threads: usize,
     ) -> Estimate {
+        let params = self.resolve(features, labels);
         let shape = Shape::new(features, labels);
-        let weights = shape.weights(self.weight_threshold, self.levels(shape.labels));
+        let weights = shape.weights(self.weight_threshold, params.levels(shape.labels));
         let memory = shape.prepared()
-            + shape.gathered()
             + shape.vectors()
-            + self.growing(&shape, threads)
+            + params.growing(&shape, threads)
             + Shape::building(weights * LARGEST_GROUP * (threads as f64).min(1.0 / LARGEST_GROUP));
-        let model = self.trees as f64 * self.stored(&shape, weights);
+        let model = self.trees as f64 * params.stored(&shape, weights);
         Estimate { memory: memory as u64, model: model as u64 }
     }
 
     /// How many levels of nodes a tree over so many labels has, about; beyond a few, the upper ones
     /// have too few children to count.
     pub(crate) fn levels(&self, labels: f64) -> f64 {
-        let branches = (self.branches as f64).powi(self.collapse.min(16) as i32 + 1);
+        let branches = (self.branches() as f64).powi(self.collapse.min(16) as i32 + 1);
         let most = self.depth.min(4) as f64;
-        let divided = libm::log(labels / self.leaf as f64) / libm::log(branches);
+        let divided = libm::log(labels / self.leaf() as f64) / libm::log(branches);
         // One branch divides nothing, and makes this infinite or not a number.
         if divided.is_finite() { (divided.ceil() + 1.0).clamp(1.0, most) } else { 1.0 }
     }
@@ -41,12 +41,12 @@ impl Params {
     /// Bytes that all threads grow nodes with, besides the nodes.
     pub(crate) fn growing(&self, shape: &Shape, threads: usize) -> f64 {
         let scratch = shape.rows * 4.0 + shape.features * 4.0;
-        threads as f64 * (shape.workspace() + scratch) + shape.centres(self.branches)
+        threads as f64 * (shape.workspace() + scratch) + shape.centres(self.branches())
     }
 
     /// Bytes of a tree that has so many weights.
     pub(crate) fn stored(&self, shape: &Shape, weights: f64) -> f64 {
-        let owner = if self.branches.max(self.leaf) <= 256 { 1.0 } else { 2.0 };
+        let owner = if self.branches().max(self.leaf()) <= 256 { 1.0 } else { 2.0 };
         Shape::stored(weights, self.precision, owner) + shape.labels * 16.0
     }
 }

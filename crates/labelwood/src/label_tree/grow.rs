@@ -6,10 +6,10 @@ use crate::linear::{Builder, Child, Learn, Nodes};
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
 use crate::solver::Rows;
-use crate::sparse::{CsrView, Entries, LabelRows, LabelRowsView, OwnedEntries};
+use crate::sparse::{CsrView, LabelRows, LabelRowsView, LabelSet, OwnedEntries};
 use crate::weighting::FeatureWeights;
 use rayon::prelude::*;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the streams of a node are for.
 const CLUSTERS: u64 = 1;
@@ -21,14 +21,15 @@ pub(crate) struct Ground {
     pub weights: FeatureWeights,
     pub features: usize,
     /// The rows' weighted features, each row of length 1.
-    instances: OwnedEntries,
+    rows: Rows,
     /// The rows of each label.
     rows_of: LabelRows,
-    /// The mean of the rows of each label, of length 1, once labels are to be grouped.
-    vectors: Mutex<Option<Arc<OwnedEntries>>>,
-    vector_threshold: f32,
-    /// All rows as the solver sees them, once a root has asked for them.
-    all_rows: OnceLock<Rows>,
+}
+
+/// The mean of the rows of each of some labels, of length 1, once labels are to be grouped.
+pub(crate) struct LabelVectors {
+    of: LabelSet,
+    made: Mutex<Option<Arc<OwnedEntries>>>,
 }
 
 /// The first node of a tree, and the labels of each subtree below it.
@@ -43,6 +44,8 @@ pub struct Root {
 /// Grows the parts of a tree.
 pub(crate) struct Grower<'a> {
     pub ground: &'a Ground,
+    /// Of all labels that grow here.
+    pub vectors: &'a LabelVectors,
     pub params: &'a Params,
     pub run: &'a Run,
 }
@@ -51,36 +54,15 @@ pub(crate) struct Grower<'a> {
 struct Scratch {
     /// The position of each row among those of the node, else `u32::MAX`.
     position_of: Vec<u32>,
-    /// For [`Rows::gather`].
+    /// For [`Rows::select`].
     column_of: Vec<u32>,
 }
 
 impl Ground {
     pub fn new(features: CsrView<'_>, labels: LabelRowsView<'_>, params: &Params) -> Self {
         let weights = FeatureWeights::learn(params.weighting, features);
-        let instances = weights.apply(features, features.columns());
-        let rows_of = labels.transpose();
-        Ground {
-            weights,
-            features: features.columns(),
-            instances,
-            rows_of,
-            vectors: Mutex::default(),
-            vector_threshold: params.vector_threshold,
-            all_rows: OnceLock::new(),
-        }
-    }
-
-    /// What labels are grouped by; whoever comes first makes it, and others wait for it.
-    fn vectors(&self, run: &Run) -> Result<Arc<OwnedEntries>, Cancelled> {
-        let mut vectors = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(vectors) = &*vectors {
-            return Ok(vectors.clone());
-        }
-        let (entries, threshold) = (self.instances.view(), self.vector_threshold);
-        let made = Arc::new(mean_rows(entries, &self.rows_of, self.features, threshold, run)?);
-        *vectors = Some(made.clone());
-        Ok(made)
+        let rows = Rows::all(weights.prepare(features).view(), features.columns());
+        Ground { weights, features: features.columns(), rows, rows_of: labels.transpose() }
     }
 
     /// The labels that occur.
@@ -89,26 +71,85 @@ impl Ground {
         (0..self.rows_of.len() as u32).filter(has_rows).collect()
     }
 
+    fn rows_of(&self, label: u32) -> &[u32] {
+        self.rows_of.row(label as usize).indices
+    }
+
+    /// For each label the sum of its rows, scaled to length 1; then entries below `threshold` are
+    /// left out, and the rest scaled again. Labels that are not asked for have no entries.
+    fn mean_rows(
+        &self,
+        labels: &LabelSet,
+        threshold: f32,
+        run: &Run,
+    ) -> Result<OwnedEntries, Cancelled> {
+        let mut means = OwnedEntries::with_capacity(self.rows_of.len(), 0);
+        let mut sums = vec![0.0f32; self.rows.columns()];
+        let mut touched = Vec::new();
+        for label in 0..self.rows_of.len() as u32 {
+            run.check()?;
+            let rows = if labels.contains(label) { self.rows_of(label) } else { &[] };
+            for entry in rows.iter().flat_map(|&row| self.rows.row(row)) {
+                let sum = &mut sums[entry.column as usize];
+                if *sum == 0.0 {
+                    touched.push(entry.column);
+                }
+                *sum += entry.value;
+            }
+            touched.sort_unstable();
+            touched.dedup();
+            let square: f64 = touched.iter().map(|&at| f64::from(sums[at as usize]).powi(2)).sum();
+            let least = (f64::from(threshold) * square.sqrt()) as f32;
+            for column in touched.drain(..) {
+                let sum = std::mem::take(&mut sums[column as usize]);
+                if sum != 0.0 && sum.abs() >= least {
+                    means.columns.push(column);
+                    means.values.push(sum);
+                }
+            }
+            means.end_unit_row();
+        }
+        Ok(means)
+    }
+}
+
+impl LabelVectors {
+    /// Nothing is made yet.
+    pub fn new(labels: &[u32]) -> Self {
+        LabelVectors { of: labels.iter().copied().collect(), made: Mutex::default() }
+    }
+
+    /// Whoever comes first makes them, and others wait for it.
+    fn get(&self, grower: &Grower<'_>) -> Result<Arc<OwnedEntries>, Cancelled> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vectors) = &*made {
+            return Ok(vectors.clone());
+        }
+        let threshold = grower.params.vector_threshold;
+        let vectors = Arc::new(grower.ground.mean_rows(&self.of, threshold, grower.run)?);
+        *made = Some(vectors.clone());
+        Ok(vectors)
+    }
+}
+
+impl Grower<'_> {
     /// Groups of labels that are alike, each of at most `most` labels: halves of halves.
     pub fn small_groups(
         &self,
         labels: Vec<u32>,
         most: usize,
-        passes: usize,
         seed: u64,
-        run: &Run,
     ) -> Result<Vec<Vec<u32>>, Cancelled> {
         if labels.len() <= most {
             return Ok(vec![labels]);
         }
+        let passes = self.params.passes;
         let halves = wide::Params { clusters: 2, passes, balanced: true, smallest: 1 };
-        let mut random = Stream::new(seed);
-        let vectors = self.vectors(run)?;
-        let half = wide::group(vectors.view(), &labels, self.features, halves, &mut random, run)?;
+        let half = self.group(&labels, halves, seed)?;
         let part = |of: u32| {
             let labels = labels.iter().zip(&half).filter(|(_, half)| **half == of);
             let labels = labels.map(|(&label, _)| label).collect();
-            self.small_groups(labels, most, passes, derive(seed, u64::from(of)), run)
+            self.small_groups(labels, most, derive(seed, u64::from(of)))
         };
         let (groups, rest) = rayon::join(|| part(0), || part(1));
         let mut groups = groups?;
@@ -116,64 +157,17 @@ impl Ground {
         Ok(groups)
     }
 
-    /// All rows, gathered when they are first asked for, and shared by all roots.
-    fn all_rows(&self) -> &Rows {
-        self.all_rows.get_or_init(|| {
-            let all: Vec<u32> = (0..self.rows() as u32).collect();
-            Rows::gather(self.instances.view(), &all, &mut vec![0; self.features])
-        })
+    fn group(
+        &self,
+        labels: &[u32],
+        params: wide::Params,
+        seed: u64,
+    ) -> Result<Vec<u32>, Cancelled> {
+        let vectors = self.vectors.get(self)?;
+        let (columns, mut random) = (self.ground.rows.columns(), Stream::new(seed));
+        wide::group(vectors.view(), labels, columns, params, &mut random, self.run)
     }
 
-    fn rows(&self) -> usize {
-        self.instances.len()
-    }
-
-    fn rows_of(&self, label: u32) -> &[u32] {
-        self.rows_of.row(label as usize).indices
-    }
-}
-
-/// For each label the sum of its rows, scaled to length 1; then entries below `threshold` are left
-/// out, and the rest scaled again.
-fn mean_rows(
-    entries: Entries<'_>,
-    rows_of: &LabelRows,
-    columns: usize,
-    threshold: f32,
-    run: &Run,
-) -> Result<OwnedEntries, Cancelled> {
-    let mut means = OwnedEntries::with_capacity(rows_of.len(), 0);
-    let mut sums = vec![0.0f32; columns];
-    let mut touched = Vec::new();
-    for label in rows_of.rows() {
-        run.check()?;
-        for &row in label.indices {
-            let (columns, values) = entries.row(row);
-            for (&column, &value) in columns.iter().zip(values) {
-                let sum = &mut sums[column as usize];
-                if *sum == 0.0 {
-                    touched.push(column);
-                }
-                *sum += value;
-            }
-        }
-        touched.sort_unstable();
-        touched.dedup();
-        let square: f64 = touched.iter().map(|&at| f64::from(sums[at as usize]).powi(2)).sum();
-        let least = (f64::from(threshold) * square.sqrt()) as f32;
-        for column in touched.drain(..) {
-            let sum = std::mem::take(&mut sums[column as usize]);
-            if sum != 0.0 && sum.abs() >= least {
-                means.columns.push(column);
-                means.values.push(sum);
-            }
-        }
-        means.end_unit_row();
-    }
-    Ok(means)
-}
-
-impl Grower<'_> {
     /// Grows the root over `labels`, which all occur. With `all_rows`, rows that have none of the
     /// labels are negative for all of them; without, they are left out.
     pub fn root(&self, labels: &[u32], all_rows: bool, seed: u64) -> Result<Root, Cancelled> {
@@ -181,7 +175,7 @@ impl Grower<'_> {
         let groups = self.divide(labels, 1, seed)?;
         if all_rows {
             let positives = self.positives(labels, groups.as_deref(), |row| row);
-            self.learn(&mut builder, self.ground.all_rows(), &positives, seed)?;
+            self.learn(&mut builder, &self.ground.rows, &positives, seed)?;
         } else {
             self.learn_own(&mut builder, labels, groups.as_deref(), seed, &mut self.scratch())?;
         }
@@ -205,7 +199,7 @@ impl Grower<'_> {
         let mut builder = Builder::new(self.params.precision);
         let group = labels.to_vec();
         let positives = self.positives(labels, Some(std::slice::from_ref(&group)), |row| row);
-        self.learn(&mut builder, self.ground.all_rows(), &positives, seed)?;
+        self.learn(&mut builder, &self.ground.rows, &positives, seed)?;
         builder.set_child(0, 0, Child::Node(0));
         Ok(Root { nodes: builder.finish(), groups: vec![group] })
     }
@@ -227,8 +221,8 @@ impl Grower<'_> {
 
     fn scratch(&self) -> Scratch {
         Scratch {
-            position_of: vec![u32::MAX; self.ground.rows()],
-            column_of: vec![0; self.ground.features],
+            position_of: vec![u32::MAX; self.ground.rows.len()],
+            column_of: vec![0; self.ground.rows.columns()],
         }
     }
 
@@ -288,21 +282,17 @@ impl Grower<'_> {
 
     fn divide_once(&self, labels: Vec<u32>, seed: u64) -> Result<Vec<Vec<u32>>, Cancelled> {
         let params = self.params;
-        if labels.len() <= params.leaf || params.branches == 1 {
+        if labels.len() <= params.leaf() || params.branches() == 1 {
             return Ok(vec![labels]);
         }
         let group = wide::Params {
-            clusters: params.branches,
+            clusters: params.branches(),
             passes: params.passes,
             balanced: params.balanced,
             smallest: params.smallest_group,
         };
-        let vectors = self.ground.vectors(self.run)?;
-        let mut random = Stream::new(seed);
-        let features = self.ground.features;
-        let assigned =
-            wide::group(vectors.view(), &labels, features, group, &mut random, self.run)?;
-        let mut groups = vec![Vec::new(); params.branches];
+        let assigned = self.group(&labels, group, seed)?;
+        let mut groups = vec![Vec::new(); params.branches()];
         for (&label, &group) in labels.iter().zip(&assigned) {
             groups[group as usize].push(label);
         }
@@ -331,7 +321,7 @@ impl Grower<'_> {
         for &row in &rows {
             scratch.position_of[row as usize] = u32::MAX;
         }
-        let rows = Rows::gather(self.ground.instances.view(), &rows, &mut scratch.column_of);
+        let rows = self.ground.rows.select(&rows, &mut scratch.column_of);
         self.learn(builder, &rows, &positives, seed)
     }
 

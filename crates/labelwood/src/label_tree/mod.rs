@@ -31,7 +31,7 @@ mod params;
 
 pub(crate) use beam::Ensemble;
 pub use grow::Root;
-pub(crate) use grow::{Ground, Grower};
+pub(crate) use grow::{Ground, Grower, LabelVectors};
 pub use params::Params;
 
 use crate::linear::{Child, Nodes, NodesFigures};
@@ -48,6 +48,7 @@ const VOTES: usize = 100;
 pub struct Trainer {
     params: Params,
     ground: Ground,
+    vectors: LabelVectors,
     labels: Vec<u32>,
     label_count: usize,
 }
@@ -80,10 +81,11 @@ impl Trainer {
     ) -> Result<Self, ParamError> {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         params.check()?;
-        let params = Params { weighting: params.weighting.resolve(features), ..params };
+        let params = params.resolve(features, labels);
         let ground = Ground::new(features, labels, &params);
         let known = ground.known_labels();
-        Ok(Trainer { params, ground, labels: known, label_count: labels.columns() })
+        let vectors = LabelVectors::new(&known);
+        Ok(Trainer { params, ground, vectors, labels: known, label_count: labels.columns() })
     }
 
     /// The settings with every automatic choice made.
@@ -97,7 +99,7 @@ impl Trainer {
     }
 
     fn grower<'a>(&'a self, run: &'a Run) -> Grower<'a> {
-        Grower { ground: &self.ground, params: &self.params, run }
+        Grower { ground: &self.ground, vectors: &self.vectors, params: &self.params, run }
     }
 
     /// Grows the root of a tree; its number is below [`Params::trees`].

@@ -3,8 +3,12 @@
 use crate::linear::{Link, Precision};
 use crate::params::ParamError;
 use crate::solver::{self, Loss};
+use crate::sparse::{CsrView, LabelRowsView};
 use crate::weighting::Weighting;
 use serde::{Deserialize, Serialize};
+
+/// Groups of a node, and labels of one that is not divided, unless there are few labels.
+const MOST: usize = 100;
 
 /// What label trees are grown with.
 ///
@@ -18,15 +22,16 @@ use serde::{Deserialize, Serialize};
 pub struct Params {
     /// The number of trees; their scores are averaged.
     pub trees: usize,
-    /// How many groups the labels of a node are divided into, at most; 1 does not divide them.
-    pub branches: usize,
+    /// How many groups the labels of a node are divided into, at most; 1 does not divide them. If it
+    /// is left open, 100, or a fifth of the labels where that is less.
+    pub branches: Option<usize>,
     /// Whether the groups of a node have the same size.
     pub balanced: bool,
     /// Levels of groups that are divided again before their node gets children: with 2 branches
     /// and 3 collapsed levels a node has up to 16 children.
     pub collapse: usize,
-    /// A node with at most this many labels is not divided.
-    pub leaf: usize,
+    /// A node with at most this many labels is not divided. If it is left open, as `branches`.
+    pub leaf: Option<usize>,
     /// The most levels of nodes.
     pub depth: usize,
     /// Groups with fewer labels than this are dissolved, and their labels go to the other groups.
@@ -56,10 +61,10 @@ impl Default for Params {
     fn default() -> Self {
         Params {
             trees: 3,
-            branches: 100,
+            branches: None,
             balanced: false,
             collapse: 0,
-            leaf: 100,
+            leaf: None,
             depth: 10,
             smallest_group: 1,
             passes: 10,
@@ -83,10 +88,12 @@ impl Params {
     /// The settings of a system by its name.
     pub fn preset(name: &str) -> Option<Params> {
         let plain = Params {
+            branches: Some(MOST),
+            leaf: Some(MOST),
             solver: solver::Params { iterations: 20, ..solver::Params::default() },
             ..Params::default()
         };
-        let halves = Params { branches: 2, balanced: true, depth: 20, ..plain.clone() };
+        let halves = Params { branches: Some(2), balanced: true, depth: 20, ..plain.clone() };
         Some(match name {
             "default" => Params::default(),
             "libmultilabel" => Params {
@@ -111,20 +118,54 @@ impl Params {
                 link: Link::Sigmoid,
                 ..halves
             },
-            "homer" => {
-                Params { trees: 1, branches: 3, balanced: true, leaf: 1, depth: 64, ..plain }
-            }
+            "homer" => Params {
+                trees: 1,
+                branches: Some(3),
+                balanced: true,
+                leaf: Some(1),
+                depth: 64,
+                ..plain
+            },
             _ => return None,
         })
+    }
+
+    /// The settings with every automatic choice made for these rows.
+    pub fn resolve(&self, features: CsrView<'_>, labels: LabelRowsView<'_>) -> Params {
+        self.resolve_for(features, labels.known_columns())
+    }
+
+    /// The same for trees that know so many labels each.
+    ///
+    /// With fewer labels to a group than about five, a tree is little more than one-vs-rest, and
+    /// less accurate than one with fewer groups.
+    pub(crate) fn resolve_for(&self, features: CsrView<'_>, labels: usize) -> Params {
+        let fifth = labels.div_ceil(5).clamp(2, MOST);
+        Params {
+            branches: self.branches.or(Some(fifth)),
+            leaf: self.leaf.or(Some(fifth)),
+            weighting: self.weighting.resolve(features),
+            ..self.clone()
+        }
+    }
+
+    /// The groups of a node at most, once it is resolved.
+    pub(crate) fn branches(&self) -> usize {
+        self.branches.unwrap_or(MOST)
+    }
+
+    /// The labels of a node that is not divided, once it is resolved.
+    pub(crate) fn leaf(&self) -> usize {
+        self.leaf.unwrap_or(MOST)
     }
 
     /// Refuses settings that no tree can be grown with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
         let counts = [
             ("trees", self.trees, 1, 1 << 20, "from 1 to 1,048,576"),
-            ("branches", self.branches, 1, 1 << 16, "from 1 to 65,536"),
+            ("branches", self.branches(), 1, 1 << 16, "from 1 to 65,536"),
             ("collapse", self.collapse, 0, 1000, "at most 1000"),
-            ("leaf", self.leaf, 1, usize::MAX, "at least 1"),
+            ("leaf", self.leaf(), 1, usize::MAX, "at least 1"),
             ("depth", self.depth, 1, 1000, "from 1 to 1000"),
             ("smallest_group", self.smallest_group, 1, usize::MAX, "at least 1"),
             ("passes", self.passes, 1, 100_000, "from 1 to 100,000"),

@@ -36,17 +36,12 @@ impl Shape {
         }
     }
 
-    /// Bytes of the rows as they are read, weighted, and turned round.
+    /// Bytes of the rows as they are read, as the solver sees them, and turned round.
     pub fn prepared(&self) -> f64 {
         let read = self.rows * 16.0 + self.entries * 8.0 + self.label_entries * 4.0;
-        let weighted = self.rows * 8.0 + self.entries * 8.0;
+        let solved = self.rows * 12.0 + self.entries * 8.0 + self.features * 12.0;
         let turned = self.labels * 16.0 + self.label_entries * 4.0;
-        read + weighted + turned
-    }
-
-    /// Bytes of all rows as the solver sees them.
-    pub fn gathered(&self) -> f64 {
-        self.rows * 16.0 + self.entries * 8.0 + self.features * 16.0
+        read + solved + turned
     }
 
     /// Bytes of all labels' vectors.

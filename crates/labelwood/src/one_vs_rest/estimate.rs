@@ -17,10 +17,7 @@ impl Params {
         let shape = Shape::new(features, labels);
         let weights = shape.weights_among_all(self.weight_threshold);
         let block = weights * (BLOCK as f64 / shape.labels.max(1.0)).min(1.0);
-        let memory = shape.prepared()
-            + shape.gathered()
-            + threads as f64 * shape.workspace()
-            + Shape::building(block);
+        let memory = shape.prepared() + threads as f64 * shape.workspace() + Shape::building(block);
         let model = Shape::stored(weights, self.precision, 2.0) + shape.labels * 8.0;
         Estimate { memory: memory as u64, model: model as u64 }
     }

@@ -74,9 +74,7 @@ impl Trainer {
         params.check()?;
         let params = Params { weighting: params.weighting.resolve(features), ..params };
         let weights = FeatureWeights::learn(params.weighting, features);
-        let instances = weights.apply(features, features.columns());
-        let all: Vec<u32> = (0..features.len() as u32).collect();
-        let rows = Rows::gather(instances.view(), &all, &mut vec![0; features.columns()]);
+        let rows = Rows::all(weights.prepare(features).view(), features.columns());
         let rows_of = labels.transpose();
         Ok(Trainer { params, weights, features: features.columns(), rows, rows_of })
     }

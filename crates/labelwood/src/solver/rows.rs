@@ -3,7 +3,7 @@
 use crate::sparse::Entries;
 
 /// Some rows of a larger matrix, copied, with only the columns that occur in them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     pub(super) offsets: Vec<u64>,
     pub(super) entries: Vec<Entry>,
@@ -20,38 +20,62 @@ impl Rows {
     ///
     /// `column_of` is scratch memory with one 0 for each column of `entries`, and is left so.
     pub fn gather(entries: Entries<'_>, rows: &[u32], column_of: &mut [u32]) -> Self {
-        let total = rows.iter().map(|&row| entries.row(row).0.len()).sum();
-        let mut gathered = Rows {
+        let of_row = |row| {
+            let (columns, values) = entries.row(row);
+            columns.iter().copied().zip(values.iter().copied())
+        };
+        Self::copy(rows, of_row, column_of)
+    }
+
+    /// Copies all rows of `entries`, which have so many columns.
+    pub fn all(entries: Entries<'_>, columns: usize) -> Self {
+        let rows: Vec<u32> = (0..entries.offsets.len() as u32 - 1).collect();
+        Self::gather(entries, &rows, &mut vec![0; columns])
+    }
+
+    /// Copies some of these rows; scratch memory as in [`Rows::gather`], for [`Rows::columns`].
+    pub fn select(&self, rows: &[u32], column_of: &mut [u32]) -> Self {
+        let of_row = |row| self.row(row).iter().map(|entry| (entry.column, entry.value));
+        let mut selected = Self::copy(rows, of_row, column_of);
+        for feature in &mut selected.features {
+            *feature = self.features[*feature as usize];
+        }
+        selected
+    }
+
+    fn copy<I: ExactSizeIterator<Item = (u32, f32)>>(
+        rows: &[u32],
+        of_row: impl Fn(u32) -> I,
+        column_of: &mut [u32],
+    ) -> Self {
+        let total = rows.iter().map(|&row| of_row(row).len()).sum();
+        let mut copied = Rows {
             offsets: Vec::with_capacity(rows.len() + 1),
             entries: Vec::with_capacity(total),
             squares: Vec::with_capacity(rows.len()),
             ..Rows::default()
         };
-        gathered.offsets.push(0);
+        copied.offsets.push(0);
         for &row in rows {
-            let (columns, values) = entries.row(row);
             let mut square = 0.0;
-            for (&feature, &value) in columns.iter().zip(values) {
-                if value == 0.0 {
-                    continue;
-                }
+            for (feature, value) in of_row(row).filter(|(_, value)| *value != 0.0) {
                 let column = &mut column_of[feature as usize];
                 if *column == 0 {
-                    gathered.features.push(feature);
-                    gathered.sums.push(0.0);
-                    *column = gathered.features.len() as u32;
+                    copied.features.push(feature);
+                    copied.sums.push(0.0);
+                    *column = copied.features.len() as u32;
                 }
-                gathered.entries.push(Entry { column: *column - 1, value });
-                gathered.sums[*column as usize - 1] += f64::from(value);
+                copied.entries.push(Entry { column: *column - 1, value });
+                copied.sums[*column as usize - 1] += f64::from(value);
                 square += value * value;
             }
-            gathered.offsets.push(gathered.entries.len() as u64);
-            gathered.squares.push(square);
+            copied.offsets.push(copied.entries.len() as u64);
+            copied.squares.push(square);
         }
-        for &feature in &gathered.features {
+        for &feature in &copied.features {
             column_of[feature as usize] = 0;
         }
-        gathered
+        copied
     }
 
     /// The number of rows.
@@ -69,16 +93,21 @@ impl Rows {
         &self.features
     }
 
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.features.len()
+    }
+
     /// One row's entries.
     #[inline(always)]
-    pub(super) fn row(&self, row: u32) -> &[Entry] {
+    pub(crate) fn row(&self, row: u32) -> &[Entry] {
         &self.entries[self.offsets[row as usize] as usize..self.offsets[row as usize + 1] as usize]
     }
 }
 
 /// One entry of a row; column and value side by side, since they are always read together.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Entry {
     pub column: u32,
     pub value: f32,
 }

@@ -314,6 +314,23 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
+    fn rows_selected_from_rows_are_those_gathered_at_once(
+        dense in prop::collection::vec(prop::collection::vec(-1i8..=1, 6), 1..8),
+        chosen in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        let values: Vec<f32> = dense.iter().flatten().map(|&value| f32::from(value)).collect();
+        let columns: Vec<u32> = (0..values.len() as u32).map(|at| at % 6).collect();
+        let offsets: Vec<u64> = (0..=dense.len() as u64).map(|row| row * 6).collect();
+        let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
+        let chosen: Vec<u32> = chosen.iter().map(|at| at.index(dense.len()) as u32).collect();
+        let gathered = Rows::gather(entries, &chosen, &mut [0; 6]);
+        let all = Rows::all(entries, 6);
+        let mut scratch = vec![0; all.columns()];
+        prop_assert_eq!(all.select(&chosen, &mut scratch), gathered);
+        prop_assert!(scratch.iter().all(|&column| column == 0));
+    }
+
+    #[test]
     fn small_problems_have_the_reference_solution(
         dense in prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 4), 1..12),
         members in prop::collection::vec(prop::collection::vec(any::<bool>(), 12), 1..4),

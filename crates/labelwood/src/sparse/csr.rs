@@ -317,6 +317,11 @@ impl<'a, V: Entry> CsrView<'a, V> {
         counts
     }
 
+    /// How many columns have an entry in any row.
+    pub fn known_columns(&self) -> usize {
+        self.column_counts().iter().filter(|&&count| count > 0).count()
+    }
+
     /// A copy that owns its arrays.
     pub fn to_owned(&self) -> Csr<V> {
         Csr {

@@ -42,11 +42,6 @@ impl OwnedEntries {
         }
     }
 
-    /// The number of rows.
-    pub fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
     /// Borrows the rows.
     pub fn view(&self) -> Entries<'_> {
         Entries { offsets: &self.offsets, columns: &self.columns, values: &self.values }
@@ -55,18 +50,22 @@ impl OwnedEntries {
     /// Ends the row of the entries that were pushed last, scaling it to length 1.
     pub fn end_unit_row(&mut self) {
         let start = self.offsets[self.offsets.len() - 1] as usize;
-        let values = &mut self.values[start..];
-        let norm = l2_norm(values);
-        if norm > 0.0 {
-            // In f64, since one over the length of a tiny row is beyond f32.
-            let scale = 1.0 / norm;
-            values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
-        }
+        scale_to_unit(&mut self.values[start..]);
         self.end_row();
     }
 
     /// Ends the row of the entries that were pushed last.
     pub fn end_row(&mut self) {
         self.offsets.push(self.columns.len() as u64);
+    }
+}
+
+/// Scales values to length 1, unless all are 0.
+pub(crate) fn scale_to_unit(values: &mut [f32]) {
+    let norm = l2_norm(values);
+    if norm > 0.0 {
+        // In f64, since one over the length of a tiny row is beyond f32.
+        let scale = 1.0 / norm;
+        values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
     }
 }

@@ -17,7 +17,7 @@ mod votes;
 
 pub use csr::{Csr, CsrView, Entry, Row, SparseError};
 pub use entries::Entries;
-pub(crate) use entries::OwnedEntries;
+pub(crate) use entries::{OwnedEntries, scale_to_unit};
 pub use ops::{dot, l2_norm};
 pub use query::{LabelSet, Query};
 pub use top_k::{Predictions, Scored, best_first, top_k};

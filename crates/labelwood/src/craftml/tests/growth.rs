@@ -370,7 +370,9 @@ fn tiny_values_are_scaled_like_others() {
         rows.push(&[(at % 6, if at % 2 == 0 { 1e-40 } else { 0.5 })], &[at % 6]);
     }
     let trainer = rows.trainer(Params { trees: 1, ..Params::default() });
-    assert!(trainer.instances.features.values.iter().all(|value| (value - 1.0).abs() < 1e-5));
+    assert!(
+        trainer.instances.features.view().values.iter().all(|value| (value - 1.0).abs() < 1e-5)
+    );
 }
 
 #[test]

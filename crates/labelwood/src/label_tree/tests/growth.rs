@@ -4,7 +4,7 @@ use super::*;
 use crate::linear::testing::{axes, collect, small_rows};
 use crate::random::Stream;
 use crate::solver::{self, Loss};
-use crate::sparse::Query;
+use crate::sparse::{Csr, Query};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The levels of nodes below and at the root.
@@ -17,6 +17,21 @@ fn depth(tree: &Tree) -> usize {
         1 + nodes.children(node).map(child).max().unwrap_or(0)
     }
     1 + tree.subtrees.iter().map(|nodes| below(nodes, 0)).max().unwrap_or(0)
+}
+
+#[test]
+fn few_labels_make_few_groups_unless_settings_say_otherwise() {
+    let resolved = |labels: usize, params: &Params| {
+        let params = params.resolve_for(Csr::new(0).view(), labels);
+        (params.branches(), params.leaf())
+    };
+    let default = Params::default();
+    assert_eq!(resolved(3, &default), (2, 2));
+    assert_eq!(resolved(27, &default), (6, 6));
+    assert_eq!(resolved(24_579, &default), (100, 100));
+    let given = Params { branches: Some(7), leaf: Some(1), ..Params::default() };
+    assert_eq!(resolved(27, &given), (7, 1));
+    assert_eq!(resolved(27, &Params::preset("bonsai").unwrap()), (100, 100));
 }
 
 #[test]
@@ -43,11 +58,11 @@ fn two_rows_and_two_labels_by_hand() {
 #[test]
 fn one_branch_and_a_single_label_and_no_label_make_one_node() {
     let (features, labels) = axes(24, 8);
-    let one_branch = Params { branches: 1, leaf: 1, trees: 1, ..Params::default() };
+    let one_branch = Params { branches: Some(1), leaf: Some(1), trees: 1, ..Params::default() };
     for (rows, expected) in [(24, 8), (1, 1), (0, 0)] {
         let few: Vec<usize> = (0..rows).collect();
         let (features, labels) = (features.view().select(&few), labels.view().select(&few));
-        for params in [&one_branch, &Params { depth: 1, branches: 4, ..one_branch.clone() }] {
+        for params in [&one_branch, &Params { depth: 1, branches: Some(4), ..one_branch.clone() }] {
             let trees = grown(&features, &labels, params, 1);
             let tree = &trees.trees()[0];
             assert_eq!((tree.root.len(), tree.subtrees.len()), (1, 0));
@@ -61,9 +76,9 @@ fn collapsing_more_layers_than_there_are_gives_each_group_its_own_child() {
     let (features, labels) = axes(24, 8);
     let params = Params {
         trees: 1,
-        branches: 2,
+        branches: Some(2),
         balanced: true,
-        leaf: 1,
+        leaf: Some(1),
         collapse: 50,
         ..Params::default()
     };
@@ -82,7 +97,7 @@ fn every_preset_learns_which_feature_means_which_label() {
     let run = Run::new(2).unwrap();
     for name in Params::PRESETS {
         let preset = Params::preset(name).unwrap();
-        for params in [preset.clone(), Params { leaf: 2, branches: 3, ..preset }] {
+        for params in [preset.clone(), Params { leaf: Some(2), branches: Some(3), ..preset }] {
             params.check().unwrap();
             let trees = grown(&features, &labels, &params, 2);
             let predictions = trees.predict(features.view(), Query::top(1), &run).unwrap();
@@ -100,9 +115,9 @@ fn settings_that_cannot_be_are_refused_by_name() {
     let solver = |solver| Params { solver, ..good() };
     let wrong = [
         ("trees", Params { trees: 0, ..good() }),
-        ("branches", Params { branches: 0, ..good() }),
+        ("branches", Params { branches: Some(0), ..good() }),
         ("collapse", Params { collapse: 1001, ..good() }),
-        ("leaf", Params { leaf: 0, ..good() }),
+        ("leaf", Params { leaf: Some(0), ..good() }),
         ("depth", Params { depth: 0, ..good() }),
         ("smallest_group", Params { smallest_group: 0, ..good() }),
         ("passes", Params { passes: 0, ..good() }),
@@ -130,7 +145,7 @@ fn settings_come_back_from_their_text() {
 #[test]
 fn parts_grown_one_by_one_are_the_whole_tree() {
     let (features, labels) = axes(40, 8);
-    let params = Params { trees: 2, branches: 3, leaf: 1, ..Params::default() };
+    let params = Params { trees: 2, branches: Some(3), leaf: Some(1), ..Params::default() };
     let run = Run::new(1).unwrap();
     let trainer = Trainer::new(features.view(), labels.view(), params).unwrap();
     for (number, tree) in trainer.trees(&run).unwrap().trees().iter().enumerate() {
@@ -208,7 +223,7 @@ fn threads_do_not_matter_on_more_rows_either() {
     let (features, labels) = collect(&rows);
     for loss in [Loss::SquaredHinge, Loss::Hinge, Loss::Logistic] {
         let solver = solver::Params { loss, ..solver::Params::default() };
-        let params = Params { branches: 3, leaf: 2, solver, ..Params::default() };
+        let params = Params { branches: Some(3), leaf: Some(2), solver, ..Params::default() };
         assert_eq!(grown(&features, &labels, &params, 1), grown(&features, &labels, &params, 3));
     }
 }
@@ -222,7 +237,12 @@ fn estimates_follow_the_shape_of_the_tree() {
     assert!(estimate(&Params { trees: 3, ..params.clone() }).model.abs_diff(3 * one.model) <= 3);
     // Whatever the shape, there is a number.
     for (branches, leaf, collapse) in [(1, 100, 0), (2, 1, 0), (2, 1, 1000), (65_536, 5000, 3)] {
-        let found = estimate(&Params { branches, leaf, collapse, ..params.clone() });
+        let found = estimate(&Params {
+            branches: Some(branches),
+            leaf: Some(leaf),
+            collapse,
+            ..params.clone()
+        });
         assert!(found.model > 0 && found.memory < 1 << 32, "{found:?}");
     }
     let nothing = params.estimate(Csr::new(0).view(), LabelRows::new(0).view(), 2);

@@ -15,10 +15,10 @@ fn params() -> impl Strategy<Value = Params> {
     (shape, 1usize..3, 0u64..5).prop_map(
         |((branches, balanced, collapse, leaf, depth, smallest_group), trees, seed)| Params {
             trees,
-            branches,
+            branches: Some(branches),
             balanced,
             collapse,
-            leaf,
+            leaf: Some(leaf),
             depth,
             smallest_group,
             seed,

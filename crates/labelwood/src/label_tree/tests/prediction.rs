@@ -91,7 +91,8 @@ proptest! {
 #[test]
 fn a_narrow_beam_still_finds_the_one_allowed_label() {
     let (features, labels) = axes(32, 8);
-    let params = Params { trees: 1, branches: 2, balanced: true, leaf: 1, ..Params::default() };
+    let params =
+        Params { trees: 1, branches: Some(2), balanced: true, leaf: Some(1), ..Params::default() };
     let model = grown(&features, &labels, &params, 1);
     let run = Run::new(1).unwrap();
     for label in 0..8 {

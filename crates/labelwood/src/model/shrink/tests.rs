@@ -31,8 +31,8 @@ fn rows(seed: u64) -> Dataset {
 fn algorithms() -> [Algorithm; 4] {
     let tree = label_tree::Params {
         trees: 1,
-        branches: 4,
-        leaf: 5,
+        branches: Some(4),
+        leaf: Some(5),
         weight_threshold: 0.0,
         precision: Precision::Single,
         ..label_tree::Params::default()
@@ -239,8 +239,8 @@ fn both_parts_of_a_grove_become_smaller() {
     params.forest = Params { trees: 2, leaf: 4, ..params.forest };
     params.label_tree = label_tree::Params {
         trees: 1,
-        branches: 3,
-        leaf: 4,
+        branches: Some(3),
+        leaf: Some(4),
         weight_threshold: 0.0,
         ..params.label_tree
     };
