@@ -70,6 +70,12 @@ pub struct DatasetView<'a> {
     pub label_names: Option<&'a LabelIndex>,
 }
 
+impl<'a> From<&'a Dataset> for DatasetView<'a> {
+    fn from(dataset: &'a Dataset) -> Self {
+        dataset.view()
+    }
+}
+
 impl Dataset {
     /// Borrows all of it.
     pub fn view(&self) -> DatasetView<'_> {

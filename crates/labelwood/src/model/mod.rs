@@ -211,15 +211,15 @@ pub struct Extras<'a> {
 /// assert!(Model::open(&path, Default::default(), &run)?.calibration().is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn train_with(
-    dataset: &Dataset,
-    extras: Extras<'_>,
+pub fn train_with<'a>(
+    dataset: impl Into<DatasetView<'a>>,
+    extras: Extras<'a>,
     algorithm: &Algorithm,
     target: &Path,
     start: Start,
     run: &Run,
 ) -> Result<Trained, TrainError> {
-    let work = Work::new(dataset.view(), extras, algorithm, run)?;
+    let work = Work::new(dataset.into(), extras, algorithm, run)?;
     let training = work.training();
     let partial = match Partial::begin(target, &training, start)? {
         Begin::Work(partial) => partial,
