@@ -18,9 +18,11 @@ mod limits;
 mod linear;
 mod pages;
 mod predict;
+mod shards;
 #[cfg(unix)]
 mod signals;
 mod text;
 mod text_files;
 mod train;
+mod tune;
 mod usage;

@@ -1,11 +1,12 @@
 //! What a model knows of its labels: how often each occurred in training, and its name.
 
-use super::store::{FormatError, StoreError, Stored, Unit, UnitFile};
+use super::store::{FormatError, StoreError, Stored, Unit};
 use super::units::Units;
 use crate::array::Array;
 use crate::data::{DatasetView, LabelIndex};
 
-const STEM: &str = "labels";
+/// The unit of the labels.
+pub(super) const STEM: &str = "labels";
 
 /// The labels of a model.
 #[derive(Clone, Debug)]
@@ -54,7 +55,10 @@ impl Labels {
     }
 }
 
-pub(super) fn write(dataset: DatasetView<'_>, units: &Units<'_>) -> Result<UnitFile, StoreError> {
+pub(super) fn write(dataset: DatasetView<'_>, units: &Units<'_>) -> Result<(), StoreError> {
+    if !units.lacks(STEM) {
+        return Ok(());
+    }
     let counts = dataset.labels.column_counts();
     let mut arrays = vec![("counts", counts.as_slice().into())];
     let names;

@@ -39,8 +39,7 @@ impl Folder {
                 None => return Ok(folder),
             },
             None => {
-                if let Some(other) = fs::read_dir(path).map_err(failed)?.next() {
-                    let found = other.map_err(failed)?.file_name().to_string_lossy().into_owned();
+                if let Some(found) = first_name(path).map_err(failed)? {
                     return Err(TuneError::Occupied { path: path.to_owned(), found });
                 }
                 write(&path.join(PLAN), &written)?;
@@ -83,6 +82,17 @@ impl Place {
         let Place { round, candidate, fold } = self;
         format!("round-{}-candidate-{:02}-fold-{}.json", round + 1, candidate + 1, fold + 1)
     }
+}
+
+/// Something that is in a folder, but for what an ended process left of the plan.
+fn first_name(folder: &Path) -> io::Result<Option<String>> {
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !name.starts_with(".plan.json.") {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 /// What stands in a file, if there is one.

@@ -1,0 +1,154 @@
+//! What is learned, from which rows: the flags that `train`, `tune` and `plan` share, and reading
+//! the rows.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use labelwood::data::documents::{Labels, Options};
+use labelwood::data::{Dataset, LabelIndex};
+use labelwood::favour::Favour;
+use labelwood::model::Algorithm;
+use labelwood::run::Run;
+use labelwood::text::{Params, TextReader};
+
+use crate::context::Context;
+use crate::input::{Format, InputArgs, Kind, expect_kind};
+use crate::settings::{SettingsArgs, Wanted, named};
+use crate::text::{self, DocumentArgs, VectoriserArgs};
+
+/// What to learn, and from what.
+#[derive(Debug, clap::Args)]
+pub struct LearnArgs {
+    /// The rows to learn from; - for standard input
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+
+    /// Make scores probabilities, which --threshold then cuts on; costs a second training, on nine
+    /// tenths of the rows. The scores of a grove are probabilities without
+    #[arg(long)]
+    calibrate: bool,
+
+    /// Let rare labels come before frequent ones of a better score: PSP@k rises, P@k falls; tail
+    /// ranks by score x inverse propensity [default: none]
+    #[arg(long, value_name = "NAME", value_parser = named::<Favour>(&Favour::NAMES))]
+    favour: Option<Favour>,
+
+    /// The format of DATA, if its ending does not tell
+    #[arg(long, value_name = "FORMAT", visible_alias = "format")]
+    pub from: Option<Format>,
+
+    #[command(flatten)]
+    reading: InputArgs,
+
+    #[command(flatten)]
+    documents: DocumentArgs,
+
+    #[command(flatten)]
+    vectoriser: VectoriserArgs,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+/// What is asked for.
+pub struct Wish {
+    /// What to learn.
+    pub wanted: Wanted,
+    /// Whether scores are made probabilities.
+    pub calibrate: bool,
+    /// Which labels come before others of a better score.
+    pub favour: Favour,
+}
+
+/// Rows to learn from.
+pub struct Rows {
+    /// The rows.
+    pub dataset: Dataset,
+    /// How text became these rows, if they were text.
+    pub reader: Option<TextReader>,
+}
+
+impl LearnArgs {
+    /// What is asked for.
+    pub fn wish(&self, context: &Context) -> Result<Wish> {
+        let wanted = self.settings.resolve(context)?;
+        let calibrate = self.calibrate || self.settings.is_calibrated()?;
+        let favour = self.favour.map_or_else(|| self.settings.favour(), Ok)?;
+        if let Wanted::Named(algorithm) = &wanted
+            && calibrate
+            && matches!(**algorithm, Algorithm::Grove(_))
+        {
+            bail!("--calibrate: leave it out, the scores of a grove are probabilities already");
+        }
+        Ok(Wish { wanted, calibrate, favour })
+    }
+
+    /// The settings that were typed, by name.
+    pub fn typed_settings(&self) -> Result<Vec<String>> {
+        Ok(self.settings.typed()?.into_iter().map(|(setting, _)| setting).collect())
+    }
+
+    /// DATA and the flags that say how to read it, but for those that a model's settings tell.
+    pub fn data_words(&self) -> Vec<String> {
+        let mut words = vec![self.data.display().to_string()];
+        if let Some(format) = self.from.and_then(|format| format.to_possible_value()) {
+            words.extend(["--from".to_owned(), format.get_name().to_owned()]);
+        }
+        if let Some(names) = &self.reading.label_names {
+            words.extend(["--label-names".to_owned(), names.display().to_string()]);
+        }
+        words.extend(self.reading.lenient.then(|| "--lenient".to_owned()));
+        words
+    }
+
+    /// Reads DATA, of which a part is to be learned if `is_split`.
+    pub fn read(&self, is_split: bool, run: &Run) -> Result<Rows> {
+        let kind = Kind::required(&self.data, self.from)?;
+        let Some(Kind::Text(format)) = kind else {
+            self.refuse_text_flags()?;
+            let dataset = self.reading.read(&self.data, kind.and_then(Kind::vectors), run)?;
+            return Ok(Rows { dataset, reader: None });
+        };
+        if is_split {
+            bail!(
+                "--train-split is for vectors, since words of the rows to test with would be \
+                 learned too: give two files, the second with --test"
+            );
+        }
+        let base = self.settings.text()?;
+        let (options, params) = base.map_or((Options::default(), Params::default()), |text| {
+            (text.documents, text.vectoriser)
+        });
+        let params = self.vectoriser.over(params)?;
+        let documents =
+            self.documents.open(&self.data, Some(format), &options, Labels::Required, run)?;
+        let names = text::known_labels(&self.data, self.reading.label_names.as_deref())?;
+        let (reader, dataset) = text::fit(documents, params, names, run)?;
+        Ok(Rows { dataset, reader: Some(reader) })
+    }
+
+    fn refuse_text_flags(&self) -> Result<()> {
+        let vectoriser = self.vectoriser.is_typed().then_some("the flags of \"Text to vectors\"");
+        if let Some(flag) = self.documents.typed().or(vectoriser) {
+            bail!(
+                "{}: {flag} need text, but this is read as vectors: name the file .tsv, .csv or \
+                 .jsonl, or add --from",
+                self.data.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Reads the rows of `--test`, of the kind that was learned.
+    pub fn read_test(&self, test: &Path, rows: &Rows, run: &Run) -> Result<Dataset> {
+        let kind = expect_kind(test, None, rows.reader.is_some())?;
+        let Some(reader) = &rows.reader else { return self.reading.read(test, None, run) };
+        let format = kind.and_then(Kind::text);
+        let options = reader.options();
+        let (documents, _) = self.documents.open(test, format, options, Labels::Required, run)?;
+        let none = LabelIndex::default();
+        let names = rows.dataset.label_names.as_ref().unwrap_or(&none);
+        reader.read(documents, names, run).map_err(text::lift)
+    }
+}
