@@ -116,7 +116,7 @@ fn train_takes_what_was_found() {
 #[test]
 fn text_is_read_as_it_was_tuned() {
     let folder = Folder::new();
-    folder.run("demo --write-corpus questions").succeeds();
+    folder.run("demo --write-corpus questions -q").succeeds();
     let tune = "tune questions/train.tsv --stem english --algorithm label-tree --trees 1 --folds 2";
     folder.run(&format!("{tune} --cost 1 --output found -q")).succeeds();
     folder.run("train questions/train.tsv --settings found --model model -q").succeeds();
