@@ -87,7 +87,9 @@ impl Outcome {
         let described = self.plan.candidates[best.candidate].describe();
         let verdict = match (best.candidate, self.chosen) {
             (0, _) => "no change is better than the settings as given: keep them".to_owned(),
-            (_, 0) => format!("{described} is {lead}: that may be chance, so keep them as given"),
+            (_, 0) => format!(
+                "{described} is {lead}; less than three errors may be chance: keep the settings as given"
+            ),
             _ => format!("{described} is {lead}: take it"),
         };
         let until = match self.is_finished() {
