@@ -90,7 +90,7 @@ impl Model {
             let reader = TextReader::new(documents, vectoriser);
             let (features, labels) = (features.view(), labels.view());
             let dataset = DatasetView { features, labels, label_names: Some(&names) };
-            let extras = Extras { text: Some(&reader), calibrate };
+            let extras = Extras { text: Some(&reader), calibrate, ..Extras::default() };
             Ok(Model(learn(dataset, extras, &algorithm, into, run)?))
         })
     }
