@@ -43,10 +43,10 @@ With n rows of e entries and l labels each on average, L labels, T trees and S s
 - **Bytes read** by a shard are those of the rows: about (8 e + 4 l + 16) n, whatever S is. All workers of one machine read
   them once. For 10⁹ rows of 76 entries and 5.45 labels that is about 650 GB: on a fast disk or a shared file system
   rather than in memory.
-- **Memory** of a shard grows with the rows, not with S, and more threads need more: {bytes_per_row:,.0f} bytes a row for the forest above,
-  beside {base:.0f} MB that do not depend on them. 10⁹ rows would take {terabytes:.1f} TB, so that this many are trained as parts of
+- **Memory** of a shard grows with the rows and with the trees that it grows at once, one for each thread, rather than with S. A line
+  through the two sizes gives {bytes_per_row:,.0f} bytes a row for the forest in one shard, and {base:.0f} MB beside. If it goes on, 10⁹ rows take {terabytes:.1f} TB, so that this many are trained as parts of
   the rows or on few machines with much memory: shards divide the work and the model, not the rows.
-- **CPU** of a tree is n log n, as [Growing with the data](scale.md) shows: from the {rows:,} rows above to 10⁹ it
+- **CPU** of a tree is n log n, as [Growing with the data](scale.md) shows up to half a million rows; if that goes on, from the {rows:,} rows above to 10⁹ it
   takes {factor:,.0f} times as long, {hours:,.1f} hours of CPU for each tree of the forest. Units are the bound on how many
   workers help: a forest of T trees keeps T workers busy, a label tree one for its root and then as many as the root has
   children, one-vs-rest L / 1024, so 10⁷ labels make 9,766 units.
