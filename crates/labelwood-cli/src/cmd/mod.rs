@@ -12,6 +12,7 @@ mod inspect;
 mod man;
 mod train;
 mod predict;
+mod update;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -31,6 +32,8 @@ pub enum Command {
     Predict(predict::Args),
     /// Measure how good a model or a file of predictions is
     Evaluate(evaluate::Args),
+    /// Add rows and labels to a trained model
+    Update(update::Args),
     /// Convert data between formats, or a model into a smaller one
     Convert(convert::Args),
     /// Draw synthetic data with the shape of a public set or of given sizes
@@ -49,6 +52,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Inspect(args) => inspect::run(args, context),
         Command::Predict(args) => predict::run(args, context),
         Command::Evaluate(args) => evaluate::run(args, context),
+        Command::Update(args) => update::run(args, context),
         Command::Convert(args) => convert::run(args, context),
         Command::Generate(args) => generate::run(args, context),
         Command::Completions(args) => completions::run(args),

@@ -31,9 +31,11 @@ mod grove;
 mod learned;
 mod linear;
 mod labels;
+mod rows;
 mod shrink;
 mod text;
 mod units;
+mod update;
 mod within;
 
 pub use algorithm::Algorithm;
@@ -42,6 +44,7 @@ pub use labels::Labels;
 pub use learned::Learned;
 pub use shrink::{Shrink, ShrinkError, Values, shrink};
 pub use text::{open_text, save_text};
+pub use update::{UpdateError, Updated, update};
 pub use within::{Limits, train_within, unfinished};
 
 use crate::array::Array;
@@ -192,6 +195,8 @@ pub struct Extras<'a> {
     pub calibrate: bool,
     /// Which labels come before others of a better score.
     pub favour: Favour,
+    /// Whether the model holds the rows, from which [`update`] learns again what more rows touch.
+    pub keep_rows: bool,
 }
 
 /// Trains a model into the folder `target` that holds some [`Extras`].
@@ -295,6 +300,8 @@ fn describe(dataset: DatasetView<'_>, extras: Extras<'_>, resolved: &Algorithm) 
         calibrate: extras.calibrate,
         favour: extras.favour,
         shrunk: None,
+        keep_rows: extras.keep_rows,
+        updates: Vec::new(),
     }
 }
 
@@ -308,6 +315,9 @@ fn write_others(
     let mut written = vec![labels::write(dataset, units)?];
     if let Some(reader) = extras.text {
         written.extend(text::write(reader, dataset, units, run)?);
+    }
+    if extras.keep_rows {
+        written.push(rows::write(dataset, 0, units)?);
     }
     Ok(written)
 }

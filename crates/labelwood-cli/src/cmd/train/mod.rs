@@ -72,6 +72,11 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = named::<Favour>(&Favour::NAMES))]
     favour: Option<Favour>,
 
+    /// Keep the rows in the model, so that `labelwood update` can divide leaves and learn linear
+    /// classifiers again
+    #[arg(long, requires = "model")]
+    keep_rows: bool,
+
     /// Print what came of it as one line of JSON
     #[arg(long)]
     json: bool,

@@ -46,6 +46,24 @@ pub struct Training {
     /// How the model was made smaller afterwards, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     pub shrunk: Option<Value>,
+    /// Whether the model holds its training rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_rows: bool,
+    /// The rows that were added afterwards, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<Update>,
+}
+
+/// Rows that were added to a trained model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Update {
+    /// The id of the model that they were added to.
+    pub from: String,
+    /// The digest of the parsed rows.
+    pub data: String,
+    /// How many they are.
+    pub rows: u64,
 }
 
 /// What a model consists of.
@@ -80,6 +98,10 @@ struct Written {
     favour: Favour,
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     shrunk: Option<Value>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    keep_rows: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    updates: Vec<Update>,
     instances: u64,
     features: u64,
     labels: u64,
@@ -124,8 +146,18 @@ impl Manifest {
             serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
         let found = written.model_id;
         let Written { algorithm, settings, data, text, calibrate, favour, shrunk, .. } = written;
-        let Written { instances, features, labels, units, .. } = written;
-        let training = Training { algorithm, settings, data, text, calibrate, favour, shrunk };
+        let Written { keep_rows, updates, instances, features, labels, units, .. } = written;
+        let training = Training {
+            algorithm,
+            settings,
+            data,
+            text,
+            calibrate,
+            favour,
+            shrunk,
+            keep_rows,
+            updates,
+        };
         let manifest = Manifest { training, instances, features, labels, units };
         let mut stems = BTreeSet::new();
         for unit in &manifest.units {
@@ -162,8 +194,9 @@ impl Manifest {
     }
 
     fn written(&self, model_id: Option<Digest>) -> Written {
-        let Training { algorithm, settings, data, text, calibrate, favour, shrunk } =
+        let Training { algorithm, settings, data, text, calibrate, favour, .. } =
             self.training.clone();
+        let Training { shrunk, keep_rows, updates, .. } = self.training.clone();
         let &Manifest { instances, features, labels, .. } = self;
         let units = self.units.clone();
         Written {
@@ -175,6 +208,8 @@ impl Manifest {
             calibrate,
             favour,
             shrunk,
+            keep_rows,
+            updates,
             instances,
             features,
             labels,
@@ -196,13 +231,20 @@ impl Training {
         compare("algorithm", &self.algorithm, &other.algorithm);
         compare("the digest of the data", &self.data, &other.data);
         compare("calibrate", &self.calibrate.to_string(), &other.calibrate.to_string());
-        let favour = |favour| serde_json::to_value(favour).ok();
-        differences(
-            "favour",
-            favour(self.favour).as_ref(),
-            favour(other.favour).as_ref(),
-            &mut clauses,
-        );
+        compare("keep_rows", &self.keep_rows.to_string(), &other.keep_rows.to_string());
+        let value = |part: &dyn Fn(&Training) -> serde_json::Result<Value>, of| part(of).ok();
+        let parts: [(&str, &dyn Fn(&Training) -> serde_json::Result<Value>); 2] = [
+            ("favour", &|training| serde_json::to_value(training.favour)),
+            ("updates", &|training| serde_json::to_value(&training.updates)),
+        ];
+        for (name, part) in parts {
+            differences(
+                name,
+                value(part, self).as_ref(),
+                value(part, other).as_ref(),
+                &mut clauses,
+            );
+        }
         differences("", Some(&self.settings), Some(&other.settings), &mut clauses);
         differences("text", self.text.as_ref(), other.text.as_ref(), &mut clauses);
         differences("shrunk", self.shrunk.as_ref(), other.shrunk.as_ref(), &mut clauses);
@@ -307,6 +349,8 @@ mod tests {
                 calibrate: false,
                 favour: Favour::None,
                 shrunk: None,
+                keep_rows: false,
+                updates: Vec::new(),
             },
             instances: 10,
             features: 20,

@@ -16,7 +16,7 @@
 //! let target = folder.path().join("model");
 //! let run = Run::new(2)?;
 //! let settings = serde_json::json!({"trees": 1, "seed": 42});
-//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None };
+//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None, keep_rows: false, updates: Vec::new() };
 //!
 //! let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
 //! let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
@@ -37,7 +37,7 @@ mod unit;
 
 pub use digest::{Digest, NotADigest};
 pub use error::{FormatError, StoreError};
-pub use manifest::{FORMAT, Manifest, Training};
+pub use manifest::{FORMAT, Manifest, Training, Update};
 pub use partial::{Begin, Partial, Start, check_target};
 pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
 
@@ -117,7 +117,7 @@ impl Stored {
     /// # let target = folder.path().join("model");
     /// # let run = Run::new(1)?;
     /// # let settings = serde_json::json!({"trees": 1, "seed": 42});
-    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None };
+    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None, keep_rows: false, updates: Vec::new() };
     /// # let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
     /// # let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
     /// # let manifest = Manifest { training, instances: 9, features: 5, labels: 4, units: vec![tree] };
@@ -157,6 +157,11 @@ impl Stored {
         let units = units.map(|(file, unit)| (file.file.as_str(), Cow::Borrowed(unit.bytes())));
         let manifest = (manifest::MANIFEST, Cow::Owned(self.manifest.to_bytes()));
         [manifest].into_iter().chain(units).collect()
+    }
+
+    /// The folder that it was opened in; none if it is in memory.
+    pub fn folder(&self) -> Option<&Path> {
+        Some(self.folder.as_path()).filter(|folder| !folder.as_os_str().is_empty())
     }
 
     /// What the model is.
