@@ -7,7 +7,7 @@ LABELWOOD = target/release/labelwood
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test test-rust test-python choices scale bench bench-peers reproduce reproduce-forests lint docs release
+.PHONY: help demo test test-rust test-python choices scale updates bench bench-peers reproduce reproduce-forests lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -81,6 +81,10 @@ choices: release
 # Writes docs/src/scale.md; takes some minutes and a few gigabytes under target/.
 scale: release
 	python3 bench/scale.py
+
+# Writes docs/src/updates.md; takes some minutes.
+updates: release
+	python3 bench/updates.py
 
 # Writes docs/src/reproduction.md and its pictures; a stopped run goes on where it was.
 reproduce: release

@@ -3,11 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use labelwood::data::Dataset;
 use labelwood::model::store::{Options, check_target};
 use labelwood::model::{Learned, Model, UpdateError, Updated, update};
+use labelwood::run::Run;
 
 use crate::bytes::Bytes;
 use crate::context::Context;
+use crate::fault::MachineFault;
+use crate::machine;
 use crate::prediction::RowArgs;
 
 /// Arguments of `labelwood update`.
@@ -55,6 +59,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let model = Model::open(&args.model, Options::default(), &run)?;
     let dataset = args.rows.read_more(&args.data, &model, args.label_names.as_deref(), &run)?;
+    check_memory(&model, &dataset, &run)?;
     let target = args.output.as_ref().unwrap_or(&args.model);
     let updated =
         update(&model, &dataset, target, args.overwrite, &run).map_err(|error| match error {
@@ -79,6 +84,28 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         context.note(format_args!("{left}: train with --keep-rows"));
     }
     Ok(())
+}
+
+/// Refuses an update for which the machine has not enough memory.
+fn check_memory(model: &Model, dataset: &Dataset, run: &Run) -> Result<()> {
+    let Some(limit) = machine::memory_limit() else { return Ok(()) };
+    let manifest = model.manifest();
+    let (features, labels) = (dataset.features.view(), dataset.labels.view());
+    let of_new = model.learned().algorithm().estimate(features, labels, run.threads()).memory;
+    // All rows are about as large as the new ones.
+    let all = manifest.instances as f64 / dataset.len().max(1) as f64 + 1.0;
+    let rows = if manifest.training.keep_rows { (of_new as f64 * all) as u64 } else { of_new };
+    let largest = manifest.units.iter().map(|unit| unit.bytes).max().unwrap_or(0);
+    let needed = rows.saturating_add(largest.saturating_mul(2 * run.threads() as u64));
+    if needed <= limit.0 {
+        return Ok(());
+    }
+    let needed = Bytes(needed);
+    let remedy = if run.threads() > 1 { "try --threads 1" } else { "add fewer rows at a time" };
+    Err(MachineFault(format!(
+        "the update needs about {needed} of memory, but this machine allows {limit}: {remedy}"
+    ))
+    .into())
 }
 
 /// What could not be done without the training rows.

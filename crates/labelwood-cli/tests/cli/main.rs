@@ -23,4 +23,5 @@ mod signals;
 mod text;
 mod text_files;
 mod train;
+mod update;
 mod usage;

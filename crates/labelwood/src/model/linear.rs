@@ -33,7 +33,7 @@ impl Names {
         format!("{}-{tree:04}-root", self.tree)
     }
 
-    fn part(&self, tree: usize, part: usize) -> String {
+    pub(super) fn part(&self, tree: usize, part: usize) -> String {
         format!("{}-{tree:04}-part-{part:05}", self.tree)
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn write_forest(
     Ok(units.listed((0..total).map(submodel_stem).chain([FEATURES.to_owned()])))
 }
 
-fn block_stem(block: usize) -> String {
+pub(super) fn block_stem(block: usize) -> String {
     format!("block-{block:05}")
 }
 
@@ -170,7 +170,7 @@ fn write_subtrees(
 }
 
 /// The arrays of a root and of the labels of the subtrees below it, for `write`.
-fn with_groups<T>(
+pub(super) fn with_groups<T>(
     nodes: &Nodes,
     groups: &[Vec<u32>],
     write: impl FnOnce(&[(&str, ArrayRef<'_>)]) -> T,
@@ -187,7 +187,7 @@ fn with_groups<T>(
 }
 
 /// The arrays of some nodes by their names.
-fn arrays(nodes: &Nodes) -> Vec<(&'static str, ArrayRef<'_>)> {
+pub(super) fn arrays(nodes: &Nodes) -> Vec<(&'static str, ArrayRef<'_>)> {
     vec![
         ("children_start", nodes.children_start[..].into()),
         ("children", nodes.children[..].into()),

@@ -27,6 +27,7 @@ pub mod store;
 mod algorithm;
 mod calibrate;
 mod craftml;
+mod extras;
 mod grove;
 mod learned;
 mod linear;
@@ -40,6 +41,7 @@ mod within;
 
 pub use algorithm::Algorithm;
 pub use calibrate::calibrate;
+pub use extras::Extras;
 pub use labels::Labels;
 pub use learned::Learned;
 pub use shrink::{Shrink, ShrinkError, Values, shrink};
@@ -50,7 +52,7 @@ pub use within::{Limits, train_within, unfinished};
 use crate::array::Array;
 use crate::calibration::Calibration;
 use crate::data::{Dataset, DatasetView};
-use crate::favour::{Favour, RANKED, Ranking};
+use crate::favour::{RANKED, Ranking};
 use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Query, Scored};
@@ -182,21 +184,6 @@ pub fn train_text(
 ) -> Result<Trained, TrainError> {
     let extras = Extras { text: Some(reader), ..Extras::default() };
     train_with(dataset, extras, algorithm, target, start, run)
-}
-
-/// What a model holds besides what was learned from the rows.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Extras<'a> {
-    /// How text became the rows.
-    pub text: Option<&'a TextReader>,
-    /// Whether scores are made probabilities, at the cost of a second training: on nine tenths of
-    /// the rows, to see how often labels of each score are true among the others. A grove's scores
-    /// are probabilities without.
-    pub calibrate: bool,
-    /// Which labels come before others of a better score.
-    pub favour: Favour,
-    /// Whether the model holds the rows, from which [`update`] learns again what more rows touch.
-    pub keep_rows: bool,
 }
 
 /// Trains a model into the folder `target` that holds some [`Extras`].

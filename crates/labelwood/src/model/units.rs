@@ -82,6 +82,11 @@ impl<'a> Units<'a> {
         self.finished().get(stem).map(|finished| finished.file.clone())
     }
 
+    /// All units that are finished, by their names.
+    pub fn all(&self) -> Vec<UnitFile> {
+        self.finished().values().map(|finished| finished.file.clone()).collect()
+    }
+
     /// How many units are finished whose name starts so.
     pub fn count(&self, prefix: &str) -> usize {
         self.finished().keys().filter(|stem| stem.starts_with(prefix)).count()

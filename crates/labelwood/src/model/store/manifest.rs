@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Digest, FormatError, StoreError, UnitFile, files};
+use super::{Digest, FormatError, StoreError, UnitFile, Update, files};
 use crate::favour::Favour;
 
 /// The name of the manifest in a model's folder.
@@ -52,18 +52,6 @@ pub struct Training {
     /// The rows that were added afterwards, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub updates: Vec<Update>,
-}
-
-/// Rows that were added to a trained model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Update {
-    /// The id of the model that they were added to.
-    pub from: String,
-    /// The digest of the parsed rows.
-    pub data: String,
-    /// How many they are.
-    pub rows: u64,
 }
 
 /// What a model consists of.

@@ -34,12 +34,14 @@ mod files;
 mod manifest;
 mod partial;
 mod unit;
+mod update;
 
 pub use digest::{Digest, NotADigest};
 pub use error::{FormatError, StoreError};
-pub use manifest::{FORMAT, Manifest, Training, Update};
+pub use manifest::{FORMAT, Manifest, Training};
 pub use partial::{Begin, Partial, Start, check_target};
 pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
+pub use update::Update;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

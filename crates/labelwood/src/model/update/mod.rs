@@ -5,17 +5,17 @@
 //! the linear classifiers again that the new rows touch. Everything else stays as it is: feature
 //! weights, the vocabulary of text, the calibration and the blend of a grove.
 
+mod learn;
+
 use super::store::{Begin, Manifest, Partial, Start, StoreError, Training, UnitFile, Update};
 use super::units::{Stop, Units};
-use super::{Learned, Model, craftml, labels, rows, text};
-use crate::craftml::{Forest, Updater};
+use super::{Learned, Model, labels, rows, text};
 use crate::data::{Dataset, DatasetView, LabelIndex};
 use crate::run::{Cancelled, Run};
 use crate::sparse::Csr;
-use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
 
 /// What came of an update.
@@ -171,7 +171,12 @@ fn check(model: &Model, dataset: &Dataset) -> Result<(), UpdateError> {
     }
     match model.learned() {
         Learned::CraftMl(_) | Learned::Grove(_) => Ok(()),
-        other => Err(UpdateError::Never { algorithm: other.algorithm().name() }),
+        Learned::LabelTree(_) | Learned::OneVsRest(_) if model.manifest().training.keep_rows => {
+            Ok(())
+        }
+        Learned::LabelTree(_) => Err(UpdateError::NeedsRows { algorithm: "label-tree" }),
+        Learned::OneVsRest(_) => Err(UpdateError::NeedsRows { algorithm: "one-vs-rest" }),
+        Learned::LabelForest(_) => Err(UpdateError::Never { algorithm: "label-forest" }),
     }
 }
 
@@ -255,37 +260,6 @@ impl<'a> Work<'a> {
         Ok(Work { model, added: added.view(), all })
     }
 
-    /// Writes the units of what is learned, as far as it changes.
-    fn learn(&self, units: &Units<'_>, run: &Run) -> Result<(), Stop> {
-        match self.model.learned() {
-            Learned::CraftMl(forest) => self.write_forest(forest, units, run),
-            Learned::Grove(grove) => self.write_forest(grove.forest(), units, run),
-            _ => Ok(()),
-        }
-    }
-
-    /// Writes the trees of a forest with the new rows in their leaves.
-    fn write_forest(&self, forest: &Forest, units: &Units<'_>, run: &Run) -> Result<(), Stop> {
-        let (rows, known) = match &self.all {
-            Some(all) => (all.view(), Some(all.len() - self.added.len())),
-            None => (self.added, None),
-        };
-        let updater = Updater::new(forest, rows.features, rows.labels, known);
-        let total = forest.trees().len();
-        let missing: Vec<usize> =
-            (0..total).filter(|&tree| units.find(&craftml::stem(tree)).is_none()).collect();
-        let done = AtomicU64::new((total - missing.len()) as u64);
-        run.progress("trees", done.load(Ordering::Relaxed), total as u64);
-        run.install(|| {
-            missing.par_iter().with_max_len(1).try_for_each(|&number| {
-                let tree = updater.tree(number, run)?;
-                units.write(&craftml::stem(number), &craftml::arrays(&tree))?;
-                run.progress("trees", done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
-                Ok(())
-            })
-        })
-    }
-
     /// Writes what is known of the labels, and the rows if they are to be held.
     fn write_labels(
         &self,
@@ -319,6 +293,7 @@ impl<'a> Work<'a> {
     fn listed(&self, partial: &Partial, units: &Units<'_>) -> Result<Vec<UnitFile>, StoreError> {
         let stored = self.model.stored();
         let known = &stored.manifest().units;
+        let stems: BTreeSet<&str> = known.iter().map(UnitFile::stem).collect();
         let mut listed = Vec::with_capacity(known.len() + 1);
         for (file, unit) in known.iter().zip(stored.units()) {
             listed.push(match (units.find(file.stem()), stored.folder()) {
@@ -330,8 +305,10 @@ impl<'a> Work<'a> {
                 }
             });
         }
-        let rows = rows::stem(stored.manifest().training.updates.len() + 1);
-        listed.extend(units.find(&rows));
+        listed.extend(units.all().into_iter().filter(|file| !stems.contains(file.stem())));
         Ok(listed)
     }
 }
+
+#[cfg(test)]
+mod tests;
