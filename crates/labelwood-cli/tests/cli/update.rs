@@ -36,8 +36,9 @@ fn rows_and_new_labels_are_added_in_place() {
     let best = folder.run("predict model more.txt --top-k 1").succeeds();
     assert!(best.contains('3'), "{best}");
     // A training does not take an updated model for its own.
-    let error =
-        folder.run("train train.txt --model model --trees 3 --algorithm craftml --resume").fails(1);
+    let error = folder
+        .run("train train.txt --model model --trees 3 --algorithm craftml --resume -q")
+        .fails(1);
     assert!(error.contains("updates is"), "{error}");
 }
 
