@@ -7,7 +7,7 @@ LABELWOOD = target/release/labelwood
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test test-rust test-python choices scale updates bench bench-peers reproduce reproduce-forests lint docs release
+.PHONY: help demo test test-rust test-python choices scale updates bench bench-peers bench-python reproduce reproduce-forests lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -15,6 +15,7 @@ help:
 	@echo 'make lint    check formatting, lints and documentation'
 	@echo 'make bench   measure speed'
 	@echo 'make bench-peers measure labelwood against its peers; needs Python and the sets in LABELWOOD_DATA'
+	@echo 'make bench-python MODEL=... ROWS=... measure what calls from Python cost'
 	@echo 'make reproduce, make reproduce-forests repeat the experiments of the papers; needs the same'
 	@echo 'make docs    build the API documentation and the guide'
 
@@ -64,6 +65,10 @@ bench:
 # Writes docs/src/peers.md; PEERS holds further flags, bench/README.md says which. A stopped run goes on where it was.
 bench-peers: release target/bench-venv/ready
 	target/bench-venv/bin/python bench/peers.py $(PEERS)
+
+# What calls of the Python package cost; MODEL is a model's folder, ROWS a file of vectors for it.
+bench-python: target/python/installed
+	target/python/bin/python bench/python_calls.py $(MODEL) $(ROWS)
 
 # A peer that cannot be installed must not keep the others out.
 target/bench-venv/ready: bench/requirements.txt

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _native
 from ._errors import InputError
-from ._inputs import Labels, features, threads
+from ._inputs import Labels, features, into, threads
 from ._progress import Callback, following
 
 #: How many labels of a row have a score, at most, unless a number is given.
 MOST = 100
 #: Parameters of the constructor that are no settings of the algorithm.
-_PLAIN = ("random_state", "threshold", "n_jobs", "verbose")
+_PLAIN = ("calibrate", "random_state", "threshold", "n_jobs", "verbose")
 
 
 class Estimator(BaseEstimator):
@@ -58,6 +58,10 @@ class Estimator(BaseEstimator):
         settings = {name: _shortest(settings[name]) for name in settings if name not in cls._fixed}
         return cls(**{"random_state": seed, **settings, **others})
 
+    @property
+    def _calibrates(self) -> bool:
+        return bool(getattr(self, "calibrate", False))
+
     def _settings(self) -> str:
         settings = {name: _plain(value) for name, value in self.get_params(deep=False).items()
                     if name not in _PLAIN}
@@ -67,7 +71,15 @@ class Estimator(BaseEstimator):
         except (TypeError, ValueError) as error:
             raise InputError(f"a setting is neither a number nor a name: {error}") from error
 
-    def fit(self, X, y, *, progress: Callback | None = None):
+    def fit(
+        self,
+        X,
+        y,
+        *,
+        folder: str | os.PathLike | None = None,
+        overwrite: bool = False,
+        progress: Callback | None = None,
+    ):
         """Learns from rows and their labels.
 
         Parameters
@@ -76,6 +88,13 @@ class Estimator(BaseEstimator):
             CSR with 32-bit indices and values is used where it lies; everything else is copied.
         y : sparse or dense indicator of shape (rows, labels), or a list of lists
             In lists, labels are names, or numbers from 0.
+        folder : str or path, optional
+            Where the model is written as it is learned, part by part, as the command does it. A
+            large model then takes disk instead of memory, and a training that was stopped goes on
+            where it was when the same rows and settings are given again. Without it, the model is
+            in memory.
+        overwrite : bool, default=False
+            Whether what is in the folder is replaced.
         progress : callable, optional
             Called as ``progress(stage, done, total)``; an exception stops the training.
         """
@@ -88,8 +107,8 @@ class Estimator(BaseEstimator):
         labels = Labels(y)
         with following(self.verbose, progress, type(self).__name__) as callback:
             model = _native.Model.train(
-                self.algorithm, self._settings(), features(X), labels.arrays, labels.names,
-                threads(self.n_jobs), callback,
+                self.algorithm, self._settings(), self._calibrates, features(X), labels.arrays,
+                labels.names, into(folder, overwrite), threads(self.n_jobs), callback,
             )
         self._take(model)
         return self
@@ -127,7 +146,6 @@ class Estimator(BaseEstimator):
         progress : callable, optional
             As in :meth:`fit`.
         """
-        check_is_fitted(self)
         X = self._rows(X)
         allowed = None if labels is None else [int(label) for label in labels]
         arrays = features(X)
@@ -137,8 +155,20 @@ class Estimator(BaseEstimator):
             )
         return sparse.csr_array((data, indices, indptr), (X.shape[0], len(self.classes_)))
 
+    def predict_arrays(self, indptr, indices, data, k: int = 5, beam: int | None = None):
+        """:meth:`predict_top_k` for those who call it row by row, and count microseconds.
+
+        Takes and gives the three arrays of CSR matrices. Nothing is converted: offsets and indices
+        are int32 or int64, values float32 or float64, and the indices of a row must rise; what is
+        not so is refused.
+        """
+        arrays = (indptr, indices, data, self.n_features_in_)
+        return self.model_.predict(arrays, k, beam, None, threads(self.n_jobs), None)
+
     def _rows(self, X):
         """Rows to predict. Of those that are as they should be, the native part checks the rest."""
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
         if (
             sparse.issparse(X)
             and X.format == "csr"
@@ -151,7 +181,13 @@ class Estimator(BaseEstimator):
         )
 
     def predict_scores(self, X) -> sparse.csr_array:
-        """The scores of the likely labels of each row, at most 100: a sparse ``predict_proba``."""
+        """The scores of the likely labels of each row, at most 100: a sparse ``predict_proba``.
+
+        They are probabilities if the estimator is a grove or has ``calibrate=True``: of the labels
+        with a score of 0.3, about three in ten are right. Each label has its own, so that those of
+        a row need not add up to 1; those of labels that are left out are small. Without
+        calibration, scores say no more than which label is likelier.
+        """
         return self.predict_top_k(X, MOST)
 
     def predict(self, X) -> sparse.csr_array:
@@ -194,6 +230,14 @@ class Estimator(BaseEstimator):
         """
         check_is_fitted(self)
         self.model_.save(os.fspath(path), overwrite)
+
+
+def clusters(model: _native.Model, tree: int) -> list[list[int]]:
+    """The labels below each child of a label tree's root."""
+    found = model.clusters(tree)
+    if found is None:
+        raise InputError(f"the model has no label tree {tree}: only label trees cluster labels")
+    return found
 
 
 def _plain(value):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import warnings
 from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 
 from ._errors import InputError
+
+#: How many values a warning names.
+_NAMED = 5
+#: How far the caller of `fit` is from where the warning is given.
+_CALLER = 5
 
 
 def threads(n_jobs: int | None) -> int:
@@ -20,6 +26,11 @@ def threads(n_jobs: int | None) -> int:
     if n_jobs < 0:
         return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
     return int(n_jobs)
+
+
+def into(folder: str | os.PathLike | None, overwrite: bool) -> tuple[str, bool] | None:
+    """Where a model is written while it is learned, if anywhere."""
+    return None if folder is None else (os.fspath(folder), bool(overwrite))
 
 
 def as_csr(X) -> sparse.csr_array | sparse.csr_matrix:
@@ -92,6 +103,8 @@ class Labels:
         if Y.nnz and not Y.data.all():
             Y = Y.copy()
             Y.eliminate_zeros()
+        if Y.dtype != bool and (others := Y.data[Y.data != 1]).size:
+            _warn_of(np.unique(others))
         self.indptr, self.indices, self.count = Y.indptr, Y.indices, Y.shape[1]
 
     def _lists(self, Y) -> None:
@@ -108,6 +121,16 @@ class Labels:
         rows = [sorted(set(row)) for row in rows]
         self.indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         self.indices = np.array([label for row in rows for label in row], np.int32)
+
+
+def _warn_of(values: np.ndarray) -> None:
+    named = ", ".join(f"{value:g}" for value in values[:_NAMED])
+    more = ", ..." if len(values) > _NAMED else ""
+    warnings.warn(
+        f"Y has the values {named}{more}: a row has every label whose value is not 0, and how large it "
+        "is makes no difference",
+        stacklevel=_CALLER,
+    )
 
 
 def _refuse_other_types(Y) -> None:

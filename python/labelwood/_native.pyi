@@ -41,9 +41,11 @@ class Model:
     def train(
         algorithm: str,
         settings: str,
+        calibrate: bool,
         features: _Features,
         labels: _Labels,
         names: Sequence[str] | None,
+        into: tuple[str, bool] | None,
         threads: int,
         progress: _Progress,
     ) -> Model: ...
@@ -51,10 +53,12 @@ class Model:
     def train_text(
         algorithm: str,
         settings: str,
+        calibrate: bool,
         vectoriser: str,
         documents: str,
         texts: Sequence[str],
         tags: Sequence[Sequence[str]],
+        into: tuple[str, bool] | None,
         threads: int,
         progress: _Progress,
     ) -> Model: ...
@@ -75,6 +79,7 @@ class Model:
         self, pairs: Sequence[tuple[int, float]], k: int, beam: int | None = None
     ) -> list[tuple[int, float]]: ...
     def vectorise(self, texts: Sequence[str], threads: int) -> _Rows: ...
+    def clusters(self, tree: int) -> list[list[int]] | None: ...
     def label_terms(self, label: int) -> list[tuple[str, float]] | None: ...
     @property
     def manifest(self) -> str: ...

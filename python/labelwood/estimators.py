@@ -3,6 +3,9 @@
 The names and defaults of the settings are those of the command and of the Rust library, whose
 documentation says more about each. All estimators share these parameters:
 
+calibrate : bool, default=False
+    Whether scores become probabilities, at the cost of a second training. A :class:`Grove`'s are
+    without, and it has no such parameter.
 random_state : int, RandomState or None, default=42
     Every random choice follows from it; the same rows, settings and number give the same model,
     on any number of threads.
@@ -18,7 +21,10 @@ from __future__ import annotations
 
 import json
 
-from ._base import Estimator, _seed
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import Estimator, _seed, clusters
 from ._errors import InputError
 
 
@@ -94,6 +100,7 @@ class CraftML(Estimator):
         keep_at_least=40,
         precision="byte",
         beam=4,
+        calibrate=False,
         random_state=42,
         threshold=0.5,
         n_jobs=None,
@@ -118,6 +125,7 @@ class CraftML(Estimator):
         self.keep_at_least = keep_at_least
         self.precision = precision
         self.beam = beam
+        self.calibrate = calibrate
         self.random_state = random_state
         self.threshold = threshold
         self.n_jobs = n_jobs
@@ -171,6 +179,7 @@ class OneVsRest(Estimator):
         precision="half",
         link="steep-sigmoid",
         weighting="none",
+        calibrate=False,
         random_state=42,
         threshold=0.5,
         n_jobs=None,
@@ -186,6 +195,7 @@ class OneVsRest(Estimator):
         self.precision = precision
         self.link = link
         self.weighting = weighting
+        self.calibrate = calibrate
         self.random_state = random_state
         self.threshold = threshold
         self.n_jobs = n_jobs
@@ -256,6 +266,7 @@ class LabelTree(Estimator):
         link="squared-hinge",
         beam=10,
         weighting="none",
+        calibrate=False,
         random_state=42,
         threshold=0.5,
         n_jobs=None,
@@ -281,10 +292,16 @@ class LabelTree(Estimator):
         self.link = link
         self.beam = beam
         self.weighting = weighting
+        self.calibrate = calibrate
         self.random_state = random_state
         self.threshold = threshold
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def clusters(self, tree: int = 0) -> list[np.ndarray]:
+        """The labels below each child of a tree's root: those that it takes for alike."""
+        check_is_fitted(self)
+        return [np.array(labels, np.int32) for labels in clusters(self.model_, tree)]
 
 
 class LabelForest(Estimator):
@@ -346,6 +363,7 @@ positive_weight, bias, tolerance, iterations, weight_threshold, precision, link,
         link="squared-hinge",
         beam=10,
         weighting="none",
+        calibrate=False,
         random_state=42,
         threshold=0.5,
         n_jobs=None,
@@ -376,6 +394,7 @@ positive_weight, bias, tolerance, iterations, weight_threshold, precision, link,
         self.link = link
         self.beam = beam
         self.weighting = weighting
+        self.calibrate = calibrate
         self.random_state = random_state
         self.threshold = threshold
         self.n_jobs = n_jobs
@@ -386,7 +405,8 @@ class Grove(Estimator):
     """A CRAFTML forest and label trees that answer together; their blend is learned, too.
 
     The settings are those of the parts: ``Grove(CraftML(trees=10))``, or ``forest__trees=10`` in a
-    search. All random choices follow from the grove's own ``random_state``.
+    search. All random choices follow from the grove's own ``random_state``. Scores are probabilities,
+    so that there is nothing to calibrate.
 
     >>> from labelwood import CraftML, Grove, datasets
     >>> X, Y, _ = datasets.generate("eurlex-4k", rows=300)
@@ -428,6 +448,11 @@ class Grove(Estimator):
         for name, (part, cls) in parts.items():
             if not isinstance(part, cls):
                 raise InputError(f"{name} is {part!r}, but must be a {cls.__name__}")
+            if part.calibrate:
+                raise InputError(
+                    f"calibrate of {name} is True, but must be left out: the scores of a grove are "
+                    "probabilities already"
+                )
             settings[name] = {**json.loads(part._settings()), "seed": seed}
         return json.dumps(settings)
 

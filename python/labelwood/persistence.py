@@ -31,7 +31,8 @@ def load(path: str | os.PathLike, *, mmap: bool = True) -> Estimator | TextTagge
     algorithm = manifest["algorithm"]
     if algorithm not in BY_ALGORITHM:
         raise InputError(f"{os.fspath(path)}: there is no estimator for `{algorithm}` yet")
-    estimator = BY_ALGORITHM[algorithm]._with_settings(manifest["settings"])
+    calibrate = {"calibrate": True} if manifest.get("calibrate") else {}
+    estimator = BY_ALGORITHM[algorithm]._with_settings(manifest["settings"], **calibrate)
     if not model.reads_text:
         estimator._take(model)
         return estimator

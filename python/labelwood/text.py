@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _native
-from ._base import Estimator
+from ._base import Estimator, clusters
 from ._errors import InputError
-from ._inputs import threads
+from ._inputs import into, threads
 from ._progress import Callback, following
 from .estimators import CraftML
 
@@ -152,7 +152,8 @@ class TextTagger(_Text):
     Parameters
     ----------
     estimator : estimator, optional
-        The algorithm and its settings; ``CraftML()``, as in the command, by default.
+        The algorithm and its settings; ``CraftML()``, as in the command, by default. With
+        ``CraftML(calibrate=True)``, and with a ``Grove``, scores are probabilities.
     separator : str, optional
         What stands between two labels in files that the command reads with the saved model.
     n_jobs : int or None, default=None
@@ -219,9 +220,15 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         texts: Iterable[str],
         tags: Iterable[Iterable[str]],
         *,
+        folder: str | os.PathLike | None = None,
+        overwrite: bool = False,
         progress: Callback | None = None,
     ):
-        """Learns from texts and the tags of each."""
+        """Learns from texts and the tags of each.
+
+        The model is in memory or, with ``folder``, written there as it is learned; see
+        :meth:`CraftML.fit`.
+        """
         estimator = CraftML() if self.estimator is None else self.estimator
         if not isinstance(estimator, Estimator):
             raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
@@ -233,8 +240,9 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         documents = {"separator": self.separator}
         with following(self.verbose, progress, type(self).__name__) as callback:
             model = _native.Model.train_text(
-                estimator.algorithm, estimator._settings(), self._vectoriser(),
-                json.dumps(documents), texts, tags, threads(self.n_jobs), callback,
+                estimator.algorithm, estimator._settings(), estimator._calibrates,
+                self._vectoriser(), json.dumps(documents), texts, tags, into(folder, overwrite),
+                threads(self.n_jobs), callback,
             )
         self._take(model)
         return self
@@ -292,6 +300,11 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         if not len(places):
             raise InputError(f"{tag!r} is no tag that training knew")
         return self.model_.label_terms(int(places[0])) or []
+
+    def clusters(self, tree: int = 0) -> list[list[str]]:
+        """The tags below each child of a label tree's root: those that it takes for alike."""
+        check_is_fitted(self)
+        return [self.classes_[labels].tolist() for labels in clusters(self.model_, tree)]
 
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
         """Writes the model into a folder, which the command opens, too."""

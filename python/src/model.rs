@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use labelwood::data::documents::Options as DocumentOptions;
 use labelwood::data::{DatasetView, LabelIndex, LabelIndexBuilder};
-use labelwood::model::store::{Load, Options, Stored};
-use labelwood::model::{Algorithm, Extras, Model as Inner};
+use labelwood::model::store::{Load, Options, Start, Stored};
+use labelwood::model::{Algorithm, Extras, Learned, Model as Inner, train_with};
 use labelwood::run::Run;
 use labelwood::sparse::{CsrView, LabelRows, LabelSet, Query};
 use labelwood::text::{self, TextReader};
@@ -31,17 +31,20 @@ pub struct Model(Inner);
 
 #[pymethods]
 impl Model {
-    /// Trains on rows of features and labels, which are borrowed where their types allow it.
+    /// Trains on rows of features and labels, which are borrowed where their types allow it, in
+    /// memory or `into` a folder, which may be overwritten.
     #[staticmethod]
-    #[pyo3(signature = (algorithm, settings, features, labels, names, threads, progress))]
+    #[pyo3(signature = (algorithm, settings, calibrate, features, labels, names, into, threads, progress))]
     #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn train(
         py: Python<'_>,
         algorithm: &str,
         settings: &str,
+        calibrate: bool,
         features: FeatureArrays<'_>,
         labels: LabelArrays<'_>,
         names: Option<Vec<PyBackedStr>>,
+        into: Option<(PathBuf, bool)>,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -57,7 +60,8 @@ impl Model {
         }
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
-        let train = |run: &Run| Inner::train(dataset, Extras::default(), &algorithm, run);
+        let extras = Extras { calibrate, ..Extras::default() };
+        let train = |run: &Run| learn(dataset, extras, &algorithm, into, run);
         work::run(py, threads, progress, train).map(Model)
     }
 
@@ -68,10 +72,12 @@ impl Model {
         py: Python<'_>,
         algorithm: &str,
         settings: &str,
+        calibrate: bool,
         vectoriser: &str,
         documents: &str,
         texts: Vec<PyBackedStr>,
         tags: Vec<Vec<PyBackedStr>>,
+        into: Option<(PathBuf, bool)>,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -84,8 +90,8 @@ impl Model {
             let reader = TextReader::new(documents, vectoriser);
             let (features, labels) = (features.view(), labels.view());
             let dataset = DatasetView { features, labels, label_names: Some(&names) };
-            let extras = Extras { text: Some(&reader), ..Extras::default() };
-            Ok(Model(Inner::train(dataset, extras, &algorithm, run)?))
+            let extras = Extras { text: Some(&reader), calibrate, ..Extras::default() };
+            Ok(Model(learn(dataset, extras, &algorithm, into, run)?))
         })
     }
 
@@ -213,6 +219,16 @@ impl Model {
         Some((0..names.len() as u32).map(|id| names.display(id)).collect())
     }
 
+    /// The labels below each child of a label tree's root, if there is such a tree.
+    fn clusters(&self, tree: usize) -> Option<Vec<Vec<u32>>> {
+        let trees = match self.0.learned() {
+            Learned::LabelTree(trees) => trees,
+            Learned::Grove(grove) => grove.label_tree(),
+            _ => return None,
+        };
+        Some(trees.trees().get(tree)?.clusters())
+    }
+
     /// The terms that tell most about a label with their weights, if it was trained on text.
     fn label_terms(&self, label: u32) -> Option<Vec<(&str, f32)>> {
         self.0.label_terms(label)
@@ -226,6 +242,23 @@ pub fn model_from_files(py: Python<'_>, files: Files<'_>) -> PyResult<Model> {
     work::run(py, 0, None, |run| -> Result<Model, Fault> {
         Ok(Model(Inner::read(Stored::from_files(files.iter().copied(), run)?, run)?))
     })
+}
+
+/// Trains in memory, or into a folder, which is then mapped. A training of the same rows and settings
+/// that was stopped goes on, unless the folder is to be overwritten.
+fn learn(
+    dataset: DatasetView<'_>,
+    extras: Extras<'_>,
+    algorithm: &Algorithm,
+    into: Option<(PathBuf, bool)>,
+    run: &Run,
+) -> Result<Inner, Fault> {
+    let Some((folder, overwrite)) = into else {
+        return Ok(Inner::train(dataset, extras, algorithm, run)?);
+    };
+    let start = Start { resume: !overwrite, overwrite };
+    train_with(dataset, extras, algorithm, &folder, start, run)?;
+    Ok(Inner::open(&folder, Options::default(), run)?)
 }
 
 /// An algorithm and its settings, checked.

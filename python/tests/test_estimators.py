@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -16,7 +17,16 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import check_estimator
 
 from conftest import SMALL
-from labelwood import CraftML, InputError, LabelTree, OneVsRest, _native, metrics
+from labelwood import (
+    CraftML,
+    Grove,
+    InputError,
+    LabelTree,
+    OneVsRest,
+    _native,
+    datasets,
+    metrics,
+)
 from labelwood.estimators import BY_ALGORITHM
 
 #: Checks that hand over one column of ones and twos, which is no indicator of labels.
@@ -196,6 +206,56 @@ def test_arrays_that_form_no_matrix_are_named():
         predict(indptr, np.zeros(1), data)
     with pytest.raises(InputError, match="data is of type complex128, but must be"):
         predict(indptr, np.zeros(1, np.int32), np.zeros(1, complex))
+
+
+def test_arrays_give_the_same_as_matrices(estimator, rows):
+    X, Y, _ = rows
+    fitted = clone(estimator).fit(X, Y)
+    for rows in (X[[3]], X[5:9], X[:0]):
+        expected = fitted.predict_top_k(rows, k=3)
+        found = fitted.predict_arrays(rows.indptr, rows.indices, rows.data, 3)
+        for left, right in zip(found, (expected.indptr, expected.indices, expected.data)):
+            np.testing.assert_array_equal(left, right)
+    narrow = fitted.predict_top_k(X[[3]], beam=1)
+    found = fitted.predict_arrays(X[[3]].indptr, X[[3]].indices, X[[3]].data, beam=1)
+    np.testing.assert_array_equal(found[2], narrow.data)
+
+
+def test_calibrated_scores_are_probabilities():
+    X, Y, _ = datasets.generate("eurlex-4k", rows=2000)
+    gaps = []
+    for calibrate in (False, True):
+        scores = OneVsRest(calibrate=calibrate).fit(X[:1500], Y[:1500]).predict_scores(X[1500:])
+        right = metrics.precision_at_k(Y[1500:], scores, 5)
+        best = [scores.data[start:start + 5].mean() for start in scores.indptr[:-1]]
+        gaps.append(abs(np.mean(best) - right))
+    assert gaps[1] < 0.03 < gaps[0]
+    with pytest.raises(InputError, match="calibrate of forest is True, but must be left out"):
+        Grove(CraftML(calibrate=True)).fit(X, Y)
+
+
+def test_the_clusters_of_a_tree_divide_its_labels(rows):
+    X, Y, _ = rows
+    trees = LabelTree(trees=2, branches=7, leaf=20).fit(X, Y)
+    for tree in range(2):
+        found = trees.clusters(tree)
+        assert len(found) == 7 and min(map(len, found)) > 0
+        assert sorted(np.concatenate(found)) == sorted(np.unique(Y.indices))
+    with pytest.raises(InputError, match="the model has no label tree 2"):
+        trees.clusters(2)
+
+
+def test_values_of_labels_other_than_one_are_named_once(rows):
+    X, Y, _ = rows
+    weighted = Y.astype(np.float32)
+    weighted.data[:3] = 2, 0.5, 2
+    with pytest.warns(UserWarning, match=r"Y has the values 0\.5, 2: a row has every label") as seen:
+        found = OneVsRest().fit(X, weighted)
+    assert len(seen) == 1 and seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = OneVsRest().fit(X, Y)
+    assert found.model_.files() == expected.model_.files()
 
 
 @pytest.mark.parametrize(

@@ -55,13 +55,15 @@ def test_the_command_writes_the_same_bytes(estimator, rows, command, tmp_path):
             assert float(pairs[str(label)]) == pytest.approx(score, abs=1e-6)
 
 
-def test_models_of_text_go_both_ways(command, tmp_path):
+@pytest.mark.parametrize("calibrated", [[], ["--calibrate"]], ids=["plain", "calibrated"])
+def test_models_of_text_go_both_ways(calibrated, command, tmp_path):
     questions = datasets.load_questions()
     lines = [f"{text}\t{';'.join(tags)}\n"
              for text, tags in zip(questions.train_texts, questions.train_tags)]
     (tmp_path / "train.tsv").write_text("".join(lines))
-    command("train", tmp_path / "train.tsv", "--model", tmp_path / "theirs", "--trees", 3)
-    tagger = TextTagger(CraftML(trees=3), separator=";")
+    command("train", tmp_path / "train.tsv", "--model", tmp_path / "theirs", "--trees", 3,
+            *calibrated)
+    tagger = TextTagger(CraftML(trees=3, calibrate=bool(calibrated)), separator=";")
     tagger.fit(questions.train_texts, questions.train_tags).save(tmp_path / "ours")
     assert bytes_of(tmp_path / "ours") == bytes_of(tmp_path / "theirs")
     loaded = labelwood.load(tmp_path / "theirs")
@@ -69,6 +71,28 @@ def test_models_of_text_go_both_ways(command, tmp_path):
     assert loaded.predict(questions.test_texts) == tagger.predict(questions.test_texts)
     again = clone(loaded).fit(questions.train_texts, questions.train_tags)
     assert again.model_.files() == loaded.model_.files()
+
+
+def test_a_model_is_learned_into_a_folder(estimator, rows, tmp_path):
+    X, Y, _ = rows
+    inside = clone(estimator).fit(X, Y)
+    inside.save(tmp_path / "saved")
+
+    def stop(stage, done, total):
+        if stage != "rows" and done:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        clone(estimator).fit(X, Y, folder=tmp_path / "learned", progress=stop)
+    assert not (tmp_path / "learned").exists()
+    learned = clone(estimator).fit(X, Y, folder=tmp_path / "learned")
+    assert bytes_of(tmp_path / "learned") == bytes_of(tmp_path / "saved")
+    assert learned.model_.files() == inside.model_.files()
+    other = clone(estimator).set_params(random_state=7)
+    with pytest.raises(InputError, match="overwrite"):
+        other.fit(X, Y, folder=tmp_path / "learned")
+    other.fit(X, Y, folder=tmp_path / "learned", overwrite=True)
+    assert labelwood.load(tmp_path / "learned").random_state == 7
 
 
 def test_a_folder_is_replaced_only_on_request(rows, tmp_path):

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use labelwood::data::ReadError;
 use labelwood::model::store::StoreError;
 use labelwood::run::{Cancelled, ThreadError};
+use labelwood::shard::ShardError;
 
 /// Exit code for flags that do not go together, as clap has it.
 const WRONG_USAGE: u8 = 2;
@@ -92,6 +93,7 @@ fn is_cancelled(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.is::<Cancelled>()
         || matches!(cause.downcast_ref(), Some(ReadError::Cancelled(_)))
         || matches!(cause.downcast_ref(), Some(StoreError::Cancelled(_)))
+        || cause.downcast_ref().is_some_and(ShardError::is_cancelled)
 }
 
 /// A missing or unreadable file is the caller's to mend; a full or failing disk is not.

@@ -14,6 +14,8 @@ pub enum Format {
     Xc,
     /// Vectors as LIBSVM has them: no header, features counted from 1 (.svm, .libsvm)
     Libsvm,
+    /// Vectors as they lie in memory, with the names of the labels (.lwd)
+    Lwd,
     /// Text, a TAB and labels in every line (.tsv)
     Tsv,
     /// Text in columns that the first line names (.csv)
@@ -37,6 +39,7 @@ impl Kind {
         match flag {
             Some(Format::Xc) => Some(Kind::Vectors(data::Format::Xc)),
             Some(Format::Libsvm) => Some(Kind::Vectors(data::Format::Libsvm)),
+            Some(Format::Lwd) => Some(Kind::Vectors(data::Format::Binary)),
             Some(Format::Tsv) => Some(Kind::Text(documents::Format::Tsv)),
             Some(Format::Csv) => Some(Kind::Text(documents::Format::Csv)),
             Some(Format::Jsonl) => Some(Kind::Text(documents::Format::Jsonl)),
@@ -51,8 +54,8 @@ impl Kind {
         match Kind::of(path, flag) {
             None if path.extension().is_some() => bail!(
                 "{}: the ending does not tell the format: text is .tsv, .csv or .jsonl, vectors are \
-                 .txt (XC repository format) or .svm (LIBSVM), each also with .gz or .zst; add --from \
-                 to state it",
+                 .txt (XC repository format), .svm (LIBSVM) or .lwd (binary), each also with .gz or \
+                 .zst; add --from to state it",
                 path.display()
             ),
             known => Ok(known),

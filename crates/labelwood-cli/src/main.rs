@@ -11,6 +11,7 @@ mod context;
 mod duration;
 mod fault;
 mod input;
+mod learn;
 mod log;
 mod machine;
 mod output;

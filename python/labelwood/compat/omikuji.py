@@ -10,7 +10,8 @@ change. Names, arguments, defaults, types and errors are those of that package; 
 - Errors say why, and a wrong feature is an error where omikuji ends the process.
 - With the logistic loss, ``linear_c`` is the same at all nodes, where omikuji multiplies it by the
   number of all rows over that of the node's.
-- ``cluster_eps`` and ``train_trees_1_by_1`` have no effect, and ``tree_structure_only`` is refused.
+- ``cluster_eps`` and ``train_trees_1_by_1`` have no effect: clustering ends after ten passes, and
+  trees share all threads. ``tree_structure_only``, which ends the process there, is refused.
 
 New are :meth:`Model.train_on_matrix`, :meth:`Model.predict_batch`, ``mmap`` of :meth:`Model.load`
 and :func:`quiet`.
@@ -235,8 +236,8 @@ class Model:
         labels = Labels(Y)
         try:
             model = _native.Model.train(
-                "label-tree", hyper_param._settings(), features(X), labels.arrays, None,
-                max(n_threads or 0, 0), None,
+                "label-tree", hyper_param._settings(), False, features(X), labels.arrays, None,
+                None, max(n_threads or 0, 0), None,
             )
         except LabelwoodError as error:
             raise RuntimeError(f"Failed to train model: {error}") from error

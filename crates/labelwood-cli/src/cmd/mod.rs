@@ -10,8 +10,11 @@ mod evaluate;
 mod generate;
 mod inspect;
 mod man;
-mod train;
+mod merge;
+mod plan;
 mod predict;
+mod shard;
+mod train;
 mod update;
 
 use anyhow::Result;
@@ -26,7 +29,7 @@ pub enum Command {
     Demo(demo::Args),
     /// Train a model
     Train(Box<train::Args>),
-    /// Show what is inside a model
+    /// Show what is inside a model, or how far a plan has come
     Inspect(inspect::Args),
     /// Predict the labels of rows
     Predict(predict::Args),
@@ -36,6 +39,12 @@ pub enum Command {
     Update(update::Args),
     /// Convert data between formats, or a model into a smaller one
     Convert(convert::Args),
+    /// Plan a training that several workers share
+    Plan(Box<plan::Args>),
+    /// Train some of the shards of a plan
+    Shard(shard::Args),
+    /// Make a model of a plan's finished shards
+    Merge(merge::Args),
     /// Draw synthetic data with the shape of a public set or of given sizes
     Generate(generate::Args),
     /// Print a completion script for a shell
@@ -54,6 +63,9 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Evaluate(args) => evaluate::run(args, context),
         Command::Update(args) => update::run(args, context),
         Command::Convert(args) => convert::run(args, context),
+        Command::Plan(args) => plan::run(*args, context),
+        Command::Shard(args) => shard::run(args, context),
+        Command::Merge(args) => merge::run(args, context),
         Command::Generate(args) => generate::run(args, context),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),

@@ -160,3 +160,40 @@ fn the_output_is_the_same_on_any_number_of_threads() {
         assert_eq!(many.succeeds(), one);
     }
 }
+
+#[test]
+fn binary_data_are_the_same_rows_with_their_names_to_every_command() {
+    let folder = Folder::new();
+    folder.write("a.txt", XC);
+    folder.write("labels.txt", "owls\nmaps\natlases\n");
+    folder.run("convert a.txt b.lwd").succeeds();
+    std::fs::create_dir(folder.path("other")).expect("the folder is writable");
+    folder.run("convert b.lwd other/c.txt").succeeds();
+    assert_eq!(folder.read("other/c.txt"), XC);
+    assert_eq!(folder.read("other/labels.txt"), "owls\nmaps\natlases\n");
+
+    for (data, model) in [("a.txt", "one"), ("b.lwd", "two")] {
+        folder.run(&format!("train {data} --model {model} --trees 2 --leaf 2 -q")).succeeds();
+    }
+    let [one, two] = ["one", "two"].map(|model| folder.read(&format!("{model}/manifest.json")));
+    assert_eq!(one, two);
+    let evaluated = |data: &str| folder.run(&format!("evaluate one {data} -q")).succeeds();
+    let figures = |table: String| table.lines().take(6).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(figures(evaluated("a.txt")), figures(evaluated("b.lwd")));
+    let predicted = |data: &str| folder.run(&format!("predict one {data} --format tsv")).succeeds();
+    assert_eq!(predicted("a.txt"), predicted("b.lwd"));
+    let cut = &std::fs::read(folder.path("b.lwd")).expect("the file is there")[..200];
+    folder.write("cut.lwd", cut);
+    let error = folder.run("predict one cut.lwd").fails(1);
+    assert!(error.contains("cut.lwd: these are not labelwood's binary data"), "{error}");
+}
+
+#[test]
+fn text_becomes_binary_data() {
+    let folder = Folder::new();
+    folder.write("a.tsv", "old maps\tmaps\nold owls\towls\nowls and maps\tmaps owls\n");
+    folder.run("convert a.tsv b.lwd -q").succeeds();
+    assert_eq!(folder.names(), ["a.tsv", "b.lwd"]);
+    folder.run("convert b.lwd c.txt").succeeds();
+    assert_eq!(folder.read("labels.txt"), "maps\nowls\n");
+}

@@ -18,6 +18,7 @@ mod limits;
 mod linear;
 mod pages;
 mod predict;
+mod shards;
 #[cfg(unix)]
 mod signals;
 mod text;

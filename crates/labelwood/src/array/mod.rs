@@ -172,6 +172,26 @@ impl<T: Element> Array<T> {
     }
 }
 
+impl<T: Element> Array<T> {
+    /// The numbers, to change; those of a file are copied first.
+    ///
+    /// ```
+    /// use labelwood::array::Array;
+    /// let mut array = Array::from(vec![1u32, 2]);
+    /// array.to_mut().push(3);
+    /// assert_eq!(*array, [1, 2, 3]);
+    /// ```
+    pub fn to_mut(&mut self) -> &mut Vec<T> {
+        if let Place::File { .. } = self.0 {
+            self.0 = Place::Owned(self.to_vec());
+        }
+        match &mut self.0 {
+            Place::Owned(numbers) => numbers,
+            Place::File { .. } => unreachable!("what lay in a file was just copied"),
+        }
+    }
+}
+
 impl<T: Element> Deref for Array<T> {
     type Target = [T];
 
@@ -225,11 +245,19 @@ impl FileBytes {
         // may change the file underneath; labelwood itself only ever renames whole new files into
         // place, and callers who cannot rule it out are told above to copy.
         let map = unsafe { Mmap::map(file)? };
+        Ok(FileBytes(Arc::new(Backing::Mapped(map))))
+    }
+
+    /// The same for a file that is used here and there.
+    pub fn map_scattered(file: &File) -> io::Result<Self> {
+        let bytes = Self::map(file)?;
         // Walking a tree jumps about: without this, the system maps the neighbours of every page
         // that is touched, and a single prediction makes a quarter of a large model resident.
         #[cfg(unix)]
-        map.advise(memmap2::Advice::Random)?;
-        Ok(FileBytes(Arc::new(Backing::Mapped(map))))
+        if let Backing::Mapped(map) = &*bytes.0 {
+            map.advise(memmap2::Advice::Random)?;
+        }
+        Ok(bytes)
     }
 
     /// Reads exactly `len` bytes into memory.

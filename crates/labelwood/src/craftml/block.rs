@@ -53,6 +53,17 @@ impl<'a> Decoder<'a> {
         Decoder { words: words.iter(), branches: branches as u32, mask, next: 0 }
     }
 
+    /// How many words are still to be read.
+    pub fn remaining(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The features after some of the words; `next` is one more than the last feature of these.
+    pub fn after(&self, words: usize, next: u32) -> Self {
+        let rest = self.words.as_slice().get(words..).unwrap_or_default();
+        Decoder { words: rest.iter(), next, ..*self }
+    }
+
     #[cold]
     fn long_gap(&mut self) -> Option<u32> {
         match *self.words.next()? {

@@ -30,6 +30,7 @@ mod block;
 mod centroids;
 mod estimate;
 mod grow;
+mod marks;
 mod params;
 mod plot;
 mod project;
@@ -40,6 +41,7 @@ mod update;
 
 pub use crate::cluster::Starts;
 pub use crate::params::ParamError;
+pub(crate) use marks::Marks;
 pub use params::{Diversity, Metric, Params, Precision, Projection};
 pub use tree::{Tree, TreeFigures};
 pub use update::Updater;

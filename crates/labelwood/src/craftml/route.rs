@@ -8,6 +8,7 @@
 
 use super::centroids::Nearness;
 use super::grow::FEATURES;
+use super::marks;
 use super::params::Precision;
 use super::project::Projector;
 use super::tree::{Child, Tree};
@@ -147,6 +148,9 @@ struct Router<'a> {
     table: Vec<Lanes>,
     used: Vec<u32>,
     ids: Vec<u32>,
+    hits: Vec<marks::Hit>,
+    /// The rows that go on to each child of a node; empty between nodes.
+    sent: Vec<Vec<Path>>,
     visits: Vec<Visit>,
 }
 
@@ -162,10 +166,12 @@ impl<'a> Router<'a> {
             shared: None,
             nodes_differ: params.diversity.features_differ(),
             beam,
-            slot_of: vec![0; projector.dimensions],
+            slot_of: Vec::new(),
             table: Vec::new(),
             used: Vec::new(),
             ids: Vec::new(),
+            hits: Vec::new(),
+            sent: vec![Vec::new(); params.branches],
             visits: Vec::new(),
         }
     }
@@ -216,37 +222,47 @@ impl<'a> Router<'a> {
             }
             None => self.rows,
         };
-        unpack(
-            self.tree,
-            node,
-            entries,
-            &self.ids,
-            &mut self.slot_of,
-            &mut self.table,
-            &mut self.used,
-        );
         let children = self.tree.child_range(node);
         let nearness = stored_nearness(self.tree, children.clone());
-        let mut sent: Vec<Vec<Path>> = vec![Vec::new(); children.len()];
-        let table = Table { slot_of: &self.slot_of, lanes: &self.table };
-        similarities(&table, entries, &self.ids, |at, products| {
-            let near = nearness.of(products);
-            if self.beam == 1 {
-                return sent[best_lane(&near, children.len())].push(paths[at]);
+        let (sent, beam) = (&mut self.sent, self.beam);
+        let mut send = |at: usize, products: &Lanes| {
+            let (near, path) = (nearness.of(products), paths[at]);
+            if beam == 1 {
+                return sent[best_lane(&near, children.len())].push(path);
             }
             for (child, share) in shares(&near, children.len()) {
-                sent[child].push(Path { row: paths[at].row, weight: paths[at].weight * share });
+                sent[child].push(Path { row: path.row, weight: path.weight * share });
             }
-        });
-        for &feature in &self.used {
-            self.slot_of[feature as usize] = 0;
+        };
+        let wanted: usize = self.ids.iter().map(|&row| entries.row(row).0.len()).sum();
+        if marks::pays(paths.len(), wanted, self.tree.words_of(node)) {
+            for (at, &row) in self.ids.iter().enumerate() {
+                send(at, &marks::products(self.tree, node, entries.row(row), &mut self.hits));
+            }
+        } else {
+            self.slot_of.resize(self.projector.dimensions, 0);
+            let scratch = (&mut self.slot_of[..], &mut self.table, &mut self.used);
+            unpack(self.tree, node, entries, &self.ids, wanted, scratch);
+            let table = Table { slot_of: &self.slot_of, lanes: &self.table };
+            similarities(&table, entries, &self.ids, send);
+            for &feature in &self.used {
+                self.slot_of[feature as usize] = 0;
+            }
         }
-        for (at, paths) in sent.into_iter().enumerate().filter(|(_, paths)| !paths.is_empty()) {
+        let sent = self.sent.iter_mut().enumerate().filter(|(_, paths)| !paths.is_empty());
+        for (at, paths) in sent {
             match self.tree.child(children.start + at) {
-                Child::Node(node) => next.push(Stop { node, seed: derive(seed, at as u64), paths }),
-                Child::Leaf(leaf) => self
-                    .visits
-                    .extend(paths.iter().map(|&Path { row, weight }| Visit { row, leaf, weight })),
+                Child::Node(node) => {
+                    let paths = std::mem::take(paths);
+                    next.push(Stop { node, seed: derive(seed, at as u64), paths });
+                }
+                Child::Leaf(leaf) => {
+                    self.visits.extend(paths.drain(..).map(|Path { row, weight }| Visit {
+                        row,
+                        leaf,
+                        weight,
+                    }))
+                }
             }
         }
     }
@@ -264,22 +280,20 @@ fn stored_nearness(tree: &Tree, children: std::ops::Range<usize>) -> Nearness {
     }
 }
 
-/// Unpacks a node's centroids, as far as the rows have their features, into `table`, maps the
-/// features in `slot_of` and lists those mapped in `used`.
+/// Unpacks a node's centroids, as far as the rows have their features, of which they have `wanted`,
+/// into `table`, maps the features in `slot_of` and lists those mapped in `used`.
 fn unpack(
     tree: &Tree,
     node: usize,
     entries: Entries<'_>,
     rows: &[u32],
-    slot_of: &mut [u32],
-    table: &mut Vec<Lanes>,
-    used: &mut Vec<u32>,
+    wanted: usize,
+    (slot_of, table, used): (&mut [u32], &mut Vec<Lanes>, &mut Vec<u32>),
 ) {
     let (words, mut values) = tree.centroids(node);
     used.clear();
-    let wanted: usize = rows.iter().map(|&row| entries.row(row).0.len()).sum();
     // With few rows most features need no slot: those that do are mapped first.
-    let few = wanted < tree.words_start[node + 1] as usize - tree.words_start[node] as usize;
+    let few = wanted < tree.words_of(node);
     if few {
         for &row in rows {
             for &feature in entries.row(row).0 {

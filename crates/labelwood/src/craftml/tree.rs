@@ -1,6 +1,7 @@
 //! A tree as a handful of flat arrays, and the builder that fills them.
 
 use super::block::{Decoder, Encoder};
+use super::marks::Marks;
 use super::params::Precision;
 use crate::array::{Array, Numbers};
 use crate::cluster::lanes::{LANES, Lanes};
@@ -52,6 +53,7 @@ pub struct Tree {
     pub(crate) leaf_instances: Numbers,
     pub(crate) leaf_labels: Numbers,
     pub(crate) leaf_counts: Numbers,
+    pub(crate) marks: Marks,
 }
 
 /// What a tree looks like.
@@ -142,6 +144,11 @@ impl Tree {
         let words = self.words_start[node] as usize..self.words_start[node + 1] as usize;
         let values = self.values_start[node] as usize..self.values_start[node + 1] as usize;
         (Decoder::new(&self.words[words], self.branches), &self.values[values])
+    }
+
+    /// How many words a node's centroids take.
+    pub(super) fn words_of(&self, node: usize) -> usize {
+        self.words_start[node + 1] as usize - self.words_start[node] as usize
     }
 
     /// The labels of a leaf with how many of its instances have each.
@@ -427,6 +434,7 @@ impl Builder {
             leaf_instances: self.leaf_instances.into(),
             leaf_labels: self.leaf_labels.into(),
             leaf_counts: self.leaf_counts.into(),
+            marks: Marks::default(),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The rows of a data file some at a time, for work that does not need them all at once.
 
-use super::Dataset;
 use super::error::{ReadError, Warning};
 use super::read::{Format, Layout, Parser, ReadOptions, format_of};
 use super::rows::Rows;
 use super::source::Source;
+use super::{Dataset, binary};
 use crate::run::Run;
 use std::path::Path;
 
@@ -33,19 +33,34 @@ const ROWS: usize = 16_384;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Batches<'a> {
-    parser: Parser<'a>,
-    /// What was parsed and not handed out.
-    rows: Rows,
+    origin: Origin<'a>,
     handed_out: u64,
-    has_ended: bool,
     warnings: Vec<Warning>,
     batch: usize,
+}
+
+enum Origin<'a> {
+    Text {
+        parser: Box<Parser<'a>>,
+        /// What was parsed and not handed out.
+        rows: Rows,
+        has_ended: bool,
+    },
+    /// Mapped, so that what is not asked for is not in memory either.
+    Binary(Dataset),
 }
 
 impl Batches<'static> {
     /// Opens a data file, or standard input for `-`, and reads its header.
     pub fn open(path: &Path, options: &ReadOptions, run: &Run) -> Result<Self, ReadError> {
         let format = format_of(path, options)?;
+        if format == Some(Format::Binary) {
+            let mut dataset = binary::open(path)?;
+            dataset.features.widen(options.features);
+            dataset.labels.widen(options.labels);
+            let origin = Origin::Binary(dataset);
+            return Ok(Batches { origin, handed_out: 0, warnings: Vec::new(), batch: ROWS });
+        }
         let layout = Layout::for_threads(run.threads());
         Batches::new(Source::open(path)?, format, options, layout, ROWS)
     }
@@ -59,30 +74,34 @@ impl<'a> Batches<'a> {
         layout: Layout,
         batch: usize,
     ) -> Result<Self, ReadError> {
-        Ok(Batches {
-            parser: Parser::new(source, format, options.clone(), layout)?,
-            rows: Rows::new(),
-            handed_out: 0,
-            has_ended: false,
-            warnings: Vec::new(),
-            batch,
-        })
+        let parser = Box::new(Parser::new(source, format, options.clone(), layout)?);
+        let origin = Origin::Text { parser, rows: Rows::new(), has_ended: false };
+        Ok(Batches { origin, handed_out: 0, warnings: Vec::new(), batch })
     }
 
     /// The file's format.
     pub fn format(&self) -> Format {
-        self.parser.format
+        match &self.origin {
+            Origin::Text { parser, .. } => parser.format,
+            Origin::Binary(_) => Format::Binary,
+        }
     }
 
     /// How many rows there will be, if the file says so and is held to it.
     pub fn declared_rows(&self) -> Option<u64> {
-        self.parser.declared_rows()
+        match &self.origin {
+            Origin::Text { parser, .. } => parser.declared_rows(),
+            Origin::Binary(dataset) => Some(dataset.len() as u64),
+        }
     }
 
     /// The number of features, as far as it is known: that of the header, or more if rows read so
     /// far have more.
     pub fn features(&self) -> usize {
-        self.parser.widths().0.max(self.rows.feature_width) as usize
+        match &self.origin {
+            Origin::Text { parser, rows, .. } => parser.widths().0.max(rows.feature_width) as usize,
+            Origin::Binary(dataset) => dataset.features.columns(),
+        }
     }
 
     /// What deserves a look; complete after the last batch.
@@ -92,22 +111,35 @@ impl<'a> Batches<'a> {
 
     /// The next rows, never none of them; nothing at the end.
     pub fn next(&mut self, run: &Run) -> Result<Option<Dataset>, ReadError> {
+        let (parser, rows, has_ended) = match &mut self.origin {
+            Origin::Text { parser, rows, has_ended } => (parser, rows, has_ended),
+            Origin::Binary(dataset) => {
+                let start = self.handed_out as usize;
+                let end = dataset.len().min(start + self.batch);
+                self.handed_out = end as u64;
+                return Ok((start < end).then(|| Dataset {
+                    features: dataset.features.view().slice(start..end),
+                    labels: dataset.labels.view().slice(start..end),
+                    label_names: None,
+                }));
+            }
+        };
         // Empty lines are rows or the end of the file, which only what follows tells.
-        while !self.has_ended && self.rows.len() - self.rows.empty_tail < self.batch {
-            if !self.parser.parse_block(&mut self.rows, run)? {
-                self.has_ended = true;
-                self.warnings = self.parser.check_end(self.handed_out, &mut self.rows)?;
+        while !*has_ended && rows.len() - rows.empty_tail < self.batch {
+            if !parser.parse_block(rows, run)? {
+                *has_ended = true;
+                self.warnings = parser.check_end(self.handed_out, rows)?;
                 // What is left are rows, empty or not.
-                self.rows.empty_tail = 0;
+                rows.empty_tail = 0;
             }
         }
-        let count = self.batch.min(self.rows.len() - self.rows.empty_tail);
+        let count = self.batch.min(rows.len() - rows.empty_tail);
         if count == 0 {
             return Ok(None);
         }
         self.handed_out += count as u64;
-        let (features, labels) = self.parser.widths();
-        Ok(Some(self.rows.split_front(count).into_dataset(features, labels)))
+        let (features, labels) = parser.widths();
+        Ok(Some(rows.split_front(count).into_dataset(features, labels)))
     }
 }
 

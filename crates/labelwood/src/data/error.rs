@@ -5,8 +5,8 @@ use std::io;
 use thiserror::Error;
 
 /// What is said of a name that does not tell the format.
-const UNKNOWN_FORMAT: &str = "the ending does not tell the format: name the file .txt (XC repository format) or \
-    .svm or .libsvm (LIBSVM multi-label format), each also with .gz or .zst, or state the format";
+const UNKNOWN_FORMAT: &str = "the ending does not tell the format: name the file .txt (XC repository format), \
+    .svm or .libsvm (LIBSVM multi-label format) or .lwd (binary), each also with .gz or .zst, or state the format";
 
 /// Why a file could not be read.
 #[derive(Debug, Error)]
@@ -47,6 +47,14 @@ pub enum ReadError {
     UnknownDocumentFormat {
         /// The file as it was named.
         path: String,
+    },
+    /// Binary data are not what they should be.
+    #[error("{path}: these are not labelwood's binary data: {reason}; convert the data again")]
+    Binary {
+        /// The file as it was named.
+        path: String,
+        /// What is wrong.
+        reason: String,
     },
     /// There are fewer label names than labels.
     #[error(

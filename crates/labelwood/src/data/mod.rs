@@ -5,6 +5,7 @@
 //! a time; [`write()`] is the way back. [`documents`] are texts that have no features yet.
 //! [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data sets.
 //! Whatever is wrong with a file is one line that names the place and the remedy: [`ReadError`].
+//! [`write_binary`] writes data as they lie in memory, which are mapped and not parsed.
 //! [`corpus`] is a small set of texts that needs no file; [`generate`] draws rows of any number.
 //!
 //! Files are read in blocks while the last block is parsed on all threads, so the text of a file is
@@ -15,6 +16,7 @@ mod source;
 mod number;
 mod rows;
 mod read;
+mod binary;
 mod batches;
 mod label_index;
 mod tables;
@@ -25,6 +27,7 @@ pub mod generate;
 pub mod predictions;
 
 pub use batches::Batches;
+pub use binary::write_binary;
 pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
 pub use label_index::{LabelIndex, LabelIndexBuilder};
 pub use read::{Format, Read, ReadOptions, names_beside, read, read_bytes};
@@ -65,6 +68,12 @@ pub struct DatasetView<'a> {
     pub labels: LabelRowsView<'a>,
     /// What the labels are called, at least as many as there are labels.
     pub label_names: Option<&'a LabelIndex>,
+}
+
+impl<'a> From<&'a Dataset> for DatasetView<'a> {
+    fn from(dataset: &'a Dataset) -> Self {
+        dataset.view()
+    }
 }
 
 impl Dataset {

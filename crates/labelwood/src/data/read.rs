@@ -4,7 +4,7 @@ use super::error::{Excerpt, Problem, ReadError, Warning};
 use super::number::Cursor;
 use super::rows::{Rows, Rules, Stop};
 use super::source::{Block, Blocks, Source};
-use super::{Dataset, LabelIndex};
+use super::{Dataset, LabelIndex, binary};
 use crate::run::Run;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ pub enum Format {
     Xc,
     /// LIBSVM multi-label: no header, labels counted from 0 and features from 1.
     Libsvm,
+    /// labelwood's own: the arrays of the rows as they lie in memory, label names included.
+    Binary,
 }
 
 impl Format {
@@ -27,12 +29,14 @@ impl Format {
     /// use std::path::Path;
     /// assert_eq!(Format::of_path(Path::new("train.txt.zst")), Some(Format::Xc));
     /// assert_eq!(Format::of_path(Path::new("train.svm")), Some(Format::Libsvm));
+    /// assert_eq!(Format::of_path(Path::new("train.lwd")), Some(Format::Binary));
     /// assert_eq!(Format::of_path(Path::new("train.pdf")), None);
     /// ```
     pub fn of_path(path: &Path) -> Option<Self> {
         match plain_ending(path)?.as_str() {
             "txt" => Some(Format::Xc),
             "svm" | "libsvm" => Some(Format::Libsvm),
+            "lwd" => Some(Format::Binary),
             _ => None,
         }
     }
@@ -102,6 +106,9 @@ pub fn read(path: &Path, options: &ReadOptions, run: &Run) -> Result<Read, ReadE
         None if options.ignore_label_names => None,
         None => names_beside(path),
     };
+    if format_of(path, options)? == Some(Format::Binary) {
+        return with_names(binary::open(path)?, names, options);
+    }
     read_source(path, || Source::open(path), names, options, run)
 }
 
@@ -121,6 +128,9 @@ pub fn read_bytes(
     run: &Run,
 ) -> Result<Read, ReadError> {
     let open = || Source::from_bytes(name, bytes);
+    if format_of(Path::new(name), options)? == Some(Format::Binary) {
+        return with_names(binary::from_source(open()?)?, options.label_names.clone(), options);
+    }
     read_source(Path::new(name), open, options.label_names.clone(), options, run)
 }
 
@@ -143,6 +153,25 @@ pub fn names_beside(path: &Path) -> Option<PathBuf> {
         .map(|name| path.with_file_name(name))
         .into_iter()
         .find(|beside| beside != path && beside.is_file())
+}
+
+/// Binary data as they were asked for. Names that are inside go before those that lie beside.
+fn with_names(
+    mut dataset: Dataset,
+    names: Option<PathBuf>,
+    options: &ReadOptions,
+) -> Result<Read, ReadError> {
+    dataset.features.widen(options.features);
+    dataset.labels.widen(options.labels);
+    if options.ignore_label_names {
+        dataset.label_names = None;
+    }
+    let wanted = options.label_names.is_some() || dataset.label_names.is_none();
+    let mut read = Read { dataset, format: Format::Binary, warnings: Vec::new() };
+    if let Some(names) = names.filter(|_| wanted) {
+        attach_names(&mut read, &names, options.lenient)?;
+    }
+    Ok(read)
 }
 
 fn read_source<'a>(
@@ -238,7 +267,7 @@ impl<'a> Parser<'a> {
                     })?;
                 (Some(header), length)
             }
-            Format::Libsvm => (None, 0),
+            Format::Libsvm | Format::Binary => (None, 0),
         };
         let bounds = header.filter(|_| !options.lenient);
         let rules = Rules {

@@ -1,6 +1,7 @@
 //! Data files from rows, written whole or not at all.
 
 use super::Dataset;
+use super::binary::write_binary;
 use super::error::{WriteError, explained};
 use super::read::Format;
 use crate::sparse::Row;
@@ -14,7 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The ending tells the format if none is given. Values are written with the fewest digits that
 /// read back to the same number. LIBSVM does not keep widths: features and labels beyond the last
 /// used ones come back only if [`ReadOptions`](super::ReadOptions) names the widths. Label names
-/// are a file of their own: [`LabelIndex::write`](super::LabelIndex::write).
+/// are a file of their own, [`LabelIndex::write`](super::LabelIndex::write), except in binary data,
+/// which hold them.
 ///
 /// ```
 /// use labelwood::{data, run::Run};
@@ -31,6 +33,9 @@ pub fn write(path: &Path, dataset: &Dataset, format: Option<Format>) -> Result<(
     let Some(format) = format.or_else(|| Format::of_path(path)) else {
         return Err(WriteError::UnknownFormat { path: path.display().to_string() });
     };
+    if format == Format::Binary {
+        return write_binary(path, dataset.view());
+    }
     write_atomically(path, |output| {
         let widths = (dataset.features.columns(), dataset.labels.columns());
         write_header(output, format, dataset.len(), widths)?;
@@ -39,7 +44,7 @@ pub fn write(path: &Path, dataset: &Dataset, format: Option<Format>) -> Result<(
     })
 }
 
-/// Writes what comes before the rows: in XC the numbers of rows, features and labels.
+/// Writes what comes before the rows of text: in XC the numbers of rows, features and labels.
 pub fn write_header(
     output: &mut dyn Write,
     format: Format,
@@ -48,11 +53,11 @@ pub fn write_header(
 ) -> io::Result<()> {
     match format {
         Format::Xc => writeln!(output, "{rows} {features} {labels}"),
-        Format::Libsvm => Ok(()),
+        Format::Libsvm | Format::Binary => Ok(()),
     }
 }
 
-/// Writes one row; with [`write_header`] and [`write_atomically`] it writes rows that never are in
+/// Writes one row as text, as LIBSVM has it unless the format is XC; with [`write_header`] and [`write_atomically`] it writes rows that never are in
 /// memory together.
 ///
 /// ```
@@ -69,7 +74,7 @@ pub fn write_row(
     labels: &[u32],
     features: Row<'_>,
 ) -> io::Result<()> {
-    let first_feature = u64::from(format == Format::Libsvm);
+    let first_feature = u64::from(format != Format::Xc);
     for (at, label) in labels.iter().enumerate() {
         let comma = if at > 0 { "," } else { "" };
         write!(output, "{comma}{label}")?;

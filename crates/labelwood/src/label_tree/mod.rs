@@ -36,7 +36,7 @@ pub(crate) use grow::{Ground, Grower, LabelVectors};
 pub use params::Params;
 pub use update::{Renewed, Updater};
 
-use crate::linear::{Nodes, NodesFigures};
+use crate::linear::{Child, Nodes, NodesFigures};
 use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
@@ -143,6 +143,19 @@ impl Tree {
     /// The same tree with all nodes together: the root, then its subtrees in their order.
     pub(crate) fn joined(self) -> Tree {
         Tree { root: Nodes::joined(&self.root, &self.subtrees), subtrees: Vec::new() }
+    }
+
+    /// The labels below each child of the root, sorted; a label that is itself a child is alone.
+    pub fn clusters(&self) -> Vec<Vec<u32>> {
+        if self.root.is_empty() {
+            return Vec::new();
+        }
+        let below = |at| match (self.root.child(at), &self.subtrees[..]) {
+            (Child::Label(label), _) => vec![label],
+            (Child::Node(node), []) => self.root.labels_below(node as usize),
+            (Child::Node(number), subtrees) => subtrees[number as usize].labels_below(0),
+        };
+        self.root.children(0).map(below).collect()
     }
 
     /// How much there is.

@@ -116,6 +116,21 @@ impl Nodes {
         Child::unpack(self.children[at])
     }
 
+    /// The labels that a node leads to, sorted.
+    pub fn labels_below(&self, node: usize) -> Vec<u32> {
+        let (mut labels, mut open) = (Vec::new(), vec![node]);
+        while let Some(node) = open.pop() {
+            for at in self.children(node) {
+                match self.child(at) {
+                    Child::Label(label) => labels.push(label),
+                    Child::Node(child) => open.push(child as usize),
+                }
+            }
+        }
+        labels.sort_unstable();
+        labels
+    }
+
     /// How much there is.
     pub fn figures(&self) -> NodesFigures {
         let labels = self.children.iter().filter(|&&packed| packed & NODE == 0).count();

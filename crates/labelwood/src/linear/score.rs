@@ -47,13 +47,15 @@ pub struct Scorer {
     /// One more than the position of each of the node's features; all 0 between nodes. Empty until
     /// a node's features are mapped.
     position_of: Vec<u32>,
+    /// Where each of a row's features is among the node's, if there.
+    places: Vec<u32>,
     scores: Vec<f32>,
 }
 
 impl Scorer {
     /// For rows with up to `features` features.
     pub fn new(features: usize) -> Self {
-        Scorer { features, position_of: Vec::new(), scores: Vec::new() }
+        Scorer { features, position_of: Vec::new(), places: Vec::new(), scores: Vec::new() }
     }
 
     /// Calls `each(position, margins)` with the margins of all children of `node` for each of
@@ -112,11 +114,15 @@ impl Scorer {
             self.scores.clear();
             self.scores.extend_from_slice(biases);
             let (columns, factors) = entries.row(row);
-            for (&column, &factor) in columns.iter().zip(factors) {
+            if !mapped {
+                find(features, columns, &mut self.places);
+            }
+            for (entry, (&column, &factor)) in columns.iter().zip(factors).enumerate() {
                 let found = if mapped {
                     (self.position_of[column as usize] as usize).checked_sub(1)
                 } else {
-                    features.binary_search(&column).ok()
+                    let at = self.places[entry] as usize;
+                    (features.get(at) == Some(&column)).then_some(at)
                 };
                 let Some(at) = found else { continue };
                 let start = if at == 0 { 0 } else { ends[at - 1] as usize };
@@ -137,6 +143,24 @@ impl Scorer {
                 }
             }
         }
+    }
+}
+
+/// Finds the last of the sorted `features` that is not beyond each column, the first if all are.
+///
+/// The searches go step by step together: none waits for the memory that another asks for.
+fn find(features: &[u32], columns: &[u32], places: &mut Vec<u32>) {
+    places.clear();
+    places.resize(columns.len(), 0);
+    let mut size = features.len();
+    while size > 1 {
+        let half = size / 2;
+        for (place, &column) in places.iter_mut().zip(columns) {
+            let middle = *place + half as u32;
+            let is_right = features[middle as usize] <= column;
+            *place = std::hint::select_unpredictable(is_right, middle, *place);
+        }
+        size -= half;
     }
 }
 

@@ -59,14 +59,13 @@ pub(super) fn write(
     units: &Units<'_>,
     run: &Run,
 ) -> Result<(), TrainError> {
-    if units.find(UNIT).is_some() {
+    if !units.lacks(UNIT) {
         return Ok(());
     }
     let calibration = calibrate(dataset, algorithm, run)?.map_err(|source| {
         TrainError::Cancelled { finished: 0, total: 1, units: "calibrations", source }
     })?;
-    units.write(UNIT, &[("weights", calibration.weights[..].into())])?;
-    Ok(())
+    Ok(units.write(UNIT, &[("weights", calibration.weights[..].into())])?)
 }
 
 /// Reads how scores become probabilities.

@@ -1,9 +1,9 @@
 //! CRAFTML forests in a model folder: one unit a tree, and one for the feature weights.
 
-use super::store::{ArrayRef, FormatError, Stored, Unit, UnitFile};
+use super::store::{ArrayRef, FormatError, Stored, Unit};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
-use crate::craftml::{Forest, Params, Trainer, Tree};
+use crate::craftml::{Forest, Marks, Params, Trainer, Tree};
 use crate::run::Run;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,22 +12,20 @@ pub(super) fn stem(tree: usize) -> String {
     format!("tree-{tree:04}")
 }
 
+/// The names of all units, in the manifest's order.
+pub(super) fn stems(params: &Params) -> impl Iterator<Item = String> {
+    (0..params.trees).map(stem).chain([FEATURES.to_owned()])
+}
+
 /// Grows the trees that are not there yet and writes each as it is done.
-pub(super) fn write(
-    trainer: &Trainer<'_>,
-    units: &Units<'_>,
-    run: &Run,
-) -> Result<Vec<UnitFile>, TrainError> {
+pub(super) fn write(trainer: &Trainer<'_>, units: &Units<'_>, run: &Run) -> Result<(), TrainError> {
     let total = trainer.params().trees;
     write_weights(FEATURES, trainer.feature_weights(), units)?;
-    let missing: Vec<usize> =
-        (0..total).filter(|&tree| units.find(&stem(tree)).is_none()).collect();
+    let missing: Vec<usize> = (0..total).filter(|&tree| units.lacks(&stem(tree))).collect();
     let grown = trainer.grow_each(&missing, run, |tree, grown| -> Result<(), Stop> {
-        units.write(&stem(tree), &arrays(&grown))?;
-        Ok(())
+        Ok(units.write(&stem(tree), &arrays(&grown))?)
     });
-    grown.map_err(|stop| stop.into_error(units, "tree-", total, "trees"))?;
-    Ok(listed(total, units))
+    grown.map_err(|stop| stop.into_error(units, "tree-", total, "trees"))
 }
 
 /// Grows trees that are not there yet, in order, and asks `goes_on` before each; says how many
@@ -40,7 +38,7 @@ pub(super) fn write_some(
     run: &Run,
 ) -> Result<usize, Stop> {
     write_weights(FEATURES, trainer.feature_weights(), units)?;
-    let missing: Vec<usize> = (0..most).filter(|&tree| units.find(&stem(tree)).is_none()).collect();
+    let missing: Vec<usize> = (0..most).filter(|&tree| units.lacks(&stem(tree))).collect();
     let next = AtomicUsize::new(0);
     let grow = |_| -> Result<(), Stop> {
         if !goes_on() {
@@ -59,11 +57,6 @@ pub(super) fn write_some(
         other => other?,
     }
     Ok((0..most).take_while(|&tree| units.find(&stem(tree)).is_some()).count())
-}
-
-/// The files of the first so many trees, and of the feature weights.
-pub(super) fn listed(trees: usize, units: &Units<'_>) -> Vec<UnitFile> {
-    units.listed((0..trees).map(stem).chain([FEATURES.to_owned()]))
 }
 
 /// Whether a unit of this name is a tree.
@@ -115,6 +108,7 @@ pub(super) fn read_tree(unit: &Unit, params: &Params) -> Result<Tree, FormatErro
         leaf_instances: unit.numbers("leaf_instances")?,
         leaf_labels: unit.numbers("leaf_labels")?,
         leaf_counts: unit.numbers("leaf_counts")?,
+        marks: Marks::default(),
     };
     tree.check().map_err(|reason| unit.refused(reason))?;
     Ok(tree)

@@ -1,11 +1,12 @@
 //! What a model knows of its labels: how often each occurred in training, and its name.
 
-use super::store::{FormatError, StoreError, Stored, Unit, UnitFile};
+use super::store::{FormatError, StoreError, Stored, Unit};
 use super::units::Units;
 use crate::array::Array;
 use crate::data::{DatasetView, LabelIndex};
 
-const STEM: &str = "labels";
+/// The unit of the labels.
+pub(super) const STEM: &str = "labels";
 
 /// The labels of a model.
 #[derive(Clone, Debug)]
@@ -54,18 +55,20 @@ impl Labels {
     }
 }
 
-pub(super) fn write(dataset: DatasetView<'_>, units: &Units<'_>) -> Result<UnitFile, StoreError> {
+pub(super) fn write(dataset: DatasetView<'_>, units: &Units<'_>) -> Result<(), StoreError> {
+    if !units.lacks(STEM) {
+        return Ok(());
+    }
     write_counted(&dataset.labels.column_counts(), dataset.label_names, units)
 }
 
 /// Writes labels of which so many rows have each.
 pub(super) fn write_counted(
     counts: &[u32],
-    names: Option<&LabelIndex>,
+    index: Option<&LabelIndex>,
     units: &Units<'_>,
-) -> Result<UnitFile, StoreError> {
+) -> Result<(), StoreError> {
     let mut arrays = vec![("counts", counts.into())];
-    let index = names;
     let names;
     if let Some(index) = index {
         // A file of names may have more lines than there are labels.

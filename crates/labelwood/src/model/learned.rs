@@ -1,6 +1,5 @@
 //! What each algorithm learns, behind one interface.
 
-use super::store::UnitFile;
 use super::units::Units;
 use super::{Algorithm, TrainError, craftml, grove, linear};
 use crate::craftml::{self as forest, Forest};
@@ -31,7 +30,7 @@ pub enum Learned {
 }
 
 /// An algorithm with the rows that it learns from.
-pub(super) enum Trainer<'a> {
+pub(crate) enum Trainer<'a> {
     CraftMl(forest::Trainer<'a>),
     LabelTree(label_tree::Trainer),
     OneVsRest(one_vs_rest::Trainer),
@@ -79,7 +78,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Learns what is not there yet and writes each unit as it is done.
-    pub fn write(&self, units: &Units<'_>, run: &Run) -> Result<Vec<UnitFile>, TrainError> {
+    pub fn write(&self, units: &Units<'_>, run: &Run) -> Result<(), TrainError> {
         match self {
             Trainer::CraftMl(trainer) => craftml::write(trainer, units, run),
             Trainer::LabelTree(trainer) => linear::write_trees(trainer, linear::TREES, units, run),

@@ -29,13 +29,67 @@ pub(super) const TREES: Names = Names { tree: "tree", features: FEATURES };
 pub(super) const GROVE: Names = Names { tree: "label-tree", features: "linear-features" };
 
 impl Names {
-    pub(super) fn root(&self, tree: usize) -> String {
-        format!("{}-{tree:04}-root", self.tree)
+    pub fn root(&self, tree: usize) -> String {
+        format!("{}-{tree:04}{ROOT}", self.tree)
     }
 
-    pub(super) fn part(&self, tree: usize, part: usize) -> String {
-        format!("{}-{tree:04}-part-{part:05}", self.tree)
+    pub fn part(&self, tree: usize, part: usize) -> String {
+        part_below(&self.root(tree), part)
     }
+
+    /// The name of the feature weights.
+    pub fn features(&self) -> &'static str {
+        self.features
+    }
+
+    /// The names of the roots.
+    pub fn roots(self, params: &label_tree::Params) -> impl Iterator<Item = String> {
+        (0..params.trees).map(move |tree| self.root(tree))
+    }
+
+    /// The names of all units, in the manifest's order; `parts` says how many parts are below the
+    /// root of a tree.
+    pub fn stems(
+        self,
+        params: &label_tree::Params,
+        parts: impl Fn(&str) -> usize,
+    ) -> impl Iterator<Item = String> {
+        let tree = move |tree| {
+            let root = self.root(tree);
+            let parts = (0..parts(&root)).map(move |part| self.part(tree, part));
+            [root].into_iter().chain(parts)
+        };
+        (0..params.trees).flat_map(tree).chain([self.features.to_owned()])
+    }
+}
+
+/// The names of all units of a label forest, in the manifest's order,
+pub(super) fn forest_stems(params: &label_forest::Params) -> impl Iterator<Item = String> {
+    (0..params.submodels).map(submodel_stem).chain([FEATURES.to_owned()])
+}
+
+/// and of one-vs-rest.
+pub(super) fn block_stems(labels: usize) -> impl Iterator<Item = String> {
+    (0..labels.div_ceil(one_vs_rest::BLOCK)).map(block_stem).chain([FEATURES.to_owned()])
+}
+
+/// How many parts are below a root; none if it is not there.
+pub(super) fn parts_below(units: &Units<'_>, root: &str) -> usize {
+    let root = units.open(root).ok().flatten();
+    root.and_then(|root| part_sizes(&root).ok()).map_or(0, |sizes| sizes.len())
+}
+
+/// How many labels each part below a root has.
+pub(super) fn part_sizes(root: &Unit) -> Result<Vec<usize>, FormatError> {
+    Ok(read_groups(root)?.iter().map(Vec::len).collect())
+}
+
+/// How the names of roots end.
+const ROOT: &str = "-root";
+
+/// The name of a part below a root of that name.
+pub(super) fn part_below(root: &str, part: usize) -> String {
+    format!("{}-part-{part:05}", root.strip_suffix(ROOT).unwrap_or(root))
 }
 
 fn submodel_stem(submodel: usize) -> String {
@@ -48,19 +102,14 @@ pub(super) fn write_trees(
     names: Names,
     units: &Units<'_>,
     run: &Run,
-) -> Result<Vec<UnitFile>, TrainError> {
+) -> Result<(), TrainError> {
     write_weights(names.features, trainer.feature_weights(), units)?;
     let mut total = trainer.params().trees;
     let grown = write_roots(trainer, names, units, run).and_then(|groups| {
         total += groups.iter().map(Vec::len).sum::<usize>();
-        write_subtrees(trainer, names, units, &groups, total as u64, run).map(|()| groups)
+        write_subtrees(trainer, names, units, &groups, total as u64, run)
     });
-    let groups = grown.map_err(|stop| stop.into_error(units, names.tree, total, "parts"))?;
-    let stems = groups.iter().enumerate().flat_map(|(tree, groups)| {
-        let parts = (0..groups.len()).map(move |part| names.part(tree, part));
-        [names.root(tree)].into_iter().chain(parts)
-    });
-    Ok(units.listed(stems.chain([names.features.to_owned()])))
+    grown.map_err(|stop| stop.into_error(units, names.tree, total, "parts"))
 }
 
 /// The same for the submodels of a label forest, each of them whole: there are many, and few labels
@@ -69,11 +118,11 @@ pub(super) fn write_forest(
     trainer: &label_forest::Trainer,
     units: &Units<'_>,
     run: &Run,
-) -> Result<Vec<UnitFile>, TrainError> {
+) -> Result<(), TrainError> {
     write_weights(FEATURES, trainer.feature_weights(), units)?;
     let total = trainer.params().submodels;
-    let is_missing = |&number: &usize| units.find(&submodel_stem(number)).is_none();
-    let missing: Vec<usize> = (0..total).filter(is_missing).collect();
+    let missing: Vec<usize> =
+        (0..total).filter(|&number| units.lacks(&submodel_stem(number))).collect();
     let done = AtomicU64::new((total - missing.len()) as u64);
     run.progress("submodels", done.load(Ordering::Relaxed), total as u64);
     let grown = run.install(|| {
@@ -84,8 +133,7 @@ pub(super) fn write_forest(
             Ok(())
         })
     });
-    grown.map_err(|stop| stop.into_error(units, "submodel-", total, "submodels"))?;
-    Ok(units.listed((0..total).map(submodel_stem).chain([FEATURES.to_owned()])))
+    grown.map_err(|stop| stop.into_error(units, "submodel-", total, "submodels"))
 }
 
 pub(super) fn block_stem(block: usize) -> String {
@@ -97,12 +145,12 @@ pub(super) fn write_blocks(
     trainer: &one_vs_rest::Trainer,
     units: &Units<'_>,
     run: &Run,
-) -> Result<Vec<UnitFile>, TrainError> {
+) -> Result<(), TrainError> {
     write_weights(FEATURES, trainer.feature_weights(), units)?;
     let total = trainer.blocks();
     for block in 0..total {
         run.progress("parts", block as u64, total as u64);
-        if units.find(&block_stem(block)).is_some() {
+        if !units.lacks(&block_stem(block)) {
             continue;
         }
         let nodes = trainer.block(block, run).map_err(|source| TrainError::Cancelled {
@@ -114,11 +162,11 @@ pub(super) fn write_blocks(
         units.write(&block_stem(block), &arrays(&nodes))?;
     }
     run.progress("parts", total as u64, total as u64);
-    Ok(units.listed((0..total).map(block_stem).chain([FEATURES.to_owned()])))
+    Ok(())
 }
 
-/// The labels of each tree's subtrees, from its root, which is grown if it is not there; one after
-/// the other, since each works on all threads.
+/// The labels of each tree's subtrees, from its root, which is grown if it is to be; one after the
+/// other, since each works on all threads. A root that is another's work has no subtrees yet.
 fn write_roots(
     trainer: &label_tree::Trainer,
     names: Names,
@@ -128,8 +176,9 @@ fn write_roots(
     let total = trainer.params().trees;
     let root = |tree| {
         let stem = names.root(tree);
-        let groups = match units.find(&stem) {
-            Some(unit) => read_groups(&units.open(&unit)?).map_err(StoreError::from)?,
+        let groups = match units.open(&stem)? {
+            Some(unit) => read_groups(&unit).map_err(StoreError::from)?,
+            None if !units.lacks(&stem) => Vec::new(),
             None => {
                 let Root { nodes, groups } = trainer.root(tree, run)?;
                 with_groups(&nodes, &groups, |arrays| units.write(&stem, arrays))?;
@@ -153,9 +202,8 @@ fn write_subtrees(
     let all = groups.iter().enumerate().flat_map(|(tree, groups)| {
         groups.iter().enumerate().map(move |(part, labels)| (tree, part, labels))
     });
-    let is_missing = |&(tree, part, _): &(usize, usize, &Vec<u32>)| {
-        units.find(&names.part(tree, part)).is_none()
-    };
+    let is_missing =
+        |&(tree, part, _): &(usize, usize, &Vec<u32>)| units.lacks(&names.part(tree, part));
     let missing: Vec<_> = all.filter(is_missing).collect();
     let done = AtomicU64::new(total - missing.len() as u64);
     run.progress("parts", done.load(Ordering::Relaxed), total);

@@ -1,7 +1,7 @@
 //! The one model: an algorithm's learned state with the labels' counts and names.
 //!
 //! [`train`] writes a model folder unit by unit, so that a killed training goes on where it was;
-//! [`Model::open`] maps one back. [`store`] below knows the files, whatever the algorithm.
+//! [`Model::open`] maps one back. [`store`] knows the files, whatever the algorithm.
 //!
 //! ```
 //! use labelwood::craftml::Params;
@@ -22,8 +22,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod store;
-
 mod algorithm;
 mod calibrate;
 mod craftml;
@@ -34,11 +32,13 @@ mod linear;
 mod labels;
 mod rows;
 mod shrink;
+pub(crate) mod stems;
 mod text;
-mod units;
+pub(crate) mod units;
 mod update;
 mod within;
 
+pub use crate::store;
 pub use algorithm::Algorithm;
 pub use calibrate::calibrate;
 pub use extras::Extras;
@@ -60,9 +60,7 @@ use crate::text::TextReader;
 use crate::weighting::FeatureWeights;
 use learned::Trainer;
 use std::path::Path;
-use store::{
-    Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,
-};
+use store::{Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training};
 use text::LabelTerms;
 use thiserror::Error;
 use units::Units;
@@ -205,34 +203,36 @@ pub fn train_text(
 /// assert!(Model::open(&path, Default::default(), &run)?.calibration().is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn train_with(
-    dataset: &Dataset,
-    extras: Extras<'_>,
+pub fn train_with<'a>(
+    dataset: impl Into<DatasetView<'a>>,
+    extras: Extras<'a>,
     algorithm: &Algorithm,
     target: &Path,
     start: Start,
     run: &Run,
 ) -> Result<Trained, TrainError> {
-    let work = Work::new(dataset.view(), extras, algorithm, run)?;
+    let work = Work::new(dataset.into(), extras, algorithm, run)?;
     let training = work.training();
     let partial = match Partial::begin(target, &training, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };
-    let manifest = work.write(training, &Units::take_up(&partial, run)?, run)?;
+    let units = Units::take_up(&partial, run)?;
+    work.write(&units, run)?;
+    let manifest = work.manifest(training, &units);
     partial.commit(&manifest)?;
     Ok(Trained::Written(manifest))
 }
 
 /// A training that is to be done, wherever its units go.
-struct Work<'a> {
+pub(crate) struct Work<'a> {
     dataset: DatasetView<'a>,
     extras: Extras<'a>,
     trainer: Trainer<'a>,
 }
 
 impl<'a> Work<'a> {
-    fn new(
+    pub fn new(
         dataset: DatasetView<'a>,
         extras: Extras<'a>,
         algorithm: &Algorithm,
@@ -249,31 +249,23 @@ impl<'a> Work<'a> {
     }
 
     /// What determines the model.
-    fn training(&self) -> Training {
+    pub fn training(&self) -> Training {
         describe(self.dataset, self.extras, &self.trainer.resolved())
     }
 
-    /// Writes the units that are not there yet, and says what the model is.
-    fn write(
-        &self,
-        training: Training,
-        units: &Units<'_>,
-        run: &Run,
-    ) -> Result<Manifest, TrainError> {
+    /// Writes the units that are not there yet.
+    pub fn write(&self, units: &Units<'_>, run: &Run) -> Result<(), TrainError> {
         let dataset = self.dataset;
         if self.extras.calibrate {
             calibrate::write(dataset, &self.trainer.resolved(), units, run)?;
         }
-        let mut written = self.trainer.write(units, run)?;
-        written.extend(units.find(calibrate::UNIT));
-        written.extend(write_others(dataset, self.extras, units, run)?);
-        Ok(Manifest {
-            training,
-            instances: dataset.len() as u64,
-            features: dataset.features.columns() as u64,
-            labels: dataset.labels.columns() as u64,
-            units: written,
-        })
+        self.trainer.write(units, run)?;
+        write_others(dataset, self.extras, units, run)
+    }
+
+    /// What the model is, once all units are written.
+    pub fn manifest(&self, training: Training, units: &Units<'_>) -> Manifest {
+        manifest(self.dataset, training, &self.trainer.resolved(), units)
     }
 }
 
@@ -298,15 +290,34 @@ fn write_others(
     extras: Extras<'_>,
     units: &Units<'_>,
     run: &Run,
-) -> Result<Vec<UnitFile>, TrainError> {
-    let mut written = vec![labels::write(dataset, units)?];
+) -> Result<(), TrainError> {
+    labels::write(dataset, units)?;
     if let Some(reader) = extras.text {
-        written.extend(text::write(reader, dataset, units, run)?);
+        text::write(reader, dataset, units, run)?;
     }
-    if extras.keep_rows {
-        written.push(rows::write(dataset, 0, units)?);
+    if extras.keep_rows && units.lacks(&rows::stem(0)) {
+        rows::write(dataset, 0, units)?;
     }
-    Ok(written)
+    Ok(())
+}
+
+/// What a model is whose units are all written.
+fn manifest(
+    dataset: DatasetView<'_>,
+    training: Training,
+    resolved: &Algorithm,
+    units: &Units<'_>,
+) -> Manifest {
+    let DatasetView { features, labels, .. } = dataset;
+    let parts = |root: &str| linear::parts_below(units, root);
+    let stems = stems::all(resolved, labels.columns(), parts);
+    Manifest {
+        training,
+        instances: features.len() as u64,
+        features: features.columns() as u64,
+        labels: labels.columns() as u64,
+        units: units.listed(stems),
+    }
 }
 
 /// The unit of the feature weights.
@@ -314,9 +325,7 @@ const FEATURES: &str = "features";
 
 fn write_weights(stem: &str, weights: Option<&[f32]>, units: &Units<'_>) -> Result<(), StoreError> {
     match weights {
-        Some(weights) if units.find(stem).is_none() => {
-            units.write(stem, &[("weights", weights.into())]).map(drop)
-        }
+        Some(weights) if units.lacks(stem) => units.write(stem, &[("weights", weights.into())]),
         _ => Ok(()),
     }
 }
@@ -373,7 +382,8 @@ impl Model {
     ) -> Result<Self, TrainError> {
         let work = Work::new(dataset, extras, algorithm, run)?;
         let units = Units::new(None);
-        let manifest = work.write(work.training(), &units, run)?;
+        work.write(&units, run)?;
+        let manifest = work.manifest(work.training(), &units);
         let units = units.into_memory(&manifest.units);
         Ok(Self::read(Stored::in_memory(manifest, units), run)?)
     }

@@ -1,7 +1,7 @@
 //! The training rows that a model holds: one unit for those of the training, and one for those of
 //! each update.
 
-use super::store::{FormatError, StoreError, Stored, Unit, UnitFile};
+use super::store::{FormatError, StoreError, Stored, Unit};
 use super::units::Units;
 use crate::data::{Dataset, DatasetView};
 use crate::sparse::{Csr, LabelRows};
@@ -16,7 +16,7 @@ pub(super) fn write(
     dataset: DatasetView<'_>,
     update: usize,
     units: &Units<'_>,
-) -> Result<UnitFile, StoreError> {
+) -> Result<(), StoreError> {
     let DatasetView { features, labels, .. } = dataset;
     units.write(
         &stem(update),

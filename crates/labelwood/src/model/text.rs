@@ -6,7 +6,7 @@
 
 use super::labels::{self, Labels};
 use super::store::{
-    Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,
+    Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training,
 };
 use super::units::Units;
 use crate::array::Array;
@@ -18,8 +18,9 @@ use crate::text::{Arrays, TextReader, TextSettings, Vectoriser};
 use rayon::prelude::*;
 use std::path::Path;
 
-const TEXT: &str = "text";
-const LABEL_TERMS: &str = "label-terms";
+/// The unit of the vocabulary, and that of the labels' terms.
+pub(super) const TEXT: &str = "text";
+pub(super) const LABEL_TERMS: &str = "label-terms";
 /// The algorithm's name in the manifest of a folder that holds a vectoriser and no model.
 pub(super) const VECTORISER: &str = "vectoriser";
 /// How many terms are kept for a label.
@@ -135,15 +136,15 @@ pub(super) fn write(
     dataset: DatasetView<'_>,
     units: &Units<'_>,
     run: &Run,
-) -> Result<Vec<UnitFile>, StoreError> {
-    let mut written = vec![write_vectoriser(reader, units)?];
-    if reader.vectoriser().params().hashing.is_none() {
-        written.push(write_label_terms(&LabelTerms::new(dataset, run)?, units)?);
+) -> Result<(), StoreError> {
+    write_vectoriser(reader, units)?;
+    if reader.vectoriser().params().hashing.is_none() && units.lacks(LABEL_TERMS) {
+        write_label_terms(&LabelTerms::new(dataset, run)?, units)?;
     }
-    Ok(written)
+    Ok(())
 }
 
-fn write_label_terms(terms: &LabelTerms, units: &Units<'_>) -> Result<UnitFile, StoreError> {
+fn write_label_terms(terms: &LabelTerms, units: &Units<'_>) -> Result<(), StoreError> {
     let LabelTerms { starts, terms, weights } = terms;
     units.write(
         LABEL_TERMS,
@@ -166,7 +167,7 @@ pub(super) fn update_label_terms(
 ) -> Result<(), StoreError> {
     let found = LabelTerms::new(dataset, run)?;
     if are_all_rows {
-        return write_label_terms(&found, units).map(drop);
+        return write_label_terms(&found, units);
     }
     let labels = known.starts.len().saturating_sub(1);
     let mut starts = known.starts.to_vec();
@@ -180,10 +181,13 @@ pub(super) fn update_label_terms(
     }
     let extended =
         LabelTerms { starts: starts.into(), terms: terms.into(), weights: weights.into() };
-    write_label_terms(&extended, units).map(drop)
+    write_label_terms(&extended, units)
 }
 
-fn write_vectoriser(reader: &TextReader, units: &Units<'_>) -> Result<UnitFile, StoreError> {
+fn write_vectoriser(reader: &TextReader, units: &Units<'_>) -> Result<(), StoreError> {
+    if !units.lacks(TEXT) {
+        return Ok(());
+    }
     let Arrays { text, starts, slots, idf } = reader.vectoriser().arrays();
     units.write(
         TEXT,
@@ -286,13 +290,14 @@ pub fn save_text(
     let start = Start { resume: false, overwrite };
     let Begin::Work(partial) = Partial::begin(target, &training, start)? else { return Ok(()) };
     let units = Units::new(Some(&partial));
-    let units = vec![write_vectoriser(reader, &units)?, labels::write(dataset.view(), &units)?];
+    write_vectoriser(reader, &units)?;
+    labels::write(dataset.view(), &units)?;
     let manifest = Manifest {
         training,
         instances: dataset.len() as u64,
         features: dataset.features.columns() as u64,
         labels: dataset.labels.columns() as u64,
-        units,
+        units: units.listed([TEXT, labels::STEM].map(str::to_owned)),
     };
     partial.commit(&manifest)
 }

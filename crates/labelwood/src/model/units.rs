@@ -1,10 +1,11 @@
-//! The units of an unfinished model, as several threads write them: to its folder, or to memory.
+//! The units of an unfinished model, as several threads write them: to its folder, to that of a
+//! plan, or to memory.
 
 use super::TrainError;
-use super::store::{ArrayRef, Load, Partial, StoreError, Unit, UnitFile};
+use super::store::{ArrayRef, Load, Partial, StoreError, Unit, UnitFile, write_unit};
 use crate::run::{Cancelled, Run};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 /// Why a unit was not finished.
@@ -46,35 +47,77 @@ impl From<StoreError> for Stop {
 }
 
 /// What is finished so far.
-pub(super) struct Units<'a> {
-    /// Without a folder, units are kept in memory.
-    partial: Option<&'a Partial>,
+pub(crate) struct Units<'a> {
+    place: Place<'a>,
+    /// Which units are to be written; the others are finished, or somebody else's work.
+    is_chosen: &'a (dyn Fn(&str) -> bool + Sync),
     /// By their stems.
     finished: Mutex<BTreeMap<String, Finished>>,
 }
 
+/// Where units go.
+enum Place<'a> {
+    Memory,
+    Partial(&'a Partial),
+    /// A folder that several processes write to, where all names start with the plan's.
+    Plan {
+        folder: &'a Path,
+        prefix: &'a str,
+    },
+}
+
+#[derive(Clone)]
 struct Finished {
     file: UnitFile,
-    /// Its content, if it is in no folder.
-    unit: Option<Unit>,
+    content: Content,
+}
+
+#[derive(Clone)]
+enum Content {
+    Memory(Unit),
+    File(PathBuf),
 }
 
 impl<'a> Units<'a> {
     /// Looks what an earlier run left.
     pub fn take_up(partial: &'a Partial, run: &Run) -> Result<Self, StoreError> {
-        let finished = partial.finished_units(run)?.into_iter();
-        let finished =
-            finished.map(|file| (file.stem().to_owned(), Finished { file, unit: None })).collect();
-        Ok(Units { partial: Some(partial), finished: Mutex::new(finished) })
+        let units = Self::new(Some(partial));
+        for file in partial.finished_units(run)? {
+            let path = partial.folder().join(&file.file);
+            units.insert(file.stem().to_owned(), Finished { file, content: Content::File(path) });
+        }
+        Ok(units)
     }
 
     /// Starts with nothing, in a folder that has no units yet or, without one, in memory.
     pub fn new(partial: Option<&'a Partial>) -> Self {
-        Units { partial, finished: Mutex::default() }
+        let place = partial.map_or(Place::Memory, Place::Partial);
+        Units { place, is_chosen: &|_| true, finished: Mutex::default() }
+    }
+
+    /// Writes some units into the folder of a plan's units; `finished` are there or elsewhere.
+    pub fn of_plan(
+        folder: &'a Path,
+        prefix: &'a str,
+        finished: impl IntoIterator<Item = (UnitFile, PathBuf)>,
+        is_chosen: &'a (dyn Fn(&str) -> bool + Sync),
+    ) -> Self {
+        let finished = finished.into_iter().map(|(file, path)| {
+            (file.stem().to_owned(), Finished { file, content: Content::File(path) })
+        });
+        Units {
+            place: Place::Plan { folder, prefix },
+            finished: Mutex::new(finished.collect()),
+            is_chosen,
+        }
     }
 
     fn finished(&self) -> MutexGuard<'_, BTreeMap<String, Finished>> {
         self.finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn insert(&self, stem: String, unit: Finished) {
+        self.finished().insert(stem, unit);
     }
 
     /// The unit of this name, if it is finished.
@@ -85,6 +128,11 @@ impl<'a> Units<'a> {
     /// All units that are finished, by their names.
     pub fn all(&self) -> Vec<UnitFile> {
         self.finished().values().map(|finished| finished.file.clone()).collect()
+    }
+
+    /// Whether the unit of this name is to be written.
+    pub fn lacks(&self, stem: &str) -> bool {
+        (self.is_chosen)(stem) && !self.finished().contains_key(stem)
     }
 
     /// How many units are finished whose name starts so.
@@ -100,30 +148,45 @@ impl<'a> Units<'a> {
     }
 
     /// Writes a unit.
-    pub fn write(
-        &self,
-        stem: &str,
-        arrays: &[(&str, ArrayRef<'_>)],
-    ) -> Result<UnitFile, StoreError> {
-        let (file, unit) = match self.partial {
-            Some(partial) => (partial.write_unit(stem, arrays)?, None),
-            None => Unit::in_memory(stem, arrays).map(|(file, unit)| (file, Some(unit)))?,
+    pub fn write(&self, stem: &str, arrays: &[(&str, ArrayRef<'_>)]) -> Result<(), StoreError> {
+        let (file, content) = match self.place {
+            Place::Memory => {
+                let (file, unit) = Unit::in_memory(stem, arrays)?;
+                (file, Content::Memory(unit))
+            }
+            Place::Partial(partial) => {
+                let file = partial.write_unit(stem, arrays)?;
+                let path = partial.folder().join(&file.file);
+                (file, Content::File(path))
+            }
+            Place::Plan { folder, prefix } => {
+                let file = write_unit(folder, &format!("{prefix}{stem}"), arrays)?;
+                (file.renamed(stem), Content::File(folder.join(&file.file)))
+            }
         };
-        self.finished().insert(stem.to_owned(), Finished { file: file.clone(), unit });
-        Ok(file)
+        self.insert(stem.to_owned(), Finished { file, content });
+        Ok(())
     }
 
-    /// Opens a finished unit of the folder; in memory, nothing is there before it is written.
-    pub fn open(&self, unit: &UnitFile) -> Result<Unit, StoreError> {
-        let folder = self.partial.map_or(Path::new(""), Partial::folder);
-        Unit::open(&folder.join(&unit.file), Load::Map)
+    /// Opens the unit of this name, if it is finished.
+    pub fn open(&self, stem: &str) -> Result<Option<Unit>, StoreError> {
+        let finished = self.finished().get(stem).cloned();
+        Ok(match finished.map(|finished| finished.content) {
+            Some(Content::Memory(unit)) => Some(unit),
+            Some(Content::File(path)) => Some(Unit::open(&path, Load::Map)?),
+            None => None,
+        })
     }
 
     /// The units that are in memory, in the order of `files`.
     pub fn into_memory(self, files: &[UnitFile]) -> Vec<Unit> {
         let finished = self.finished.into_inner();
         let mut finished = finished.unwrap_or_else(|poisoned| poisoned.into_inner());
-        files.iter().filter_map(|file| finished.remove(file.stem())?.unit).collect()
+        let unit = |file: &UnitFile| match finished.remove(file.stem())?.content {
+            Content::Memory(unit) => Some(unit),
+            Content::File(_) => None,
+        };
+        files.iter().filter_map(unit).collect()
     }
 
     /// The units of these names, in their order, as far as they are finished.

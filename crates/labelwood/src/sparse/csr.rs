@@ -1,8 +1,11 @@
 //! The CSR matrix, owned and borrowed.
 
+use crate::array::Array;
+use std::fmt::Debug;
+use std::ops::Deref;
 use thiserror::Error;
 
-/// A sparse matrix that owns its arrays.
+/// A sparse matrix that owns its arrays, or holds those of a file.
 ///
 /// ```
 /// use labelwood::sparse::Csr;
@@ -14,11 +17,11 @@ use thiserror::Error;
 /// # Ok::<(), labelwood::sparse::SparseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Csr<V = f32> {
+pub struct Csr<V: Entry = f32> {
     columns: usize,
-    offsets: Vec<u64>,
-    indices: Vec<u32>,
-    values: Vec<V>,
+    offsets: Array<u64>,
+    indices: Array<u32>,
+    values: V::Many,
 }
 
 /// A sparse matrix over borrowed arrays; copying it copies three pointers.
@@ -89,17 +92,35 @@ pub enum SparseError {
 
 /// What can stand in a matrix: `f32` (which must be finite) or nothing at all.
 pub trait Entry: Copy + Send + Sync + 'static {
+    /// How many of them are kept.
+    type Many: Deref<Target = [Self]> + From<Vec<Self>> + Clone + Debug + PartialEq + Send + Sync;
+
     /// Whether this value may be stored.
     fn is_valid(self) -> bool;
+
+    /// The values, to change.
+    fn to_mut(many: &mut Self::Many) -> &mut Vec<Self>;
 }
 
 impl Entry for f32 {
+    type Many = Array<f32>;
+
+    fn to_mut(many: &mut Array<f32>) -> &mut Vec<f32> {
+        many.to_mut()
+    }
+
     fn is_valid(self) -> bool {
         self.is_finite()
     }
 }
 
 impl Entry for () {
+    type Many = Vec<()>;
+
+    fn to_mut(many: &mut Vec<()>) -> &mut Vec<()> {
+        many
+    }
+
     fn is_valid(self) -> bool {
         true
     }
@@ -108,7 +129,7 @@ impl Entry for () {
 impl<V: Entry> Csr<V> {
     /// An empty matrix of the given width.
     pub fn new(columns: usize) -> Self {
-        Csr { columns, offsets: vec![0], indices: Vec::new(), values: Vec::new() }
+        Self::owned(columns, vec![0], Vec::new(), Vec::new())
     }
 
     /// Takes the arrays over after checking that they form a matrix.
@@ -118,16 +139,31 @@ impl<V: Entry> Csr<V> {
         indices: Vec<u32>,
         values: Vec<V>,
     ) -> Result<Self, SparseError> {
+        Self::try_from_arrays(columns, offsets.into(), indices.into(), values.into())
+    }
+
+    /// The same of arrays that may lie in a file.
+    pub(crate) fn try_from_arrays(
+        columns: usize,
+        offsets: Array<u64>,
+        indices: Array<u32>,
+        values: V::Many,
+    ) -> Result<Self, SparseError> {
         CsrView::try_new(columns, &offsets, &indices, &values)?;
         Ok(Csr { columns, offsets, indices, values })
+    }
+
+    fn owned(columns: usize, offsets: Vec<u64>, indices: Vec<u32>, values: Vec<V>) -> Self {
+        let (offsets, indices, values) = (offsets.into(), indices.into(), values.into());
+        Csr { columns, offsets, indices, values }
     }
 
     /// Appends a row.
     pub fn push_row(&mut self, indices: &[u32], values: &[V]) -> Result<(), SparseError> {
         check_row(self.len(), self.columns, indices, values)?;
-        self.indices.extend_from_slice(indices);
-        self.values.extend_from_slice(values);
-        self.offsets.push(self.indices.len() as u64);
+        self.indices.to_mut().extend_from_slice(indices);
+        V::to_mut(&mut self.values).extend_from_slice(values);
+        self.offsets.to_mut().push(self.indices.len() as u64);
         Ok(())
     }
 
@@ -173,13 +209,13 @@ impl<V: Entry> Csr<V> {
 
     /// All values, to change in place. The caller keeps them valid (finite).
     pub fn values_mut(&mut self) -> &mut [V] {
-        &mut self.values
+        V::to_mut(&mut self.values)
     }
 
     /// The values of one row, to change in place. The caller keeps them valid (finite).
     pub fn row_values_mut(&mut self, row: usize) -> &mut [V] {
         let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
-        &mut self.values[range]
+        &mut V::to_mut(&mut self.values)[range]
     }
 
     /// Widens the matrix to at least `columns` columns.
@@ -267,24 +303,24 @@ impl<'a, V: Entry> CsrView<'a, V> {
     pub fn slice(&self, rows: std::ops::Range<usize>) -> Csr<V> {
         let entries = self.offsets[rows.start] as usize..self.offsets[rows.end] as usize;
         let start = self.offsets[rows.start];
-        Csr {
-            columns: self.columns,
-            offsets: self.offsets[rows.start..=rows.end].iter().map(|at| at - start).collect(),
-            indices: self.indices[entries.clone()].to_vec(),
-            values: self.values[entries].to_vec(),
-        }
+        Csr::owned(
+            self.columns,
+            self.offsets[rows.start..=rows.end].iter().map(|at| at - start).collect(),
+            self.indices[entries.clone()].to_vec(),
+            self.values[entries].to_vec(),
+        )
     }
 
     /// The given rows, in the given order, copied.
     pub fn select(&self, rows: &[usize]) -> Csr<V> {
-        let mut selected = Csr::new(self.columns);
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for &row in rows {
             let row = self.row(row);
-            selected.indices.extend_from_slice(row.indices);
-            selected.values.extend_from_slice(row.values);
-            selected.offsets.push(selected.indices.len() as u64);
+            indices.extend_from_slice(row.indices);
+            values.extend_from_slice(row.values);
+            offsets.push(indices.len() as u64);
         }
-        selected
+        Csr::owned(self.columns, offsets, indices, values)
     }
 
     /// Rows become columns.
@@ -305,7 +341,7 @@ impl<'a, V: Entry> CsrView<'a, V> {
                 next[column as usize] += 1;
             }
         }
-        Csr { columns: self.len(), offsets, indices, values }
+        Csr::owned(self.len(), offsets, indices, values)
     }
 
     /// How many rows have an entry in each column.
@@ -324,12 +360,8 @@ impl<'a, V: Entry> CsrView<'a, V> {
 
     /// A copy that owns its arrays.
     pub fn to_owned(&self) -> Csr<V> {
-        Csr {
-            columns: self.columns,
-            offsets: self.offsets.to_vec(),
-            indices: self.indices.to_vec(),
-            values: self.values.to_vec(),
-        }
+        let (offsets, indices) = (self.offsets.to_vec(), self.indices.to_vec());
+        Csr::owned(self.columns, offsets, indices, self.values.to_vec())
     }
 }
 

@@ -7,8 +7,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use labelwood::data::Format::Binary;
 use labelwood::data::documents::{self, Labels, Options};
-use labelwood::data::{self, Dataset, LabelIndex, write_atomically, write_header, write_row};
+use labelwood::data::{
+    self, Dataset, LabelIndex, write_atomically, write_binary, write_header, write_row,
+};
 use labelwood::model::store::{self, check_target};
 use labelwood::model::{open_text, save_text};
 use labelwood::run::Run;
@@ -25,8 +28,9 @@ const CHUNK: usize = 4096;
 /// Arguments of `labelwood convert`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The endings tell the formats: .txt (XC repository), .svm or .libsvm \
-    (LIBSVM multi-label), and for text .tsv, .csv or .jsonl, each also with .gz or .zst. Label names \
-    given with --label-names, and those of text, are written as labels.txt beside OUT. Vectors become \
+    (LIBSVM multi-label), .lwd (binary, which is not parsed but mapped into memory), and for text .tsv, \
+    .csv or .jsonl, each also with .gz or .zst. Label names given with --label-names, and those of text, \
+    are written into .lwd, else as labels.txt beside OUT. Vectors become \
     text again as the terms and labels of a vectoriser. With --prune or --values, IN is the folder of a \
     model and OUT that of a smaller one; --from is then the format of --test.")]
 pub struct Args {
@@ -77,8 +81,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let run = context.run()?;
     let Some(to) = Kind::of(&args.output, args.to) else {
         bail!(
-            "{}: the ending does not tell the format: add --to xc or --to libsvm, or --to tsv or \
-             --to jsonl for text",
+            "{}: the ending does not tell the format: add --to xc, --to libsvm or --to lwd, or --to tsv \
+             or --to jsonl for text",
             args.output.display()
         );
     };
@@ -94,8 +98,16 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         (from, Kind::Text(to)) => vectors_to_text(&args, from.and_then(Kind::vectors), to, &run),
         (from, Kind::Vectors(to)) => {
             args.refuse_text_flags()?;
-            let names_file = args.names_file(args.reading.label_names.as_deref())?;
+            let given = args.reading.label_names.as_deref().filter(|_| to != Binary);
+            let names_file = args.names_file(given)?;
             let dataset = args.reading.read(&args.input, from.and_then(Kind::vectors), &run)?;
+            let names_file = match &dataset.label_names {
+                // Binary data hold names that have to go somewhere else now.
+                Some(names) if from == Some(Kind::Vectors(Binary)) && to != Binary => {
+                    args.names_file_of(names)?
+                }
+                _ => names_file,
+            };
             write_vectors(&args.output, &dataset, to, &run)?;
             match (names_file, &dataset.label_names) {
                 (Some(path), Some(names)) => Ok(names.write(&path)?),
@@ -147,7 +159,10 @@ fn text_to_vectors(
     let (reader, dataset) = text::fit(documents, params, known, run)?;
     context.note(describe(&reader, &dataset));
     let names = dataset.label_names.clone().unwrap_or_default();
-    let names_file = args.names_file_of(&names)?;
+    let names_file = match to {
+        Binary => None,
+        _ => args.names_file_of(&names)?,
+    };
     write_vectors(&args.output, &dataset, to, run)?;
     if let Some(path) = names_file {
         names.write(&path)?;
@@ -167,6 +182,9 @@ fn open_vectoriser(folder: &Path, run: &Run) -> Result<(TextReader, LabelIndex)>
 }
 
 fn write_vectors(path: &Path, dataset: &Dataset, format: data::Format, run: &Run) -> Result<()> {
+    if format == Binary {
+        return Ok(write_binary(path, dataset.view())?);
+    }
     let widths = (dataset.features.columns(), dataset.labels.columns());
     Ok(write_atomically(path, |output| {
         write_header(output, format, dataset.len(), widths)?;

@@ -1,12 +1,11 @@
 //! `labelwood train`: from a data file to a model folder.
 //!
-//! Here is what is typed and the order of the work; [`read`] gets the rows, [`memory`] says whether
-//! it will fit, [`limits`] chooses what fits, [`fit`] trains and tests one model, and [`summary`] prints what came of it.
+//! Here is what is typed and the order of the work; [`memory`] says whether it will fit, [`limits`]
+//! chooses what fits, [`fit`] trains and tests one model, and [`summary`] prints what came of it.
 
 mod fit;
 mod limits;
 mod memory;
-mod read;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -22,29 +21,27 @@ use labelwood::text::TextReader;
 use labelwood::weighting::Weighting;
 
 use crate::context::Context;
-use crate::input::{Format, InputArgs};
+use crate::learn::{LearnArgs, Rows, Wish};
 use crate::machine::{Clock, Spent};
 use crate::output::print;
-use crate::settings::{SettingsArgs, Wanted, named};
+use crate::settings::Wanted;
 use crate::split::{SplitArgs, SplitFiles, numbered};
 use crate::spread::Spread;
-use crate::text::{DocumentArgs, VectoriserArgs, describe};
+use crate::text::describe;
 use fit::{Fitted, Trees};
 use limits::LimitArgs;
-use read::Rows;
 use summary::Summary;
 
 /// Arguments of `labelwood train`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "DATA is text (.tsv: text, TAB, labels; .csv with a header; .jsonl) or vectors (.txt: XC \
-    repository format; .svm: LIBSVM), each also with .gz or .zst. A stopped training is kept in DIR.partial: the same command with --resume \
+    repository format; .svm: LIBSVM; .lwd: binary), each also with .gz or .zst. A stopped training is kept in DIR.partial: the same command with --resume \
     goes on with it. The same data, settings and seed give the same model on any number of threads."
 )]
 pub struct Args {
-    /// The rows to learn from; - for standard input
-    #[arg(value_name = "DATA")]
-    data: PathBuf,
+    #[command(flatten)]
+    learn: LearnArgs,
 
     /// The folder to write the model to; with --split-column all, DIR-01 and so on
     #[arg(long, value_name = "DIR", required_unless_present = "train_split")]
@@ -62,16 +59,6 @@ pub struct Args {
     #[arg(long, requires = "model")]
     overwrite: bool,
 
-    /// Make scores probabilities, which --threshold then cuts on; costs a second training, on nine
-    /// tenths of the rows. The scores of a grove are probabilities without
-    #[arg(long)]
-    calibrate: bool,
-
-    /// Let rare labels come before frequent ones of a better score: PSP@k rises, P@k falls; tail
-    /// ranks by score x inverse propensity [default: none]
-    #[arg(long, value_name = "NAME", value_parser = named::<Favour>(&Favour::NAMES))]
-    favour: Option<Favour>,
-
     /// Keep the rows in the model, so that `labelwood update` can divide leaves and learn linear
     /// classifiers again
     #[arg(long, requires = "model")]
@@ -81,27 +68,11 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// The format of DATA, if its ending does not tell
-    #[arg(long, value_name = "FORMAT", visible_alias = "format")]
-    from: Option<Format>,
-
-    #[command(flatten)]
-    reading: InputArgs,
-
-    #[command(flatten)]
-    documents: DocumentArgs,
-
-    #[command(flatten)]
-    vectoriser: VectoriserArgs,
-
     #[command(flatten)]
     split: SplitArgs,
 
     #[command(flatten)]
     limits: LimitArgs,
-
-    #[command(flatten)]
-    settings: SettingsArgs,
 }
 
 impl Args {
@@ -154,8 +125,7 @@ impl Args {
 
 /// Reads, trains and, if asked for, tests.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let wanted = args.settings.resolve(context)?;
-    let calibrate = args.calibrate || args.settings.is_calibrated()?;
+    let Wish { wanted, calibrate, favour } = args.learn.wish(context)?;
     args.check(&wanted, calibrate)?;
     let single = match &args.model {
         _ if args.split.is_all() => {
@@ -173,11 +143,12 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let trees = Trees::default();
     let run = context.watched_run(trees.watch(), trees.kept())?;
     let clock = Clock::start();
-    let rows = args.read(&run)?;
+    let rows = args.learn.read(args.split.train_split.is_some(), &run)?;
     let splits = args.split.read(rows.dataset.len())?;
     let read = clock.spent();
     // Read before the training so that a wrong name does not cost an hour.
-    let test = args.test.as_ref().map(|test| args.read_test(test, &rows, &run)).transpose()?;
+    let test =
+        args.test.as_ref().map(|test| args.learn.read_test(test, &rows, &run)).transpose()?;
     let Rows { dataset, reader } = rows;
     let select = |splits: &SplitFiles| splits.select(&dataset, args.split.one());
     let selected = splits.as_ref().map(select).transpose()?;
@@ -188,7 +159,6 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let algorithm = args.choose(&wanted, calibrate, train, reader.as_ref(), context, &run)?;
     // The scores of a grove that auto chose are probabilities without.
     let calibrate = calibrate && !matches!(algorithm, Algorithm::Grove(_));
-    let favour = args.favour.map_or_else(|| args.settings.favour(), Ok)?;
     let training =
         Training { args: &args, context, run, algorithm, calibrate, favour, trees, reader };
     match single {

@@ -1,5 +1,6 @@
 //! Tests of whole forests; what has a hand-sized example is tested beside its code.
 
+mod alone;
 mod growth;
 mod reference;
 mod settings;

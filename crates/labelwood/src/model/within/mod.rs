@@ -8,11 +8,11 @@ mod pace;
 
 use super::store::{Begin, Manifest, Partial, Start, StoreError, Training};
 use super::units::Units;
-use super::{Algorithm, Extras, TrainError, Trained, describe, write_others};
+use super::{Algorithm, Extras, TrainError, Trained, describe, manifest, write_others};
 use crate::data::{Dataset, DatasetView};
 use crate::params::ParamError;
 use crate::run::Run;
-use pace::{Pace, bytes_of};
+use pace::Pace;
 use serde_json::Value;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -89,33 +89,25 @@ pub fn train_within(
     };
     let units = Units::take_up(&partial, run)?;
     run.stop_at(limits.latest());
-    let others = write_others(dataset, extras, &units, run);
-    let grown = others.and_then(|others| {
-        let mut pace = Pace::new(dataset, &units, limits, bytes_of(&others), run);
-        let (algorithm, mut written) = match &planned {
+    let grown = write_others(dataset, extras, &units, run).and_then(|()| {
+        let mut pace = Pace::new(dataset, &units, limits, run);
+        match &planned {
             Algorithm::CraftMl(params) => pace.forest_alone(params),
             Algorithm::LabelTree(params) => pace.label_trees_alone(params),
             Algorithm::Grove(params) => pace.grove(params),
             _ => Err(no_trees(&planned).into()),
-        }?;
-        written.extend(others);
-        Ok((algorithm, written))
+        }
     });
     let is_late = run.is_late() && !run.canceller().is_cancelled();
     run.stop_at(None);
-    let (algorithm, units) = match grown {
+    let algorithm = match grown {
         Err(TrainError::Cancelled { finished, units, .. }) if is_late => {
             return Err(TrainError::TimeUp { finished, units });
         }
         grown => grown?,
     };
-    let manifest = Manifest {
-        training: describe(dataset, extras, &algorithm),
-        instances: dataset.len() as u64,
-        features: dataset.features.columns() as u64,
-        labels: dataset.labels.columns() as u64,
-        units,
-    };
+    let training = describe(dataset, extras, &algorithm);
+    let manifest = manifest(dataset, training, &algorithm, &units);
     partial.commit(&manifest)?;
     Ok(Trained::Written(manifest))
 }

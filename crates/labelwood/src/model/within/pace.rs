@@ -47,54 +47,49 @@ pub(super) struct Pace<'a> {
     costs: Costs,
 }
 
-/// What was grown, and its files.
-pub(super) type Grown = Result<(Algorithm, Vec<UnitFile>), TrainError>;
-
 impl<'a> Pace<'a> {
-    /// Starts beside files of so many bytes that are there whatever is grown.
+    /// Starts beside the units that are there whatever is grown.
     pub fn new(
         dataset: DatasetView<'a>,
         units: &'a Units<'a>,
         limits: Limits,
-        others: u64,
         run: &'a Run,
     ) -> Self {
-        let costs = Costs { others, ..Costs::default() };
+        let costs = Costs { others: units.bytes(""), ..Costs::default() };
         Pace { dataset, units, limits, latest: limits.latest(), run, costs }
     }
 
-    pub fn forest_alone(&mut self, params: &forest::Params) -> Grown {
+    pub fn forest_alone(&mut self, params: &forest::Params) -> Result<Algorithm, TrainError> {
         self.costs.label_trees = 0;
         let trees = self.forest(params, params.trees, 0)?;
-        let params = forest::Params { trees, ..params.clone() };
-        Ok((Algorithm::CraftMl(params), craftml::listed(trees, self.units)))
+        Ok(Algorithm::CraftMl(forest::Params { trees, ..params.clone() }))
     }
 
-    pub fn label_trees_alone(&mut self, params: &label_tree::Params) -> Grown {
-        let mut written = match self.label_trees(params, linear::TREES, 1, self.latest)? {
-            Some(written) => written,
-            None => return Err(self.time_up("tree-", "parts")),
+    pub fn label_trees_alone(
+        &mut self,
+        params: &label_tree::Params,
+    ) -> Result<Algorithm, TrainError> {
+        let Some(first) = self.label_trees(params, linear::TREES, 1, self.latest)? else {
+            return Err(self.time_up("tree-", "parts"));
         };
-        if self.room(0) < bytes_of(&written) {
-            return Err(self.no_room(bytes_of(&written)));
+        if self.room(0) < first {
+            return Err(self.no_room(first));
         }
         let mut trees = 1;
-        self.costs.label_trees = bytes_of(&written);
+        self.costs.label_trees = first;
         while trees < params.trees && self.may_add_label_tree(linear::TREES, 0, trees) {
             match self.label_trees(params, linear::TREES, trees + 1, self.latest)? {
-                Some(more) if bytes_of(&more) <= self.room(0) => written = more,
+                Some(bytes) if bytes <= self.room(0) => self.costs.label_trees = bytes,
                 _ => break,
             }
             trees += 1;
-            self.costs.label_trees = bytes_of(&written);
         }
-        let params = label_tree::Params { trees, ..params.clone() };
-        Ok((Algorithm::LabelTree(params), written))
+        Ok(Algorithm::LabelTree(label_tree::Params { trees, ..params.clone() }))
     }
 
     /// A few trees, a label tree, more trees, more label trees, and the rest of the trees, as far
     /// as the limits allow, and the blend of what is there.
-    pub fn grove(&mut self, params: &groves::Params) -> Grown {
+    pub fn grove(&mut self, params: &groves::Params) -> Result<Algorithm, TrainError> {
         let (forest, label_tree) = (&params.forest, &params.label_tree);
         let first = self.forest(forest, forest.trees.min(FIRST), 0)?;
         let until = self.limits.until.map(|until| {
@@ -103,11 +98,12 @@ impl<'a> Pace<'a> {
             let left = left - self.blend(first, 0, self.costs.tree.unwrap_or(0.0));
             Instant::now() + Duration::from_secs_f64(left.max(0.0) * 0.5)
         });
-        let written = self.label_trees(label_tree, linear::GROVE, 1, until)?;
-        let fitting = written.filter(|files| bytes_of(files) + self.first_bytes() <= self.room(0));
-        let Some(mut written) = fitting else { return self.forest_alone(forest) };
+        let first = self.label_trees(label_tree, linear::GROVE, 1, until)?;
+        let Some(first) = first.filter(|bytes| bytes + self.first_bytes() <= self.room(0)) else {
+            return self.forest_alone(forest);
+        };
         let mut label_trees = 1;
-        self.costs.label_trees = bytes_of(&written);
+        self.costs.label_trees = first;
         let trees = self.forest(forest, forest.trees.min(ENOUGH), label_trees)?;
         while label_trees < label_tree.trees
             && self.may_add_label_tree(linear::GROVE, trees, label_trees)
@@ -116,13 +112,12 @@ impl<'a> Pace<'a> {
             let blend = Duration::from_secs_f64(self.blend(trees, label_trees + 1, tree));
             let until = self.limits.until.and_then(|until| until.checked_sub(blend));
             match self.label_trees(label_tree, linear::GROVE, label_trees + 1, until)? {
-                Some(more) if bytes_of(&more) + self.forest_bytes(trees) <= self.room(0) => {
-                    written = more;
+                Some(bytes) if bytes + self.forest_bytes(trees) <= self.room(0) => {
+                    self.costs.label_trees = bytes;
                 }
                 _ => break,
             }
             label_trees += 1;
-            self.costs.label_trees = bytes_of(&written);
         }
         let trees = self.forest(forest, forest.trees, label_trees)?;
         let mut params = params.clone();
@@ -131,11 +126,8 @@ impl<'a> Pace<'a> {
         let DatasetView { features, labels, .. } = self.dataset;
         match groves::Trainer::new(features, labels, params.clone())?.blend(self.run) {
             Ok(blend) => {
-                let blend = grove::write_blend(&blend, self.units)?;
-                let mut files = craftml::listed(trees, self.units);
-                files.extend(written);
-                files.push(blend);
-                Ok((Algorithm::Grove(params), files))
+                grove::write_blend(&blend, self.units)?;
+                Ok(Algorithm::Grove(params))
             }
             Err(Cancelled) if self.is_late() => self.forest_alone(forest),
             Err(source) => Err(TrainError::Cancelled {
@@ -211,30 +203,31 @@ impl<'a> Pace<'a> {
         used + next <= self.room(0) && self.has_seconds(SAFETY * seconds + blend)
     }
 
-    /// Grows the first so many label trees as far as they are not there; nothing if that is not
-    /// done in time.
+    /// Grows the first so many label trees as far as they are not there, and says how many bytes
+    /// they have; nothing if that is not done in time.
     fn label_trees(
         &mut self,
         params: &label_tree::Params,
         names: linear::Names,
         trees: usize,
         until: Option<Instant>,
-    ) -> Result<Option<Vec<UnitFile>>, TrainError> {
+    ) -> Result<Option<u64>, TrainError> {
         let is_new = self.units.find(&names.root(trees - 1)).is_none();
         let DatasetView { features, labels, .. } = self.dataset;
         let start = Instant::now();
         self.run.stop_at(until);
         let params = label_tree::Params { trees, ..params.clone() };
-        let trainer = label_tree::Trainer::new(features, labels, params)?;
+        let trainer = label_tree::Trainer::new(features, labels, params.clone())?;
         let written = linear::write_trees(&trainer, names, self.units, self.run);
         let is_late = self.is_late();
         self.run.stop_at(self.latest);
         match written {
-            Ok(written) => {
+            Ok(()) => {
                 if is_new {
                     self.costs.label_tree = Some(start.elapsed().as_secs_f64());
                 }
-                Ok(Some(written))
+                let parts = |root: &str| linear::parts_below(self.units, root);
+                Ok(Some(bytes_of(&self.units.listed(names.stems(&params, parts)))))
             }
             Err(TrainError::Cancelled { .. }) if is_late => Ok(None),
             Err(error) => Err(error),
@@ -299,6 +292,6 @@ impl<'a> Pace<'a> {
     }
 }
 
-pub(super) fn bytes_of(files: &[UnitFile]) -> u64 {
+fn bytes_of(files: &[UnitFile]) -> u64 {
     files.iter().map(|file| file.bytes).sum()
 }

@@ -37,9 +37,9 @@ pub(super) fn write_whole<R>(
     hint: &str,
     fill: impl FnOnce(&mut io::BufWriter<SmallWrites>) -> io::Result<(String, R)>,
 ) -> Result<R, StoreError> {
-    let hidden = folder.join(format!(".{hint}-{}{UNFINISHED}", std::process::id()));
+    let (hidden, file) =
+        create_hidden(folder, hint).map_err(|error| StoreError::io("write into", folder, error))?;
     let written = || -> io::Result<R> {
-        let file = File::create(&hidden)?;
         let mut out = io::BufWriter::with_capacity(SMALL, SmallWrites(&file));
         let (name, result) = fill(&mut out)?;
         out.flush()?;
@@ -56,16 +56,30 @@ pub(super) fn write_whole<R>(
     })
 }
 
-/// Puts `from/name` into `to` as well, as a second link where the disk allows it, else as a copy.
+/// A new file under a hidden name that nothing else has: processes of several machines may write
+/// into one folder, and their ids may be the same.
+fn create_hidden(folder: &Path, hint: &str) -> io::Result<(PathBuf, File)> {
+    let process = std::process::id();
+    for count in 0.. {
+        let hidden = folder.join(format!(".{hint}-{process}-{count}{UNFINISHED}"));
+        match File::create_new(&hidden) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            created => return created.map(|file| (hidden, file)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Puts the file `source` into `to` as well, under `name`, as a second link where the disk allows it, else as a copy.
 ///
 /// A file of that name is replaced, and always whole.
-pub(super) fn link_or_copy(from: &Path, to: &Path, name: &str) -> Result<(), StoreError> {
-    let (source, target) = (from.join(name), to.join(name));
+pub(super) fn link_or_copy(source: &Path, to: &Path, name: &str) -> Result<(), StoreError> {
+    let target = to.join(name);
     let hidden = to.join(format!(".{name}{UNFINISHED}"));
     let linked = || -> io::Result<()> {
         remove_if_there(&hidden)?;
-        if fs::hard_link(&source, &hidden).is_err() {
-            fs::copy(&source, &hidden)?;
+        if fs::hard_link(source, &hidden).is_err() {
+            fs::copy(source, &hidden)?;
             File::open(&hidden)?.sync_all()?;
         }
         fs::rename(&hidden, &target)?;
@@ -86,7 +100,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Removes a file; that it is gone already is fine.
-pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -148,7 +162,7 @@ mod tests {
         fs::write(from.path().join("a"), "new").unwrap();
         fs::write(to.path().join("a"), "old").unwrap();
         for _ in 0..2 {
-            link_or_copy(from.path(), to.path(), "a").unwrap();
+            link_or_copy(&from.path().join("a"), to.path(), "a").unwrap();
             assert_eq!(names_in(to.path()).unwrap().unwrap(), ["a"]);
             assert_eq!(fs::read_to_string(to.path().join("a")).unwrap(), "new");
         }

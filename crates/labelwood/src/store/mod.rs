@@ -33,13 +33,18 @@ mod error;
 mod files;
 mod manifest;
 mod partial;
+mod scan;
 mod unit;
 mod update;
 
 pub use digest::{Digest, NotADigest};
 pub use error::{FormatError, StoreError};
+pub(crate) use files::remove_if_there;
 pub use manifest::{FORMAT, Manifest, Training};
+pub(crate) use manifest::{read_limited, write_json};
 pub use partial::{Begin, Partial, Start, check_target};
+pub(crate) use scan::{Scanned, scan, stems_in};
+pub(crate) use unit::write_arrays;
 pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
 pub use update::Update;
 
@@ -99,7 +104,7 @@ impl Stored {
     }
 
     /// A model whose units are in memory, in the manifest's order.
-    pub(in crate::model) fn in_memory(manifest: Manifest, units: Vec<Unit>) -> Self {
+    pub(crate) fn in_memory(manifest: Manifest, units: Vec<Unit>) -> Self {
         Self::new(PathBuf::new(), manifest, units)
     }
 

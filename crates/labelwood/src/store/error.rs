@@ -209,7 +209,7 @@ impl StoreError {
         matches!(self, StoreError::Io { .. })
     }
 
-    pub(super) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         StoreError::Io { action, path: path.to_owned(), source }
     }
 }

@@ -85,8 +85,13 @@ impl UnitFile {
         stem_of(&self.file).unwrap_or(&self.file)
     }
 
+    /// The same content as a unit of another name.
+    pub(crate) fn renamed(&self, stem: &str) -> Self {
+        UnitFile { file: file_name(stem, self.xxh3), ..*self }
+    }
+
     /// Whether the name is a plain one that goes with the digest.
-    pub(super) fn has_valid_name(&self) -> bool {
+    pub(crate) fn has_valid_name(&self) -> bool {
         stem_of(&self.file).is_some_and(|stem| self.file == file_name(stem, self.xxh3))
     }
 }
@@ -127,8 +132,8 @@ pub fn write_unit(
 }
 
 /// Writes a unit's content and says what file it is.
-fn write_arrays(
-    out: &mut impl Write,
+pub(crate) fn write_arrays(
+    out: &mut (impl Write + ?Sized),
     stem: &str,
     arrays: &[(&str, ArrayRef<'_>)],
 ) -> io::Result<UnitFile> {
@@ -192,7 +197,7 @@ impl Unit {
 
     fn from_file(path: &Path, file: &File, len: u64, load: Load) -> Result<Self, StoreError> {
         let bytes = match load {
-            Load::Map => FileBytes::map(file),
+            Load::Map => FileBytes::map_scattered(file),
             Load::Copy => FileBytes::copy(file, len as usize),
         };
         let bytes = bytes.map_err(|error| StoreError::io("load", path, error))?;
@@ -200,7 +205,7 @@ impl Unit {
     }
 
     /// A unit that is in no file, and what file it would be.
-    pub(in crate::model) fn in_memory(
+    pub(crate) fn in_memory(
         stem: &str,
         arrays: &[(&str, ArrayRef<'_>)],
     ) -> Result<(UnitFile, Self), StoreError> {
@@ -219,7 +224,8 @@ impl Unit {
         Ok(Self::over(path, bytes)?)
     }
 
-    fn over(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
+    /// A unit over the bytes of its file.
+    pub(crate) fn over(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
         let refused = |reason: String| FormatError::Header { path: path.clone(), reason };
         if let Some(first) = bytes.first_chunk()
             && u64::from_le_bytes(*first) > HEADER_LIMIT

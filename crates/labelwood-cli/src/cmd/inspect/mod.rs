@@ -1,4 +1,6 @@
-//! `labelwood inspect`: what is inside a model.
+//! `labelwood inspect`: what is inside a model, and how far a plan has come.
+
+mod plan;
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
@@ -24,7 +26,7 @@ const FREQUENT: usize = 10;
 /// Arguments of `labelwood inspect`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The folder of the model
+    /// The folder of the model, or of a plan
     #[arg(value_name = "MODEL")]
     model: PathBuf,
 
@@ -43,6 +45,9 @@ pub struct Args {
 /// Opens a model and shows what is inside.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let run = context.run()?;
+    if args.model.join("plan.json").is_file() {
+        return plan::show(&args.model, args.json, &run);
+    }
     let model = args.loading.open(&args.model, &run)?;
     if let Some(label) = &args.label {
         let terms = Terms::of(&args.model, &model, label)?;

@@ -53,7 +53,7 @@ impl Digest {
     }
 
     /// The first half of the digits, which stands in file names.
-    pub(super) fn short(self) -> String {
+    pub(crate) fn short(self) -> String {
         format!("{:016x}", self.0 >> 64)
     }
 }

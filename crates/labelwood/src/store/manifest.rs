@@ -209,7 +209,7 @@ impl Manifest {
 
 impl Training {
     /// What differs between this training and another, one clause for each setting.
-    pub(super) fn difference(&self, other: &Training) -> Option<String> {
+    pub(crate) fn difference(&self, other: &Training) -> Option<String> {
         let mut clauses = Vec::new();
         let mut compare = |what: &str, there: &str, here: &str| {
             if there != here {
@@ -258,7 +258,7 @@ fn differences(at: &str, there: Option<&Value>, here: Option<&Value>, clauses: &
 }
 
 /// Writes JSON, indented, into place.
-pub(super) fn write_json(
+pub(crate) fn write_json(
     folder: &Path,
     name: &str,
     content: &impl Serialize,
@@ -276,7 +276,7 @@ fn json(content: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 }
 
 /// Reads a whole file that is no longer than `limit`.
-pub(super) fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, StoreError> {
     let failed = |error: io::Error| StoreError::io("read", path, error);
     let size = fs::metadata(path).map_err(failed)?;
     let too_large = |found| FormatError::TooLarge { path: PathBuf::from(path), found, limit };
@@ -295,7 +295,7 @@ pub(super) fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, StoreErro
 }
 
 /// Whether an error of opening says that there is nothing of that name.
-pub(super) fn is_absence(error: &io::Error) -> bool {
+pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

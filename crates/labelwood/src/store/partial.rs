@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::manifest::{MANIFEST, is_absence, read_limited, write_json};
 use super::unit::stem_of;
 use super::{
-    ArrayRef, FORMAT, FormatError, Manifest, StoreError, Stored, Training, Unit, UnitFile, digest,
-    files, write_unit,
+    ArrayRef, FORMAT, FormatError, Manifest, Scanned, StoreError, Stored, Training, Unit, UnitFile,
+    files, scan, write_unit,
 };
 use crate::run::Run;
 
@@ -227,11 +227,7 @@ impl Partial {
     }
 
     /// Writes a unit that is finished elsewhere.
-    pub(in crate::model) fn write_finished(
-        &self,
-        file: &UnitFile,
-        unit: &Unit,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn write_finished(&self, file: &UnitFile, unit: &Unit) -> Result<(), StoreError> {
         files::write_whole(&self.folder, file.stem(), |out| {
             out.write_all(unit.bytes())?;
             Ok((file.file.clone(), ()))
@@ -241,8 +237,13 @@ impl Partial {
     /// Takes a unit of another model over as it is: a second link to its file where the disk
     /// allows it, else a copy.
     pub fn adopt_unit(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
-        files::link_or_copy(from, &self.folder, &unit.file)?;
+        self.adopt_file(&from.join(&unit.file), unit)?;
         Ok(unit.clone())
+    }
+
+    /// The same of a file that may have another name.
+    pub(crate) fn adopt_file(&self, from: &Path, unit: &UnitFile) -> Result<(), StoreError> {
+        files::link_or_copy(from, &self.folder, &unit.file)
     }
 
     /// The units that are finished, sorted by name.
@@ -250,31 +251,16 @@ impl Partial {
     /// Each was read and gave the digest in its name. One that does not, or that shares its stem
     /// with another, is removed: it is to be trained again.
     pub fn finished_units(&self, run: &Run) -> Result<Vec<UnitFile>, StoreError> {
-        let names = files::names_in(&self.folder)?.unwrap_or_default();
-        let mut found = Vec::new();
-        for file in names.into_iter().filter(|name| stem_of(name).is_some()) {
-            let path = self.folder.join(&file);
-            let size = fs::metadata(&path).map_err(|error| StoreError::io("read", &path, error))?;
-            found.push((file, path, size.len()));
-        }
-        let files: Vec<_> = found.iter().map(|(_, path, bytes)| (path.as_path(), *bytes)).collect();
-        let digests = digest::of_files(&files, run)?;
-        let units: Vec<UnitFile> = found
-            .into_iter()
-            .zip(digests)
-            .map(|((file, _, bytes), xxh3)| UnitFile { file, bytes, xxh3 })
-            .collect();
+        let units = scan(&self.folder, |_| true, run)?;
         let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-        units.iter().for_each(|unit| *count.entry(unit.stem()).or_default() += 1);
-        let is_alone = |unit: &UnitFile| count[unit.stem()] == 1;
+        units.iter().for_each(|found| *count.entry(found.unit.stem()).or_default() += 1);
+        let is_alone = |found: &&Scanned| count[found.unit.stem()] == 1;
         let (good, bad): (Vec<_>, Vec<_>) =
-            units.iter().cloned().partition(|unit| unit.has_valid_name() && is_alone(unit));
-        for unit in bad {
-            let path = self.folder.join(unit.file);
-            files::remove_if_there(&path)
-                .map_err(|error| StoreError::io("remove", &path, error))?;
+            units.iter().partition(|found| found.is_sound && is_alone(found));
+        for Scanned { path, .. } in bad {
+            files::remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))?;
         }
-        Ok(good)
+        Ok(good.into_iter().map(|found| found.unit.clone()).collect())
     }
 
     /// Turns the units that the manifest names into the model, and removes this folder.
@@ -291,7 +277,7 @@ impl Partial {
         let failed = |error: io::Error| StoreError::io("write into", &self.target, error);
         fs::create_dir_all(&self.target).map_err(failed)?;
         for unit in &manifest.units {
-            files::link_or_copy(&self.folder, &self.target, &unit.file)?;
+            files::link_or_copy(&self.folder.join(&unit.file), &self.target, &unit.file)?;
         }
         files::sync_folder(&self.target).map_err(failed)?;
         // The target's own name, which may be new, is kept by the folder that holds them both.

@@ -355,7 +355,8 @@ fn a_commit_killed_within_a_step_leaves_one_whole_model_and_resumes() {
         let partial = work(&target, 2, OVERWRITE);
         let (manifest, _) = train(&partial, 2);
         fs::create_dir_all(&target).unwrap();
-        files::link_or_copy(partial.folder(), &target, &manifest.units[1].file).unwrap();
+        let file = &manifest.units[1].file;
+        files::link_or_copy(&partial.folder().join(file), &target, file).unwrap();
         fs::write(target.join(format!(".{}.unfinished", manifest.units[0].file)), "half").unwrap();
         fs::write(target.join(".manifest.json-9.unfinished"), "{").unwrap();
         drop(partial);

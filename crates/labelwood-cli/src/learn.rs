@@ -1,16 +1,63 @@
-//! The rows to learn from and to test with: vectors, or text that becomes vectors.
+//! What is learned, from which rows: the flags that `train` and `plan` share, and reading the rows.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use labelwood::data::documents::{Labels, Options};
 use labelwood::data::{Dataset, LabelIndex};
+use labelwood::favour::Favour;
+use labelwood::model::Algorithm;
 use labelwood::run::Run;
 use labelwood::text::{Params, TextReader};
 
-use super::Args;
-use crate::input::{Kind, expect_kind};
-use crate::text;
+use crate::context::Context;
+use crate::input::{Format, InputArgs, Kind, expect_kind};
+use crate::settings::{SettingsArgs, Wanted, named};
+use crate::text::{self, DocumentArgs, VectoriserArgs};
+
+/// What to learn, and from what.
+#[derive(Debug, clap::Args)]
+pub struct LearnArgs {
+    /// The rows to learn from; - for standard input
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+
+    /// Make scores probabilities, which --threshold then cuts on; costs a second training, on nine
+    /// tenths of the rows. The scores of a grove are probabilities without
+    #[arg(long)]
+    calibrate: bool,
+
+    /// Let rare labels come before frequent ones of a better score: PSP@k rises, P@k falls; tail
+    /// ranks by score x inverse propensity [default: none]
+    #[arg(long, value_name = "NAME", value_parser = named::<Favour>(&Favour::NAMES))]
+    favour: Option<Favour>,
+
+    /// The format of DATA, if its ending does not tell
+    #[arg(long, value_name = "FORMAT", visible_alias = "format")]
+    pub from: Option<Format>,
+
+    #[command(flatten)]
+    reading: InputArgs,
+
+    #[command(flatten)]
+    documents: DocumentArgs,
+
+    #[command(flatten)]
+    vectoriser: VectoriserArgs,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+/// What is asked for.
+pub struct Wish {
+    /// What to learn.
+    pub wanted: Wanted,
+    /// Whether scores are made probabilities.
+    pub calibrate: bool,
+    /// Which labels come before others of a better score.
+    pub favour: Favour,
+}
 
 /// Rows to learn from.
 pub struct Rows {
@@ -20,16 +67,30 @@ pub struct Rows {
     pub reader: Option<TextReader>,
 }
 
-impl Args {
-    /// Reads DATA.
-    pub fn read(&self, run: &Run) -> Result<Rows> {
+impl LearnArgs {
+    /// What is asked for.
+    pub fn wish(&self, context: &Context) -> Result<Wish> {
+        let wanted = self.settings.resolve(context)?;
+        let calibrate = self.calibrate || self.settings.is_calibrated()?;
+        let favour = self.favour.map_or_else(|| self.settings.favour(), Ok)?;
+        if let Wanted::Named(algorithm) = &wanted
+            && calibrate
+            && matches!(**algorithm, Algorithm::Grove(_))
+        {
+            bail!("--calibrate: leave it out, the scores of a grove are probabilities already");
+        }
+        Ok(Wish { wanted, calibrate, favour })
+    }
+
+    /// Reads DATA, of which a part is to be learned if `is_split`.
+    pub fn read(&self, is_split: bool, run: &Run) -> Result<Rows> {
         let kind = Kind::required(&self.data, self.from)?;
         let Some(Kind::Text(format)) = kind else {
             self.refuse_text_flags()?;
             let dataset = self.reading.read(&self.data, kind.and_then(Kind::vectors), run)?;
             return Ok(Rows { dataset, reader: None });
         };
-        if self.split.train_split.is_some() {
+        if is_split {
             bail!(
                 "--train-split is for vectors, since words of the rows to test with would be \
                  learned too: give two files, the second with --test"

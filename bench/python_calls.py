@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""What a call of the Python package costs beyond the work: one row at a time against a batch.
+
+    python bench/python_calls.py MODEL ROWS [--rows N]
+
+MODEL is a model's folder, ROWS a file of vectors. The same rows are predicted as one batch on one
+thread, with a `predict_top_k` for each row, and with a `predict_arrays` for each row, which checks
+nothing. Times are the processor's, the least of some rounds: other work on the machine adds to them,
+and never takes away.
+"""
+
+import argparse
+import time
+
+import labelwood
+
+
+def least(rounds: int, work) -> float:
+    """The seconds of the processor that the quickest of some rounds takes."""
+    seconds = []
+    for _ in range(rounds):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
+
+
+def measure(model: str, data: str, count: int, k: int, rounds: int) -> dict[str, float]:
+    """Microseconds a row: of a batch, and of each kind of call."""
+    estimator = labelwood.load(model).set_params(n_jobs=1)
+    rows = labelwood.datasets.read(data, lenient=True, n_features=estimator.n_features_in_).X[:count]
+    count = rows.shape[0]
+    single = [rows[[at]] for at in range(count)]
+    arrays = [(row.indptr, row.indices, row.data) for row in single]
+
+    def each_checked():
+        for row in single:
+            estimator.predict_top_k(row, k)
+
+    def each_unchecked():
+        for row in arrays:
+            estimator.predict_arrays(*row, k)
+
+    kinds = {
+        "batch": lambda: estimator.predict_top_k(rows, k),
+        "predict_top_k": each_checked,
+        "predict_arrays": each_unchecked,
+    }
+    return {name: 1e6 * least(rounds, work) / count for name, work in kinds.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("model")
+    parser.add_argument("data")
+    parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--top-k", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    figures = measure(options.model, options.data, options.rows, options.top_k, options.rounds)
+    share = figures["batch"]
+    print(f"{'a row of a batch':20} {share:8.0f} us")
+    for name in ("predict_top_k", "predict_arrays"):
+        print(f"{name:20} {figures[name]:8.0f} us  {figures[name] - share:+8.0f} us")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+//! How far a plan has come.
+
+use std::fmt::{self, Display, Formatter};
+use std::path::Path;
+
+use anyhow::Result;
+use labelwood::run::Run;
+use labelwood::shard::{Plan, Status};
+use serde::Serialize;
+
+use crate::bytes::Bytes;
+use crate::output::print;
+
+/// Units that are named; of more, the number is told.
+const NAMED: usize = 20;
+
+/// Reads the finished units of a plan and shows which are there.
+pub fn show(folder: &Path, json: bool, run: &Run) -> Result<()> {
+    let plan = Plan::open(folder)?;
+    let inside = Inside::new(&plan, plan.status(&[], run)?);
+    if json {
+        return print(&format_args!("{}\n", serde_json::to_string(&inside)?));
+    }
+    print(&inside)
+}
+
+/// What `inspect` shows of a plan; the line that `inspect --json` prints.
+#[derive(Serialize)]
+struct Inside {
+    algorithm: String,
+    data: String,
+    stages: usize,
+    threads: usize,
+    shards: Vec<ShardLine>,
+    done: Vec<String>,
+    missing: Vec<String>,
+    broken: Vec<String>,
+    foreign: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ShardLine {
+    done: usize,
+    units: usize,
+    memory_bytes: u64,
+    cpu_seconds: f64,
+}
+
+impl Inside {
+    fn new(plan: &Plan, status: Status) -> Self {
+        let line = |((done, units), shard): ((usize, usize), &labelwood::shard::Shard)| ShardLine {
+            done,
+            units,
+            memory_bytes: shard.memory,
+            cpu_seconds: shard.seconds,
+        };
+        let names = |paths: Vec<std::path::PathBuf>| {
+            paths.iter().map(|path| path.display().to_string()).collect()
+        };
+        Inside {
+            algorithm: plan.training().algorithm.clone(),
+            data: plan.data().display().to_string(),
+            stages: plan.stages(),
+            threads: plan.threads(),
+            shards: status.shards.iter().copied().zip(plan.shards()).map(line).collect(),
+            done: status.done,
+            missing: status.missing,
+            broken: names(status.broken),
+            foreign: names(status.foreign),
+        }
+    }
+}
+
+impl Display for Inside {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(out, "algorithm   {}", self.algorithm)?;
+        writeln!(out, "data        {}", self.data)?;
+        writeln!(out, "stages      {}", self.stages)?;
+        writeln!(out, "units       {} done, {} missing", self.done.len(), self.missing.len())?;
+        writeln!(out, "\nshard    done  units      memory   CPU seconds")?;
+        for (number, shard) in self.shards.iter().enumerate() {
+            let ShardLine { done, units, memory_bytes, cpu_seconds } = shard;
+            let memory = Bytes(*memory_bytes).to_string();
+            writeln!(out, "{number:>5} {done:>7} {units:>6} {memory:>11} {cpu_seconds:>13.0}")?;
+        }
+        for (what, names) in [
+            ("missing", &self.missing),
+            ("broken", &self.broken),
+            ("of another plan", &self.foreign),
+        ] {
+            for name in names.iter().take(NAMED) {
+                writeln!(out, "{what}: {name}")?;
+            }
+            if names.len() > NAMED {
+                writeln!(out, "{what}: {} more", names.len() - NAMED)?;
+            }
+        }
+        Ok(())
+    }
+}

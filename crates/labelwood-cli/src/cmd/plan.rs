@@ -1,0 +1,135 @@
+//! `labelwood plan`: how several workers share a training.
+
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use labelwood::data;
+use labelwood::model::Extras;
+use labelwood::shard::{Options, Plan};
+use serde::Serialize;
+
+use crate::bytes::Bytes;
+use crate::context::Context;
+use crate::input::Kind;
+use crate::learn::{LearnArgs, Wish};
+use crate::output::print;
+use crate::settings::Wanted;
+use crate::text::describe;
+
+/// Arguments of `labelwood plan`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "PLAN is a folder for all workers to see, or to be copied to each: it holds plan.json, the \
+    rows as data.lwd, and later the finished units. If DATA is an uncompressed .lwd file, PLAN refers to it instead of \
+    holding the rows. Train the shards with `labelwood shard`, in any order and at once, and join them \
+    with `labelwood merge`: the model is byte for byte the one that `labelwood train` writes."
+)]
+pub struct Args {
+    #[command(flatten)]
+    learn: LearnArgs,
+
+    /// The folder to write the plan to
+    #[arg(long, value_name = "PLAN")]
+    output: PathBuf,
+
+    /// Into how many shards the work is divided: as many as there are workers, or some times that
+    #[arg(long, value_name = "N")]
+    shards: NonZeroUsize,
+
+    /// Replace a plan that is there; finished units that are the same are kept
+    #[arg(long)]
+    overwrite: bool,
+
+    /// Print the shards as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads the rows and writes the plan.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let Wish { wanted, calibrate, favour } = args.learn.wish(context)?;
+    let Wanted::Named(algorithm) = wanted else {
+        bail!("--algorithm auto is for `train`: name one, or give --settings with a trained model");
+    };
+    let run = context.run()?;
+    let rows = args.learn.read(false, &run)?;
+    if let Some(reader) = &rows.reader
+        && !args.json
+    {
+        context.note(describe(reader, &rows.dataset));
+    }
+    let options = Options {
+        shards: args.shards.get(),
+        data: mapped(&args.learn)?,
+        overwrite: args.overwrite,
+    };
+    let extras = Extras { text: rows.reader.as_ref(), calibrate, favour, keep_rows: false };
+    let plan = Plan::make(&args.output, rows.dataset.view(), extras, &algorithm, &options, &run)?;
+    let summary = Summary::of(&plan);
+    if args.json {
+        return print(&format_args!("{}\n", serde_json::to_string(&summary)?));
+    }
+    context.note(summary);
+    Ok(())
+}
+
+/// Where binary rows lie that need not be written again.
+fn mapped(learn: &LearnArgs) -> Result<Option<PathBuf>> {
+    let is_plain = learn.data.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("lwd"));
+    let kind = Kind::of(&learn.data, learn.from);
+    if !is_plain || kind != Some(Kind::Vectors(data::Format::Binary)) {
+        return Ok(None);
+    }
+    let path = &learn.data;
+    Ok(Some(fs::canonicalize(path).with_context(|| path.display().to_string())?))
+}
+
+/// What there is to do; the line that `plan --json` prints.
+#[derive(Serialize)]
+struct Summary<'a> {
+    plan: &'a Path,
+    stages: usize,
+    threads: usize,
+    shards: Vec<ShardLine>,
+}
+
+#[derive(Serialize)]
+struct ShardLine {
+    units: usize,
+    memory_bytes: u64,
+    cpu_seconds: f64,
+}
+
+impl<'a> Summary<'a> {
+    fn of(plan: &'a Plan) -> Self {
+        let line = |shard: &labelwood::shard::Shard| ShardLine {
+            units: shard.units.len(),
+            memory_bytes: shard.memory,
+            cpu_seconds: shard.seconds,
+        };
+        let shards = plan.shards().iter().map(line).collect();
+        Summary { plan: plan.folder(), stages: plan.stages(), threads: plan.threads(), shards }
+    }
+}
+
+impl Display for Summary<'_> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let shards = &self.shards;
+        let memory = shards.iter().map(|shard| shard.memory_bytes).max().unwrap_or(0);
+        let seconds = shards.iter().map(|shard| shard.cpu_seconds);
+        let (longest, all) = (seconds.clone().fold(0.0, f64::max), seconds.sum::<f64>());
+        write!(
+            out,
+            "{}: {} shards{}; about {} of memory with {} threads, {longest:.0} s of CPU for the \
+             longest and {all:.0} s for all",
+            self.plan.display(),
+            shards.len(),
+            if self.stages == 2 { " in two stages" } else { "" },
+            Bytes(memory),
+            self.threads
+        )
+    }
+}

@@ -1,0 +1,160 @@
+//! `labelwood plan`, `shard` and `merge`.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::harness::Folder;
+use crate::linear::{files, generated};
+
+const TREE: &str = "train.txt --algorithm label-tree --trees 2 --branches 20 -q";
+const FOREST: &str = "train.txt --trees 6 -q";
+
+/// The names of the units that are finished in a plan.
+fn units(folder: &Folder, plan: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder.path(plan).join("units")).expect("the plan is there");
+    let names = entries
+        .map(|entry| entry.expect("it can be listed").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.ends_with(".safetensors")).collect()
+}
+
+#[test]
+fn shards_of_text_make_the_model_that_train_makes() {
+    let folder = Folder::new();
+    folder.run("demo --write-corpus questions --format tsv -q").succeeds();
+    let settings = "questions/train.tsv --trees 4 --calibrate --min-df 2 -q";
+    folder.run(&format!("train {settings} --model trained")).succeeds();
+    folder.run(&format!("plan {settings} --output plan --shards 3")).succeeds();
+    for index in [2, 0, 1] {
+        folder.run(&format!("shard --plan plan --index {index} -q")).succeeds();
+    }
+    folder.run("merge --plan plan --model merged -q").succeeds();
+    assert!(files(&folder, "trained") == files(&folder, "merged"));
+    let error = folder.run("shard --plan plan --index 0 --data questions/train.tsv").fails(1);
+    assert!(error.contains("the plan is for text"), "{error}");
+}
+
+#[test]
+fn workers_that_mpirun_numbers_share_the_shards_and_wait_for_the_first_stage() {
+    let folder = generated();
+    folder.run(&format!("train {TREE} --model trained")).succeeds();
+    folder.run("convert train.txt train.lwd").succeeds();
+    let settings = TREE.replace("train.txt", "train.lwd");
+    let line = folder.run(&format!("plan {settings} --output plan --shards 5 --json")).succeeds();
+    let line: Value = serde_json::from_str(&line).expect("it is JSON");
+    assert_eq!(
+        (line["stages"].as_u64(), line["shards"].as_array().map(Vec::len)),
+        (Some(2), Some(5))
+    );
+    assert!(!folder.path("plan/data.lwd").exists(), "the plan refers to the rows");
+    let worker = |rank: &str| {
+        let mut command = folder.command("shard --plan plan --wait -q".split(' '));
+        command.env("OMPI_COMM_WORLD_RANK", rank).env("OMPI_COMM_WORLD_SIZE", "2");
+        command.stderr(Stdio::piped()).spawn().expect("the command can be started")
+    };
+    for worker in ["0", "1"].map(worker) {
+        let output = worker.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    folder.run("merge --plan plan --model merged -q").succeeds();
+    assert!(files(&folder, "trained") == files(&folder, "merged"));
+    let done = folder.run("merge --plan plan --model merged");
+    assert_eq!((done.code(), done.stderr().as_str()), (0, "merged: this model is there\n"));
+}
+
+#[test]
+fn no_shared_disk_is_needed() {
+    let folder = generated();
+    folder.run(&format!("train {FOREST} --model trained")).succeeds();
+    folder.run(&format!("plan {FOREST} --output plan --shards 2")).succeeds();
+    fs::create_dir(folder.path("copy")).expect("the folder is writable");
+    fs::copy(folder.path("plan/plan.json"), folder.path("copy/plan.json")).expect("it is there");
+    fs::rename(folder.path("plan/data.lwd"), folder.path("elsewhere.lwd")).expect("it is there");
+    let error = folder.run("shard --plan plan --index 0").fails(1);
+    assert!(error.contains("plan/data.lwd") && error.contains("--data"), "{error}");
+    folder.run("shard --plan plan --index 0 --data train.txt -q").succeeds();
+    folder.run("shard --plan copy --index 1 --data elsewhere.lwd -q").succeeds();
+    let error = folder.run("shard --plan copy --index 1 --data test.txt").fails(1);
+    assert!(error.contains("but the plan is for"), "{error}");
+    folder.run("merge --plan plan --units copy --model merged -q").succeeds();
+    assert!(files(&folder, "trained") == files(&folder, "merged"));
+}
+
+#[test]
+fn what_is_missing_broken_or_of_another_plan_is_named() {
+    let folder = generated();
+    folder.run(&format!("plan {TREE} --output plan --shards 2")).succeeds();
+    let error = folder.run("shard --plan plan --index 0").fails(1);
+    assert!(
+        error.contains("the first stage is not complete: tree-0001-root is missing"),
+        "{error}"
+    );
+    let error = folder.run("merge --plan plan --model merged").fails(1);
+    assert!(error.contains("the plan is not finished: tree-0000-part-00000"), "{error}");
+    assert!(error.ends_with("are missing; run shards 0, 1\n"), "{error}");
+    folder.run("shard --plan plan --index 1 --stage 1 -q").succeeds();
+    let inside = folder.run("inspect plan").succeeds();
+    assert!(inside.contains("units       2 done"), "{inside}");
+    assert!(inside.contains("missing: tree-0000-part-00000"), "{inside}");
+    for index in 0..2 {
+        folder.run(&format!("shard --plan plan --index {index} -q")).succeeds();
+    }
+    let name = units(&folder, "plan").into_iter().max().expect("there are units");
+    let path = folder.path("plan/units").join(&name);
+    let bytes = fs::read(&path).expect("it is there");
+    fs::write(&path, &bytes[..99]).expect("it is writable");
+    let inside: Value =
+        serde_json::from_str(&folder.run("inspect plan --json").succeeds()).expect("it is JSON");
+    let broken = inside["broken"][0].as_str().expect("a name");
+    assert!(broken.ends_with(&name), "{inside}");
+    let error = folder.run("merge --plan plan --model merged").fails(1);
+    assert!(error.contains("is missing; run shard"), "{error}");
+    assert!(!folder.path("merged").exists() && !folder.path("merged.partial").exists());
+
+    folder.run(&format!("plan {TREE} --seed 7 --output other --shards 2")).succeeds();
+    folder.run("shard --plan other --index 0 --stage 1 -q").succeeds();
+    let error = folder.run("merge --plan plan --units other --model merged").fails(1);
+    assert!(error.contains("other/units/") && error.contains("of another plan"), "{error}");
+    let error = folder.run("shard --plan train.txt --index 0").fails(1);
+    assert!(error.contains("there is no plan here") || error.contains("train.txt"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_shard_goes_on_to_the_same_bytes() {
+    let folder = generated();
+    let forest = FOREST.replace("--trees 6", "--trees 30");
+    folder.run(&format!("train {forest} --model trained")).succeeds();
+    folder.run(&format!("plan {forest} --output plan --shards 1")).succeeds();
+    let mut killed = folder.start("shard --plan plan --index 0 --threads 1 -q");
+    while units(&folder, "plan").is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    killed.kill().expect("it runs or has ended");
+    killed.wait().expect("it was started here");
+    folder.run("shard --plan plan --index 0 -q").succeeds();
+    folder.run("merge --plan plan --model merged -q").succeeds();
+    assert!(files(&folder, "trained") == files(&folder, "merged"));
+}
+
+#[test]
+fn two_merges_at_once_leave_one_whole_model() {
+    let folder = generated();
+    folder.run(&format!("train {FOREST} --model trained")).succeeds();
+    folder.run(&format!("plan {FOREST} --output plan --shards 2")).succeeds();
+    for index in 0..2 {
+        folder.run(&format!("shard --plan plan --index {index} -q")).succeeds();
+    }
+    let merges = [(); 3].map(|()| folder.start("merge --plan plan --model merged -q"));
+    let mut merged = 0;
+    for merge in merges {
+        let output = merge.wait_with_output().expect("it ends");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        merged += usize::from(output.status.success());
+        assert!(output.status.success() || error.contains("wait for it"), "{error}");
+    }
+    assert!(merged > 0);
+    assert!(files(&folder, "trained") == files(&folder, "merged"));
+    assert!(!folder.path("merged.partial").exists());
+}

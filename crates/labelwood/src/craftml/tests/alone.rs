@@ -1,0 +1,21 @@
+//! Few rows read centroids differently from many, and get the same answers.
+
+use super::*;
+
+#[test]
+fn a_row_alone_is_answered_as_in_company() {
+    for (diversity, beam) in [(Diversity::SxSy, 4), (Diversity::DxDy, 1)] {
+        let rows = Rows::random(3000, 6000, 40, 5);
+        let forest =
+            rows.forest(Params { trees: 2, keep: Some(1.0), diversity, ..Params::default() });
+        // Rows of up to eight features: these nodes have marks to find them by.
+        assert!(forest.trees.iter().all(|tree| tree.words_of(0) > 8 * 256));
+        let query = Query { beam: Some(beam), ..Query::top(5) };
+        let features = rows.features.view();
+        let together = forest.predict(features, query, &run(1)).unwrap();
+        for at in (0..features.len()).step_by(7) {
+            let alone = forest.predict(features.slice(at..at + 1).view(), query, &run(1)).unwrap();
+            assert_eq!(alone.row(0), together.row(at));
+        }
+    }
+}

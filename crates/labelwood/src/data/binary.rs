@@ -1,0 +1,229 @@
+//! Data as they lie in memory: `.lwd`, which is mapped and not parsed.
+//!
+//! The file is one safetensors file of the arrays of a [`Dataset`], names of labels included.
+//! Workers on one machine that open the same file share its pages. All of it is checked when it is
+//! opened: that the arrays are rows, and that they are the rows that were written.
+
+use super::error::{ReadError, WriteError};
+use super::source::Source;
+use super::write::write_atomically;
+use super::{Dataset, DatasetView, LabelIndex};
+use crate::array::{Array, FileBytes};
+use crate::sparse::Csr;
+use crate::store::{FormatError, Unit, write_arrays};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::Xxh3;
+
+/// The version of the format that is written, and the newest that is read.
+const VERSION: u64 = 1;
+/// The first bytes of compressed files, which are not mapped.
+const COMPRESSED: [&[u8]; 2] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]];
+
+/// Writes a data set, label names included, as a file that is mapped rather than read.
+///
+/// ```
+/// use labelwood::{data, run::Run};
+/// let (folder, run, options) = (tempfile::tempdir()?, Run::new(1)?, data::ReadOptions::default());
+/// let dataset = data::read_bytes(b"2 4 3\n0,2 0:0.5 3:1\n 1:2\n", "a.txt", &options, &run)?.dataset;
+/// let path = folder.path().join("a.lwd");
+/// data::write_binary(&path, dataset.view())?;
+/// let again = data::read(&path, &options, &run)?.dataset;
+/// assert_eq!((again.digest(), again), (dataset.digest(), dataset));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_binary(path: &Path, dataset: DatasetView<'_>) -> Result<(), WriteError> {
+    let DatasetView { features, labels, label_names } = dataset;
+    let sizes = [VERSION, features.columns() as u64, labels.columns() as u64];
+    let check = check_of(dataset);
+    let mut arrays = vec![
+        ("sizes", sizes[..].into()),
+        ("check", check[..].into()),
+        ("feature_offsets", features.offsets().into()),
+        ("features", features.indices().into()),
+        ("values", features.values().into()),
+        ("label_offsets", labels.offsets().into()),
+        ("labels", labels.indices().into()),
+    ];
+    if let Some((text, starts)) = label_names.map(LabelIndex::arrays) {
+        arrays.extend([("names", text.into()), ("names_start", starts.into())]);
+    }
+    write_atomically(path, |output| write_arrays(output, "data", &arrays).map(drop))
+}
+
+/// What the rows and names must give again.
+fn check_of(dataset: DatasetView<'_>) -> [u64; 2] {
+    let mut hasher = Xxh3::new();
+    hasher.update(&dataset.digest().to_le_bytes());
+    if let Some((text, starts)) = dataset.label_names.map(LabelIndex::arrays) {
+        starts.iter().for_each(|start| hasher.update(&start.to_le_bytes()));
+        hasher.update(text);
+    }
+    let check = hasher.digest128();
+    [check as u64, (check >> 64) as u64]
+}
+
+/// Opens a file of binary data: maps it, unless it is compressed or standard input.
+pub(super) fn open(path: &Path) -> Result<Dataset, ReadError> {
+    let name = path.display().to_string();
+    let failed = |source| ReadError::Io { path: name.clone(), source };
+    if path.as_os_str() == "-" || !path.is_file() {
+        return from_source(Source::open(path)?);
+    }
+    let mut file = File::open(path).map_err(failed)?;
+    let mut first = Vec::new();
+    file.by_ref().take(4).read_to_end(&mut first).map_err(failed)?;
+    if COMPRESSED.iter().any(|magic| first.starts_with(magic)) {
+        return from_source(Source::open(path)?);
+    }
+    over(&name, FileBytes::map(&file).map_err(failed)?)
+}
+
+/// Takes binary data from a source that cannot be mapped.
+pub(super) fn from_source(source: Source<'_>) -> Result<Dataset, ReadError> {
+    let (name, mut reader) = source.into_reader();
+    let mut bytes = Vec::new();
+    let read = reader.read_to_end(&mut bytes);
+    match read.and_then(|_| FileBytes::copy(&bytes[..], bytes.len())) {
+        Ok(bytes) => over(&name, bytes),
+        Err(source) if source.kind() == io::ErrorKind::OutOfMemory => {
+            Err(ReadError::Io { path: name, source })
+        }
+        Err(source) => Err(ReadError::Binary { path: name, reason: source.to_string() }),
+    }
+}
+
+fn over(name: &str, bytes: FileBytes) -> Result<Dataset, ReadError> {
+    dataset_of(bytes).map_err(|reason| ReadError::Binary { path: name.to_owned(), reason })
+}
+
+/// The data set that some bytes are, or what is wrong with them.
+fn dataset_of(bytes: FileBytes) -> Result<Dataset, String> {
+    let unit = Unit::over(PathBuf::new(), bytes).map_err(reason)?;
+    let sizes: Array<u64> = unit.array("sizes").map_err(reason)?;
+    let &[version, features, labels] = &sizes[..] else {
+        return Err(format!("{} sizes where 3 should be", sizes.len()));
+    };
+    if version != VERSION {
+        return Err(format!("it has format version {version}, but this labelwood reads {VERSION}"));
+    }
+    let width = |what, width: u64| {
+        let width = u32::try_from(width).map_err(|_| format!("{width} {what} are too many"))?;
+        Ok::<_, String>(width as usize)
+    };
+    let offsets = unit.array("feature_offsets").map_err(reason)?;
+    let indices = unit.array("features").map_err(reason)?;
+    let values = unit.array("values").map_err(reason)?;
+    let features = Csr::try_from_arrays(width("features", features)?, offsets, indices, values)
+        .map_err(|error| format!("features: {error}"))?;
+    let offsets = unit.array("label_offsets").map_err(reason)?;
+    let indices: Array<u32> = unit.array("labels").map_err(reason)?;
+    let no_values = vec![(); indices.len()];
+    let labels = Csr::try_from_arrays(width("labels", labels)?, offsets, indices, no_values)
+        .map_err(|error| format!("labels: {error}"))?;
+    if features.len() != labels.len() {
+        return Err(format!("{} rows of features but {} of labels", features.len(), labels.len()));
+    }
+    let label_names = names_of(&unit, labels.columns())?;
+    let dataset = Dataset { features, labels, label_names };
+    let check: Array<u64> = unit.array("check").map_err(reason)?;
+    if *check != check_of(dataset.view()) {
+        return Err("its content is not what was written".to_owned());
+    }
+    Ok(dataset)
+}
+
+fn names_of(unit: &Unit, labels: usize) -> Result<Option<LabelIndex>, String> {
+    if !unit.names().iter().any(|name| name == "names") {
+        return Ok(None);
+    }
+    let names = LabelIndex::from_arrays(
+        unit.array("names").map_err(reason)?,
+        unit.array("names_start").map_err(reason)?,
+    );
+    match names.len() {
+        found if found < labels => Err(format!("{found} names for {labels} labels")),
+        _ => Ok(Some(names)),
+    }
+}
+
+/// What is wrong with a unit, without the words that are about models.
+fn reason(error: FormatError) -> String {
+    match error {
+        FormatError::Header { reason, .. } => format!("not a valid safetensors file: {reason}"),
+        FormatError::NoArray { name, .. } => format!("it has no array `{name}`"),
+        FormatError::Type { name, expected, found, .. } => {
+            format!("its array `{name}` should be a list of {expected}, but is {found}")
+        }
+        FormatError::Section { name, reason, .. } => format!("its array `{name}`: {reason}"),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{ReadOptions, read, read_bytes};
+    use crate::run::Run;
+    use std::fs;
+
+    fn example() -> Dataset {
+        let text = b"3 4 3\n0,2 0:0.5 3:1\n 1:2\n1\n";
+        let read = read_bytes(text, "a.txt", &ReadOptions::default(), &Run::new(1).unwrap());
+        let label_names = Some(LabelIndex::from_lines(["owls", "maps", "p3\tatlases"]));
+        Dataset { label_names, ..read.unwrap().dataset }
+    }
+
+    fn bytes_of(dataset: &Dataset) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.lwd");
+        write_binary(&path, dataset.view()).unwrap();
+        fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn what_was_written_is_mapped_with_its_names() {
+        let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(1).unwrap());
+        for (name, place) in [("a.lwd", "in a file"), ("a.lwd.zst", "in a file")] {
+            let path = folder.path().join(name);
+            write_binary(&path, example().view()).unwrap();
+            let found = read(&path, &ReadOptions::default(), &run).unwrap();
+            assert_eq!(found.dataset, example());
+            assert!(format!("{:?}", found.dataset.features).contains(place));
+        }
+    }
+
+    #[test]
+    fn rows_that_are_changed_no_longer_lie_in_the_file() {
+        let run = Run::new(1).unwrap();
+        let bytes = bytes_of(&example());
+        let read = read_bytes(&bytes, "a.lwd", &ReadOptions::default(), &run).unwrap();
+        let mut features = read.dataset.features.clone();
+        features.push_row(&[1], &[3.0]).unwrap();
+        features.values_mut()[0] = 9.0;
+        assert_eq!((features.len(), features.row(0).values[0]), (4, 9.0));
+        assert_eq!(read.dataset, example());
+    }
+
+    #[test]
+    fn every_flipped_or_missing_byte_is_refused_or_changes_nothing() {
+        let run = Run::new(1).unwrap();
+        let bytes = bytes_of(&example());
+        let read = |bytes: &[u8]| read_bytes(bytes, "a.lwd", &ReadOptions::default(), &run);
+        for len in 0..bytes.len() {
+            assert!(read(&bytes[..len]).is_err(), "{len} bytes");
+        }
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << bit;
+                if let Ok(read) = read(&flipped) {
+                    assert_eq!(read.dataset, example(), "byte {at}, bit {bit}");
+                }
+            }
+        }
+        let error = read(b"2 4 3\n").unwrap_err().to_string();
+        assert!(error.starts_with("a.lwd: these are not labelwood's binary data: "), "{error}");
+    }
+}

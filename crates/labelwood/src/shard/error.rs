@@ -1,0 +1,158 @@
+//! Why a plan was not made, or its shards not trained or merged.
+
+use crate::data::WriteError;
+use crate::model::TrainError;
+use crate::run::Cancelled;
+use crate::store::StoreError;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What stands in the way of a plan, a shard or a merge.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ShardError {
+    /// Nothing can be learned with these settings or rows, or a unit could not be written.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The rows could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The run was cancelled while it waited.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// A plan of no shards.
+    #[error("a plan needs at least one shard")]
+    NoShards,
+    /// There is no plan to read.
+    #[error("{}: there is no plan here (no plan.json); give the folder that `plan --output` wrote", folder.display())]
+    NoPlan {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder to write to holds a plan.
+    #[error("{}: a plan is already here; add --overwrite to replace it, which keeps units that are the same, or choose another folder", folder.display())]
+    Exists {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder to write to holds something else.
+    #[error("{}: this is not a plan but holds `{found}`; choose another folder", folder.display())]
+    NotAPlan {
+        /// The folder.
+        folder: PathBuf,
+        /// What is there.
+        found: String,
+    },
+    /// The plan is not what a plan should be.
+    #[error("{}: not a valid plan: {reason}; plan the training again", path.display())]
+    Content {
+        /// The plan's file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Another labelwood made the plan.
+    #[error("{}: the plan was made by {found}, but this is {here}: their units may differ; use the same version everywhere", path.display())]
+    Version {
+        /// The plan's file.
+        path: PathBuf,
+        /// The version that made it.
+        found: String,
+        /// This version.
+        here: String,
+    },
+    /// The rows are not those of the plan.
+    #[error(
+        "the rows have the digest {found}, but the plan is for {expected}: give the data that were planned with"
+    )]
+    Data {
+        /// The digest of the plan's rows.
+        expected: String,
+        /// That of the rows that were given.
+        found: String,
+    },
+    /// There is no shard of that number.
+    #[error("there is no shard {shard}: the plan has {shards}, counted from 0")]
+    NoSuchShard {
+        /// The number.
+        shard: usize,
+        /// How many there are.
+        shards: usize,
+    },
+    /// The first stage has to be complete before the second.
+    #[error("the first stage is not complete: {}; run this again when {}, or wait for {}",
+        listed(missing), if missing.len() == 1 { "it is" } else { "they are" }, if missing.len() == 1 { "it" } else { "them" })]
+    FirstStage {
+        /// The roots that are missing.
+        missing: Vec<String>,
+    },
+    /// Units are missing or damaged.
+    #[error("the plan is not finished: {}{}", listed(missing), shards_text(shards))]
+    Incomplete {
+        /// The units that are missing or damaged.
+        missing: Vec<String>,
+        /// The shards whose units these are.
+        shards: Vec<usize>,
+    },
+    /// Two files claim to be the same unit.
+    #[error("{} and {} differ, but are the same unit: remove the one that does not belong here", one.display(), other.display())]
+    Mixture {
+        /// A file.
+        one: PathBuf,
+        /// Another.
+        other: PathBuf,
+    },
+    /// Units of another plan lie among those to merge.
+    #[error("{}: this unit is of another plan: merge the units of one plan, or move it away", path.display())]
+    Foreign {
+        /// The first such file.
+        path: PathBuf,
+    },
+}
+
+impl ShardError {
+    /// Whether the run was cancelled, which is nobody's fault.
+    ///
+    /// ```
+    /// use labelwood::{run::Cancelled, shard::ShardError};
+    /// assert!(ShardError::from(Cancelled).is_cancelled());
+    /// assert!(!ShardError::NoShards.is_cancelled());
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        matches!(
+            self,
+            ShardError::Cancelled(_)
+                | ShardError::Store(StoreError::Cancelled(_))
+                | ShardError::Train(
+                    TrainError::Cancelled { .. } | TrainError::Store(StoreError::Cancelled(_))
+                )
+        )
+    }
+
+    pub(super) fn content(folder: &Path, reason: String) -> Self {
+        ShardError::Content { path: folder.join(super::PLAN), reason }
+    }
+}
+
+/// Names, the first few if they are many, and a verb.
+fn listed(names: &[String]) -> String {
+    const NAMED: usize = 5;
+    let some = names[..names.len().min(NAMED)].join(", ");
+    match names.len() {
+        1 => format!("{some} is missing"),
+        count if count <= NAMED => format!("{some} are missing"),
+        count => format!("{some} and {} others are missing", count - NAMED),
+    }
+}
+
+fn shards_text(shards: &[usize]) -> String {
+    let numbers: Vec<String> = shards.iter().map(usize::to_string).collect();
+    match shards.len() {
+        0 => String::new(),
+        1 => format!("; run shard {}", numbers[0]),
+        _ => format!("; run shards {}", numbers.join(", ")),
+    }
+}

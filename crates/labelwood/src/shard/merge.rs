@@ -1,0 +1,64 @@
+//! From finished units to a model.
+
+use super::{Plan, ShardError};
+use crate::model::Trained;
+use crate::run::Run;
+use crate::store::{Begin, Manifest, Partial, Start};
+use std::path::{Path, PathBuf};
+
+impl Plan {
+    /// Makes a model of the plan's units, which may lie in further folders: byte for byte what
+    /// [`train`](crate::model::train) writes. The rows are not needed.
+    ///
+    /// Every unit is read and must give the digest in its name. Units that are missing, of another
+    /// plan, or there twice and different are refused by name. A merge that was killed is taken up.
+    pub fn merge(
+        &self,
+        more: &[PathBuf],
+        target: &Path,
+        overwrite: bool,
+        run: &Run,
+    ) -> Result<Trained, ShardError> {
+        let mut found = self.find(more, |_| true, run)?;
+        if let Some(path) = found.foreign.into_iter().next() {
+            return Err(ShardError::Foreign { path });
+        }
+        found.foreign = Vec::new();
+        if let Some((one, other)) = found.mixed {
+            return Err(ShardError::Mixture { one, other });
+        }
+        found.mixed = None;
+        let status = self.status_of(&found)?;
+        if !status.missing.is_empty() {
+            let unfinished = status.shards.iter().enumerate().filter(|(_, (done, all))| done < all);
+            let shards = unfinished.map(|(shard, _)| shard).collect();
+            return Err(ShardError::Incomplete { missing: status.missing, shards });
+        }
+        let common = self.common(run)?;
+        let training = self.training().clone();
+        // A merge that was killed has nothing that this one does not make again.
+        let start = Start { resume: true, overwrite };
+        let partial = match Partial::begin(target, &training, start)? {
+            Begin::Work(partial) => partial,
+            Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
+        };
+        let mut units = Vec::new();
+        for stem in self.order(&found)? {
+            if let Some((unit, path)) = found.sound.get(&stem).or_else(|| common.get(&stem)) {
+                run.check()?;
+                partial.adopt_file(path, unit)?;
+                units.push(unit.clone());
+            }
+        }
+        let identity = &self.content.identity;
+        let manifest = Manifest {
+            training,
+            instances: identity.instances,
+            features: identity.features,
+            labels: identity.labels,
+            units,
+        };
+        partial.commit(&manifest)?;
+        Ok(Trained::Written(manifest))
+    }
+}

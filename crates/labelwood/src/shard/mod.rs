@@ -1,0 +1,372 @@
+//! One model by many workers: a plan, its shards, and the merge.
+//!
+//! A [`Plan`] is a folder that says what is trained and how the units are shared out. Each unit is
+//! a pure function of the plan and the rows, so any worker may train any shard, twice, at once with
+//! others or again after it was killed: [`Plan::train`]. [`Plan::merge`] checks that all units are
+//! there and fit together; the model is byte for byte the one that
+//! [`train`](crate::model::train) writes. What starts the workers is somebody else's: a cluster's
+//! scheduler, `mpirun`, or Ray.
+//!
+//! Label trees have two stages: the parts below a root are known once the root is grown. All else
+//! is done in the first.
+//!
+//! ```
+//! use labelwood::data::{Dataset, generate::{Generator, Profile}};
+//! use labelwood::model::{Algorithm, Extras};
+//! use labelwood::run::Run;
+//! use labelwood::shard::{Options, Plan, Work};
+//! let (folder, run) = (tempfile::tempdir()?, Run::new(2)?);
+//! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+//! let dataset = Dataset { features, labels, label_names: None };
+//! let algorithm = Algorithm::preset("label-tree", "default").expect("it is a preset");
+//!
+//! let options = Options { shards: 3, ..Options::default() };
+//! let path = folder.path().join("plan");
+//! let plan = Plan::make(&path, dataset.view(), Extras::default(), &algorithm, &options, &run)?;
+//! for stage in 1..=plan.stages() {
+//!     for shard in 0..plan.shards().len() {
+//!         let work = Work { stage: Some(stage), ..Work::default() };
+//!         plan.train(dataset.view(), &[shard], work, &run)?;
+//!     }
+//! }
+//! plan.merge(&[], &folder.path().join("model"), false, &run)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cost;
+mod error;
+mod found;
+mod merge;
+mod train;
+
+pub use error::ShardError;
+pub use found::Status;
+pub use train::Work;
+
+use crate::data::{DatasetView, write_binary};
+use crate::model::units::Units;
+use crate::model::{self, Algorithm, Extras, stems};
+use crate::run::Run;
+use crate::store::{
+    Digest, FORMAT, StoreError, Training, UnitFile, read_limited, remove_if_there, scan, write_json,
+};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The plan's own file; it is written last.
+const PLAN: &str = "plan.json";
+/// The rows, unless the plan refers to a file elsewhere.
+const DATA: &str = "data.lwd";
+/// Where the workers' units go.
+const UNITS: &str = "units";
+/// The largest plan that is read.
+const LIMIT: u64 = 64 << 20;
+
+/// How a model is trained by several workers: a folder with `plan.json`, the rows and the units.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    folder: PathBuf,
+    content: Content,
+}
+
+/// How a plan is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Into how many shards the units are grouped.
+    pub shards: usize,
+    /// Where the rows lie as binary data, for all workers to see; without it, they are written into
+    /// the plan's folder.
+    pub data: Option<PathBuf>,
+    /// Replaces a plan that is there. Its finished units stay if they are the same.
+    pub overwrite: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { shards: 1, data: None, overwrite: false }
+    }
+}
+
+/// Units that one worker trains, one after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shard {
+    /// The names of the units of the first stage.
+    pub units: Vec<String>,
+    /// Bytes of memory at the peak, about, the mapped rows included.
+    pub memory: u64,
+    /// Seconds of CPU, about, both stages included.
+    pub seconds: f64,
+}
+
+/// `plan.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Content {
+    #[serde(flatten)]
+    identity: Identity,
+    plan_id: Digest,
+    /// Where the rows lie, if not in the plan's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<PathBuf>,
+    /// The threads of a worker that the estimates are for.
+    threads: usize,
+    shards: Vec<Shard>,
+}
+
+/// What determines the units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Identity {
+    labelwood: String,
+    format: u64,
+    training: Training,
+    instances: u64,
+    features: u64,
+    labels: u64,
+    /// The units that were made with the plan.
+    units: Vec<UnitFile>,
+}
+
+/// What every version of a plan has.
+#[derive(Deserialize)]
+struct Version {
+    labelwood: String,
+    format: u64,
+}
+
+impl Identity {
+    fn id(&self) -> Digest {
+        Digest::of(&serde_json::to_vec(self).expect("a plan is plain JSON"))
+    }
+}
+
+impl Plan {
+    /// Plans a training and writes the plan's folder, the rows and the small units included.
+    pub fn make(
+        folder: &Path,
+        dataset: DatasetView<'_>,
+        extras: Extras<'_>,
+        algorithm: &Algorithm,
+        options: &Options,
+        run: &Run,
+    ) -> Result<Plan, ShardError> {
+        if options.shards == 0 {
+            return Err(ShardError::NoShards);
+        }
+        check_target(folder, options.overwrite)?;
+        let work = model::Work::new(dataset, extras, algorithm, run)?;
+        let training = work.training();
+        let units_folder = folder.join(UNITS);
+        fs::create_dir_all(&units_folder)
+            .map_err(|error| StoreError::io("create", &units_folder, error))?;
+        let units = Units::of_plan(folder, "", [], &stems::is_common);
+        work.write(&units, run)?;
+        let algorithm = parsed(&training).map_err(|reason| ShardError::content(folder, reason))?;
+        let stems = stems::all(&algorithm, dataset.labels.columns(), |_| 0);
+        let identity = Identity {
+            labelwood: env!("CARGO_PKG_VERSION").to_owned(),
+            format: FORMAT,
+            training,
+            instances: dataset.len() as u64,
+            features: dataset.features.columns() as u64,
+            labels: dataset.labels.columns() as u64,
+            units: units.listed(stems),
+        };
+        drop(work);
+        if options.data.is_none() {
+            write_binary(&folder.join(DATA), dataset)?;
+        }
+        let threads = run.threads();
+        let costs = cost::Costs::of(&algorithm, dataset, extras.calibrate, threads);
+        let content = Content {
+            plan_id: identity.id(),
+            identity,
+            data: options.data.clone(),
+            threads,
+            shards: costs.shards(options.shards),
+        };
+        let plan = Plan { folder: folder.to_owned(), content };
+        plan.remove_others(run)?;
+        write_json(folder, PLAN, &plan.content)?;
+        Ok(plan)
+    }
+
+    /// Opens the folder of a plan.
+    pub fn open(folder: &Path) -> Result<Plan, ShardError> {
+        let path = folder.join(PLAN);
+        let bytes = match read_limited(&path, LIMIT) {
+            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                return Err(ShardError::NoPlan { folder: folder.to_owned() });
+            }
+            other => other?,
+        };
+        let content = parse(&bytes).map_err(|wrong| match wrong {
+            Wrong::Content(reason) => ShardError::content(folder, reason),
+            Wrong::Version(found) => ShardError::Version { path, found, here: here() },
+        })?;
+        Ok(Plan { folder: folder.to_owned(), content })
+    }
+
+    /// The plan's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What determines the model.
+    pub fn training(&self) -> &Training {
+        &self.content.identity.training
+    }
+
+    /// The shards.
+    pub fn shards(&self) -> &[Shard] {
+        &self.content.shards
+    }
+
+    /// How many threads of a worker the shards' estimates are for.
+    pub fn threads(&self) -> usize {
+        self.content.threads
+    }
+
+    /// How many stages there are: 2 with label trees, else 1.
+    pub fn stages(&self) -> usize {
+        if self.roots().is_empty() { 1 } else { 2 }
+    }
+
+    /// Where the rows lie.
+    pub fn data(&self) -> PathBuf {
+        self.content.data.clone().unwrap_or_else(|| self.folder.join(DATA))
+    }
+
+    /// The shards of one of several workers, which together take all shards.
+    ///
+    /// ```no_run
+    /// # let plan = labelwood::shard::Plan::open("plan".as_ref())?;
+    /// // Of five shards, the first of two workers takes the first, the third and the fifth.
+    /// assert_eq!(plan.share(0, 2), [0, 2, 4]);
+    /// # Ok::<(), labelwood::shard::ShardError>(())
+    /// ```
+    pub fn share(&self, worker: usize, workers: usize) -> Vec<usize> {
+        (worker..self.shards().len()).step_by(workers.max(1)).collect()
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        parsed(self.training()).expect("settings were checked when the plan was opened")
+    }
+
+    fn roots(&self) -> Vec<String> {
+        stems::roots(&self.algorithm())
+    }
+
+    fn units_folder(&self) -> PathBuf {
+        self.folder.join(UNITS)
+    }
+
+    /// How the names of this plan's units start.
+    fn prefix(&self) -> String {
+        format!("{}-", self.content.plan_id.short())
+    }
+
+    /// Removes what another plan left in the folder.
+    fn remove_others(&self, run: &Run) -> Result<(), StoreError> {
+        let remove = |path: &Path| {
+            remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))
+        };
+        let prefix = self.prefix();
+        let units = self.units_folder();
+        for other in scan(&units, |stem| !stem.starts_with(&prefix), run)? {
+            remove(&other.path)?;
+        }
+        for other in scan(&self.folder, |_| true, run)? {
+            if !self.content.identity.units.contains(&other.unit) {
+                remove(&other.path)?;
+            }
+        }
+        if self.content.data.is_some() {
+            remove(&self.folder.join(DATA))?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a folder that a plan must not be written to.
+fn check_target(folder: &Path, overwrite: bool) -> Result<(), ShardError> {
+    if folder.join(PLAN).exists() {
+        return match overwrite {
+            true => Ok(()),
+            false => Err(ShardError::Exists { folder: folder.to_owned() }),
+        };
+    }
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(StoreError::io("list", folder, error).into()),
+        // What a plan that was killed before it was complete left is fine.
+        Ok(mut entries) => {
+            let is_other = |name: &str| {
+                name != UNITS
+                    && name != DATA
+                    && !name.starts_with('.')
+                    && !name.ends_with(".safetensors")
+            };
+            let other = entries.find_map(|entry| {
+                let name = entry.ok()?.file_name().to_string_lossy().into_owned();
+                is_other(&name).then_some(name)
+            });
+            match other {
+                Some(found) => Err(ShardError::NotAPlan { folder: folder.to_owned(), found }),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn parsed(training: &Training) -> Result<Algorithm, String> {
+    Algorithm::from_settings(&training.algorithm, training.settings.clone())
+}
+
+/// What is wrong with the bytes of a plan.
+enum Wrong {
+    Content(String),
+    Version(String),
+}
+
+impl From<serde_json::Error> for Wrong {
+    fn from(error: serde_json::Error) -> Self {
+        Wrong::Content(error.to_string())
+    }
+}
+
+fn version(labelwood: &str, format: u64) -> String {
+    format!("labelwood {labelwood} (format {format})")
+}
+
+fn here() -> String {
+    version(env!("CARGO_PKG_VERSION"), FORMAT)
+}
+
+fn parse(bytes: &[u8]) -> Result<Content, Wrong> {
+    let Version { labelwood, format } = serde_json::from_slice(bytes)?;
+    let found = version(&labelwood, format);
+    if found != here() {
+        return Err(Wrong::Version(found));
+    }
+    let content: Content = serde_json::from_slice(bytes)?;
+    if content.identity.id() != content.plan_id {
+        return Err(Wrong::Content("its content does not give its plan_id".to_owned()));
+    }
+    parsed(&content.identity.training).map_err(Wrong::Content)?;
+    if content.shards.is_empty() {
+        return Err(Wrong::Content("it has no shards".to_owned()));
+    }
+    if u32::try_from(content.identity.labels).is_err() {
+        return Err(Wrong::Content(format!("{} labels are too many", content.identity.labels)));
+    }
+    if let Some(unit) = content.identity.units.iter().find(|unit| !unit.has_valid_name()) {
+        return Err(Wrong::Content(format!("`{}` is not a unit's name", unit.file)));
+    }
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests;

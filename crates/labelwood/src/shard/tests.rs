@@ -1,0 +1,244 @@
+use super::*;
+use crate::data::generate::{Generator, Profile};
+use crate::data::{Dataset, ReadOptions, read};
+use crate::model::{TrainError, Trained, train_with};
+use crate::store::Start;
+use std::collections::BTreeMap;
+use tempfile::TempDir;
+
+fn dataset(run: &Run) -> Dataset {
+    let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
+    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, run).unwrap();
+    Dataset { features, labels, label_names: None }
+}
+
+fn algorithm(name: &str, changes: &[(&str, i64)]) -> Algorithm {
+    let mut settings = Algorithm::preset(name, "default").unwrap().settings();
+    for &(setting, value) in changes {
+        assert!(Algorithm::set(&mut settings, setting, &value.into()), "{setting}");
+    }
+    Algorithm::from_settings(name, settings).unwrap()
+}
+
+fn tree() -> Algorithm {
+    algorithm("label-tree", &[("trees", 2), ("branches", 6), ("leaf", 30)])
+}
+
+/// All files of a folder by name; inner folders are left out.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.is_file())
+        .map(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, fs::read(path).unwrap())
+        })
+        .collect()
+}
+
+/// A plan of these rows in a folder of its own.
+struct Planned {
+    folder: TempDir,
+    dataset: Dataset,
+    run: Run,
+    plan: Plan,
+}
+
+impl Planned {
+    fn new(algorithm: &Algorithm, calibrate: bool, shards: usize) -> Self {
+        let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
+        let dataset = dataset(&run);
+        let extras = Extras { calibrate, ..Extras::default() };
+        let options = Options { shards, ..Options::default() };
+        let path = folder.path().join("plan");
+        let plan = Plan::make(&path, dataset.view(), extras, algorithm, &options, &run).unwrap();
+        assert_eq!(Plan::open(&path).unwrap(), plan);
+        Planned { folder, dataset, run, plan }
+    }
+
+    fn train(&self, shard: usize, stage: usize) -> (usize, usize) {
+        let work = Work { stage: Some(stage), ..Work::default() };
+        self.plan.train(self.dataset.view(), &[shard], work, &self.run).unwrap()
+    }
+
+    fn train_all(&self) {
+        for stage in 1..=self.plan.stages() {
+            for shard in (0..self.plan.shards().len()).rev() {
+                self.train(shard, stage);
+            }
+        }
+    }
+
+    fn merge(&self) -> Result<Trained, ShardError> {
+        self.plan.merge(&[], &self.folder.path().join("merged"), false, &self.run)
+    }
+
+    /// Compares the merged model with one that was trained in one go.
+    fn is_as_trained(&self, algorithm: &Algorithm, calibrate: bool) {
+        let target = self.folder.path().join("trained");
+        let extras = Extras { calibrate, ..Extras::default() };
+        let start = Start::default();
+        train_with(&self.dataset, extras, algorithm, &target, start, &self.run).unwrap();
+        assert!(files(&target) == files(&self.folder.path().join("merged")));
+    }
+}
+
+#[test]
+fn every_algorithm_gives_the_bytes_of_one_training() {
+    let cases = [
+        (algorithm("craftml", &[("trees", 5)]), true),
+        (tree(), true),
+        (algorithm("one-vs-rest", &[]), false),
+        (algorithm("label-forest", &[("submodels", 4)]), false),
+        (algorithm("grove", &[("trees", 4), ("label_trees", 2), ("branches", 6)]), false),
+    ];
+    for (algorithm, calibrate) in cases {
+        let planned = Planned::new(&algorithm, calibrate, 3);
+        planned.train_all();
+        assert!(matches!(planned.merge().unwrap(), Trained::Written(_)));
+        planned.is_as_trained(&algorithm, calibrate);
+        assert!(matches!(planned.merge().unwrap(), Trained::AlreadyThere(_)));
+    }
+}
+
+#[test]
+fn the_plans_own_rows_are_those_it_was_made_for() {
+    let planned = Planned::new(&tree(), false, 2);
+    let read = read(&planned.plan.data(), &ReadOptions::default(), &planned.run).unwrap();
+    assert_eq!(read.dataset, planned.dataset);
+    let other = planned.dataset.select(&[0, 1, 2]);
+    let error = planned.plan.train(other.view(), &[0], Work::default(), &planned.run).unwrap_err();
+    assert!(matches!(error, ShardError::Data { .. }), "{error}");
+}
+
+#[test]
+fn a_shard_that_is_finished_trains_nothing_again_and_a_damaged_unit_is_made_again() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 4)]), false, 2);
+    assert_eq!(planned.train(0, 1), (2, 2));
+    assert_eq!(planned.train(0, 1), (0, 2));
+    let units = planned.plan.units_folder();
+    let (name, bytes) = files(&units).pop_first().unwrap();
+    fs::write(units.join(&name), &bytes[..bytes.len() / 2]).unwrap();
+    let status = planned.plan.status(&[], &planned.run).unwrap();
+    assert_eq!((status.done.len(), status.missing.len(), status.broken.len()), (1, 3, 1));
+    assert_eq!(status.shards, [(1, 2), (0, 2)]);
+    let error = planned.merge().unwrap_err().to_string();
+    assert!(error.contains("tree-0000, tree-0001, tree-0003 are missing"), "{error}");
+    assert!(error.ends_with("; run shards 0, 1"), "{error}");
+    assert_eq!(planned.train(0, 1), (1, 2));
+    assert_eq!(files(&units)[&name], bytes);
+}
+
+#[test]
+fn the_second_stage_asks_for_the_first() {
+    let planned = Planned::new(&tree(), false, 2);
+    assert_eq!(planned.plan.stages(), 2);
+    let train = |wait| {
+        let work = Work { wait, ..Work::default() };
+        planned.plan.train(planned.dataset.view(), &[0], work, &planned.run)
+    };
+    let error = train(false).unwrap_err().to_string();
+    assert!(error.contains("tree-0001-root is missing; run this again when it is"), "{error}");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| train(true).unwrap());
+        planned.train(1, 1);
+        assert!(waiting.join().unwrap().0 > 0);
+    });
+}
+
+#[test]
+fn units_may_lie_in_several_folders_but_not_of_several_plans() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 4)]), false, 2);
+    planned.train(0, 1);
+    let (here, there) = (planned.plan.units_folder(), planned.folder.path().join("there"));
+    fs::rename(&here, &there).unwrap();
+    planned.train(1, 1);
+    let target = planned.folder.path().join("merged");
+    let more = [there.clone()];
+    planned.plan.merge(&more, &target, false, &planned.run).unwrap();
+    planned.is_as_trained(&algorithm("craftml", &[("trees", 4)]), false);
+
+    let other = Planned::new(&algorithm("craftml", &[("trees", 4), ("seed", 7)]), false, 2);
+    other.train(0, 1);
+    let foreign = [other.plan.folder().to_owned()];
+    let error = planned.plan.merge(&foreign, &target, true, &planned.run).unwrap_err();
+    assert!(matches!(error, ShardError::Foreign { .. }), "{error}");
+
+    // The same name over other bytes: what two different machines might make.
+    let (name, _) = files(&there).pop_first().unwrap();
+    let stem = name.rsplit_once('-').unwrap().0;
+    crate::store::write_unit(&here, stem, &[("leaves", [1u32].as_slice().into())]).unwrap();
+    let error = planned.plan.merge(&more, &target, true, &planned.run).unwrap_err();
+    assert!(error.to_string().contains("differ, but are the same unit"), "{error}");
+}
+
+#[test]
+fn another_number_of_shards_keeps_what_is_finished() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 4)]), false, 2);
+    planned.train_all();
+    let remake = |trees, shards, overwrite| {
+        let options = Options { shards, overwrite, ..Options::default() };
+        let algorithm = algorithm("craftml", &[("trees", trees)]);
+        let (rows, extras) = (planned.dataset.view(), Extras::default());
+        Plan::make(planned.plan.folder(), rows, extras, &algorithm, &options, &planned.run)
+    };
+    assert!(matches!(remake(4, 3, false), Err(ShardError::Exists { .. })));
+    let status = remake(4, 3, true).unwrap().status(&[], &planned.run).unwrap();
+    assert_eq!((status.done.len(), status.shards.len()), (4, 3));
+    let status = remake(5, 3, true).unwrap().status(&[], &planned.run).unwrap();
+    assert_eq!((status.done.len(), status.missing.len(), status.foreign.len()), (0, 5, 0));
+}
+
+#[test]
+fn a_cancelled_shard_keeps_its_finished_units() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 6)]), false, 1);
+    let run = Run::new(1).unwrap();
+    let canceller = run.canceller();
+    let run = run.on_progress(move |progress| {
+        if progress.done == 2 {
+            canceller.cancel();
+        }
+    });
+    let stopped = planned.plan.train(planned.dataset.view(), &[0], Work::default(), &run);
+    assert!(matches!(stopped, Err(ShardError::Train(TrainError::Cancelled { .. }))));
+    assert_eq!(planned.train(0, 1), (4, 6));
+}
+
+#[test]
+fn plans_that_are_damaged_or_of_another_version_are_refused() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, 1);
+    let path = planned.plan.folder().join(PLAN);
+    let text = fs::read_to_string(&path).unwrap();
+    let open = |text: &str| {
+        fs::write(&path, text).unwrap();
+        Plan::open(planned.plan.folder()).unwrap_err().to_string()
+    };
+    let version = format!("\"labelwood\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    let error = open(&text.replace(&version, "\"labelwood\": \"9.9.9\""));
+    assert!(error.contains("was made by labelwood 9.9.9"), "{error}");
+    let error = open(&text.replace("\"seed\": 42", "\"seed\": 43"));
+    assert!(error.contains("does not give its plan_id"), "{error}");
+    for len in (0..text.len() - 1).step_by(97) {
+        assert!(open(&text[..len]).contains("not a valid plan"), "{len} bytes");
+    }
+}
+
+#[test]
+fn heavy_units_are_spread_and_every_unit_has_one_shard() {
+    let weighed: Vec<(String, f64)> = [5.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+        .iter()
+        .enumerate()
+        .map(|(at, &w)| (at.to_string(), w))
+        .collect();
+    assert_eq!(cost::share_out(weighed.clone(), 2), [vec!["0"], vec!["1", "2", "3", "4", "5"]]);
+    let many = cost::share_out(weighed, 8);
+    assert_eq!(many.iter().map(Vec::len).sum::<usize>(), 6);
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 5)]), true, 2);
+    let mut all: Vec<String> =
+        planned.plan.shards().iter().flat_map(|shard| shard.units.clone()).collect();
+    all.sort_unstable();
+    let mut expected = planned.plan.first_stage();
+    expected.sort_unstable();
+    assert_eq!(all, expected);
+    assert!(planned.plan.shards().iter().all(|shard| shard.memory > 0 && shard.seconds > 0.0));
+}

@@ -1,0 +1,134 @@
+//! Training the units of some shards.
+
+use super::found::Found;
+use super::{Plan, ShardError};
+use crate::data::DatasetView;
+use crate::model::units::Units;
+use crate::model::{self, Extras, stems};
+use crate::run::Run;
+use crate::store::{StoreError, Training, stems_in};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How often a worker that waits looks for what it waits for.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What is done of some shards.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work<'a> {
+    /// The stage, 1 or 2; without it, both.
+    pub stage: Option<usize>,
+    /// Further folders that finished units may lie in, such as those of other machines.
+    pub units: &'a [PathBuf],
+    /// Waits for the first stage to be complete instead of failing.
+    pub wait: bool,
+}
+
+impl Plan {
+    /// Trains the units of the given shards that are not finished; gives how many were trained and
+    /// how many there are.
+    ///
+    /// The rows must be those that the plan was made for. May run several times, at once on any
+    /// number of machines, and again after it was killed.
+    pub fn train(
+        &self,
+        dataset: DatasetView<'_>,
+        shards: &[usize],
+        work: Work<'_>,
+        run: &Run,
+    ) -> Result<(usize, usize), ShardError> {
+        let count = self.shards().len();
+        if let Some(&shard) = shards.iter().find(|&&shard| shard >= count) {
+            return Err(ShardError::NoSuchShard { shard, shards: count });
+        }
+        let (expected, found) = (&self.training().data, format!("{:032x}", dataset.digest()));
+        if found != *expected {
+            return Err(ShardError::Data { expected: expected.clone(), found });
+        }
+        let folder = self.units_folder();
+        fs::create_dir_all(&folder).map_err(|error| StoreError::io("create", &folder, error))?;
+        let mut trainer = Trainer { plan: self, dataset, work, run, prepared: None };
+        let mut sum = (0, 0);
+        if work.stage != Some(2) {
+            let units = shards.iter().flat_map(|&shard| self.shards()[shard].units.clone());
+            sum = trainer.write(units.collect())?;
+        }
+        if work.stage != Some(1) && self.stages() == 2 {
+            let mut parts = self.parts(&trainer.roots()?)?;
+            let units = shards.iter().flat_map(|&shard| std::mem::take(&mut parts[shard]));
+            let (trained, all) = trainer.write(units.collect())?;
+            sum = (sum.0 + trained, sum.1 + all);
+        }
+        Ok(sum)
+    }
+
+    /// The units of the first stage.
+    pub(super) fn first_stage(&self) -> Vec<String> {
+        let labels = self.content.identity.labels as usize;
+        stems::first_stage(&self.algorithm(), labels, self.training().calibrate)
+    }
+}
+
+struct Trainer<'a> {
+    plan: &'a Plan,
+    dataset: DatasetView<'a>,
+    work: Work<'a>,
+    run: &'a Run,
+    /// The rows as the algorithm wants them, once there is something to train.
+    prepared: Option<model::Work<'a>>,
+}
+
+impl Trainer<'_> {
+    /// Trains those of the units that are not finished.
+    fn write(&mut self, units: BTreeSet<String>) -> Result<(usize, usize), ShardError> {
+        let roots = self.plan.roots();
+        let is_wanted = |stem: &str| units.contains(stem) || roots.iter().any(|root| root == stem);
+        let found = self.plan.find(self.work.units, is_wanted, self.run)?;
+        let lacking = units.iter().filter(|stem| !found.sound.contains_key(*stem)).count();
+        if lacking > 0 {
+            let work = match self.prepared.take() {
+                Some(prepared) => prepared,
+                None => {
+                    let Training { calibrate, favour, keep_rows, .. } = *self.plan.training();
+                    let extras = Extras { text: None, calibrate, favour, keep_rows };
+                    model::Work::new(self.dataset, extras, &self.plan.algorithm(), self.run)?
+                }
+            };
+            let (folder, prefix) = (self.plan.units_folder(), self.plan.prefix());
+            let is_chosen = |stem: &str| units.contains(stem);
+            let finished = found.sound.into_values();
+            work.write(&Units::of_plan(&folder, &prefix, finished, &is_chosen), self.run)?;
+            self.prepared = Some(work);
+        }
+        Ok((lacking, units.len()))
+    }
+
+    /// The roots of all label trees, once they are all there.
+    fn roots(&self) -> Result<Found, ShardError> {
+        let roots = self.plan.roots();
+        let prefix = self.plan.prefix();
+        loop {
+            let mut names = BTreeSet::new();
+            for folder in self.plan.folders(self.work.units) {
+                names.extend(stems_in(&folder)?);
+            }
+            let is_named = |root: &String| names.contains(&format!("{prefix}{root}"));
+            if roots.iter().all(is_named) || !self.work.wait {
+                let is_root = |stem: &str| roots.iter().any(|root| root == stem);
+                let found = self.plan.find(self.work.units, is_root, self.run)?;
+                let is_missing = |root: &&String| !found.sound.contains_key(*root);
+                let missing: Vec<String> = roots.iter().filter(is_missing).cloned().collect();
+                if missing.is_empty() {
+                    return Ok(found);
+                }
+                if !self.work.wait {
+                    return Err(ShardError::FirstStage { missing });
+                }
+            }
+            self.run.check()?;
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
