@@ -1,6 +1,9 @@
-//! What a training keeps beside the learned state.
+//! What a training keeps beside the learned state, and what determines a model.
 
+use super::{Algorithm, text};
+use crate::data::DatasetView;
 use crate::favour::Favour;
+use crate::store::Training;
 use crate::text::TextReader;
 
 /// What a model holds besides what was learned from the rows.
@@ -14,6 +17,22 @@ pub struct Extras<'a> {
     pub calibrate: bool,
     /// Which labels come before others of a better score.
     pub favour: Favour,
-    /// Whether the model holds the rows, from which [`update`](super::update) learns again what more rows touch.
+    /// Whether the model holds the rows, from which [`update`](super::update()) learns again what
+    /// more rows touch.
     pub keep_rows: bool,
+}
+
+/// What determines a model.
+pub(super) fn describe(dataset: DatasetView<'_>, extras: Extras<'_>, resolved: &Algorithm) -> Training {
+    Training {
+        algorithm: resolved.name().to_owned(),
+        settings: resolved.settings(),
+        data: format!("{:032x}", dataset.digest()),
+        text: extras.text.map(text::settings),
+        calibrate: extras.calibrate,
+        favour: extras.favour,
+        shrunk: None,
+        keep_rows: extras.keep_rows,
+        updates: Vec::new(),
+    }
 }

@@ -58,6 +58,7 @@ use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Query, Scored};
 use crate::text::TextReader;
 use crate::weighting::FeatureWeights;
+use extras::describe;
 use learned::Trainer;
 use std::path::Path;
 use store::{Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training};
@@ -266,21 +267,6 @@ impl<'a> Work<'a> {
     /// What the model is, once all units are written.
     pub fn manifest(&self, training: Training, units: &Units<'_>) -> Manifest {
         manifest(self.dataset, training, &self.trainer.resolved(), units)
-    }
-}
-
-/// What determines a model.
-fn describe(dataset: DatasetView<'_>, extras: Extras<'_>, resolved: &Algorithm) -> Training {
-    Training {
-        algorithm: resolved.name().to_owned(),
-        settings: resolved.settings(),
-        data: format!("{:032x}", dataset.digest()),
-        text: extras.text.map(text::settings),
-        calibrate: extras.calibrate,
-        favour: extras.favour,
-        shrunk: None,
-        keep_rows: extras.keep_rows,
-        updates: Vec::new(),
     }
 }
 
