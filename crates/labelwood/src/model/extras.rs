@@ -23,7 +23,11 @@ pub struct Extras<'a> {
 }
 
 /// What determines a model.
-pub(super) fn describe(dataset: DatasetView<'_>, extras: Extras<'_>, resolved: &Algorithm) -> Training {
+pub(super) fn describe(
+    dataset: DatasetView<'_>,
+    extras: Extras<'_>,
+    resolved: &Algorithm,
+) -> Training {
     Training {
         algorithm: resolved.name().to_owned(),
         settings: resolved.settings(),
