@@ -220,19 +220,10 @@ impl Training {
         compare("the digest of the data", &self.data, &other.data);
         compare("calibrate", &self.calibrate.to_string(), &other.calibrate.to_string());
         compare("keep_rows", &self.keep_rows.to_string(), &other.keep_rows.to_string());
-        let value = |part: &dyn Fn(&Training) -> serde_json::Result<Value>, of| part(of).ok();
-        let parts: [(&str, &dyn Fn(&Training) -> serde_json::Result<Value>); 2] = [
-            ("favour", &|training| serde_json::to_value(training.favour)),
-            ("updates", &|training| serde_json::to_value(&training.updates)),
-        ];
-        for (name, part) in parts {
-            differences(
-                name,
-                value(part, self).as_ref(),
-                value(part, other).as_ref(),
-                &mut clauses,
-            );
-        }
+        let favour = |training: &Training| serde_json::to_value(training.favour).ok();
+        differences("favour", favour(self).as_ref(), favour(other).as_ref(), &mut clauses);
+        let updates = |training: &Training| serde_json::to_value(&training.updates).ok();
+        differences("updates", updates(self).as_ref(), updates(other).as_ref(), &mut clauses);
         differences("", Some(&self.settings), Some(&other.settings), &mut clauses);
         differences("text", self.text.as_ref(), other.text.as_ref(), &mut clauses);
         differences("shrunk", self.shrunk.as_ref(), other.shrunk.as_ref(), &mut clauses);
