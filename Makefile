@@ -7,7 +7,7 @@ LABELWOOD = target/release/labelwood
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun test-rust test-python choices scale shards bench bench-peers bench-python reproduce reproduce-forests lint docs release
+.PHONY: help demo test mpirun test-rust test-python choices scale shards updates bench bench-peers bench-python reproduce reproduce-forests lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -96,6 +96,10 @@ scale: release
 # Writes docs/src/shards.md; takes some minutes and a gigabyte under target/.
 shards: release
 	python3 bench/shards.py $(SIZES)
+
+# Writes docs/src/updates.md; takes some minutes.
+updates: release
+	python3 bench/updates.py
 
 # Writes docs/src/reproduction.md and its pictures; a stopped run goes on where it was.
 reproduce: release

@@ -163,6 +163,49 @@ impl RowArgs {
         reader.read(documents, names, run).map_err(text::lift)
     }
 
+    /// Reads rows that a model is to learn, too; labels that it does not know get ids beyond its own
+    /// and the names that text gives them, else a file of names.
+    pub fn read_more(
+        &self,
+        path: &Path,
+        model: &Model,
+        label_names: Option<&Path>,
+        run: &Run,
+    ) -> Result<Dataset> {
+        let kind = self.kind(path, model)?;
+        let known = model.labels().names();
+        let Some(reader) = model.text() else {
+            if known.is_none() && label_names.is_some() {
+                bail!("--label-names: the labels of the model have no names");
+            }
+            let options = ReadOptions {
+                ignore_label_names: known.is_none(),
+                label_names: label_names.map(Path::to_owned),
+                ..self.options(kind)
+            };
+            let read = input::read(path, &options, run)?;
+            let mut widths = Widths::new(read.format, model);
+            widths.see(read.dataset.features.view());
+            widths.warn(path, read.dataset.features.columns(), None);
+            return Ok(read.dataset);
+        };
+        if label_names.is_some() {
+            bail!("--label-names is for vectors: labels in text are their names");
+        }
+        let documents = self.open_text(path, kind, reader, Labels::Required, run)?;
+        let none = LabelIndex::default();
+        let rows = reader.read_counting(documents, known.unwrap_or(&none), run);
+        let (dataset, unknown) = rows.map_err(text::lift)?;
+        if unknown > 0 {
+            let (terms, are) = if unknown == 1 { ("term", "is") } else { ("terms", "are") };
+            tracing::warn!(
+                "{}: {unknown} {terms} that the model does not know {are} ignored",
+                path.display()
+            );
+        }
+        Ok(dataset)
+    }
+
     /// Reads rows of either kind for their labels, without a model. Labels in text are those of
     /// `known` and new ones, else those of a file of label names beside it.
     pub fn read_labels(

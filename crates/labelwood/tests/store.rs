@@ -22,6 +22,8 @@ fn save(target: &Path, seed: u32) {
         calibrate: false,
         favour: Default::default(),
         shrunk: None,
+        keep_rows: false,
+        updates: Vec::new(),
     };
     let start = Start { resume: false, overwrite: true };
     let Begin::Work(partial) = Partial::begin(target, &training, start).unwrap() else {

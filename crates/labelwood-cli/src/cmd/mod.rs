@@ -16,6 +16,7 @@ mod predict;
 mod shard;
 mod train;
 mod tune;
+mod update;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -37,6 +38,8 @@ pub enum Command {
     Predict(predict::Args),
     /// Measure how good a model or a file of predictions is
     Evaluate(evaluate::Args),
+    /// Add rows and labels to a trained model
+    Update(update::Args),
     /// Convert data between formats, or a model into a smaller one
     Convert(convert::Args),
     /// Plan a training that several workers share
@@ -62,6 +65,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Inspect(args) => inspect::run(args, context),
         Command::Predict(args) => predict::run(args, context),
         Command::Evaluate(args) => evaluate::run(args, context),
+        Command::Update(args) => update::run(args, context),
         Command::Convert(args) => convert::run(args, context),
         Command::Plan(args) => plan::run(*args, context),
         Command::Shard(args) => shard::run(args, context),

@@ -66,7 +66,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         data: mapped(&args.learn)?,
         overwrite: args.overwrite,
     };
-    let extras = Extras { text: rows.reader.as_ref(), calibrate, favour };
+    let extras = Extras { text: rows.reader.as_ref(), calibrate, favour, keep_rows: false };
     let plan = Plan::make(&args.output, rows.dataset.view(), extras, &algorithm, &options, &run)?;
     let summary = Summary::of(&plan);
     if args.json {

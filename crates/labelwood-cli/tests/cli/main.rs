@@ -25,4 +25,5 @@ mod text;
 mod text_files;
 mod train;
 mod tune;
+mod update;
 mod usage;

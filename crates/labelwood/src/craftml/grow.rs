@@ -11,10 +11,10 @@ use super::project::Projector;
 use super::tree::{Builder, Child, NewNode, Tree};
 use crate::cluster;
 use crate::cluster::lanes::LANES;
-use crate::random::{Stream, derive};
+use crate::random::{Stream, derive, mix};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{Entries, LabelRowsView, OwnedEntries};
-use crate::weighting::WeightedRows;
+use crate::sparse::{CsrView, Entries, LabelRowsView, OwnedEntries};
+use crate::weighting::{FeatureWeights, WeightedRows};
 use rayon::prelude::*;
 use std::sync::Mutex;
 
@@ -35,6 +35,29 @@ pub(super) struct Instances<'a> {
     pub feature_hashes: Vec<u64>,
     /// Equal sets of labels have equal numbers.
     pub label_hashes: Vec<u64>,
+}
+
+impl<'a> Instances<'a> {
+    /// Weighs the features, and scales both features and labels.
+    pub fn new(features: CsrView<'a>, labels: LabelRowsView<'a>, weights: &FeatureWeights) -> Self {
+        let mut label_vectors = OwnedEntries::with_capacity(labels.len(), labels.entries());
+        for row in labels.rows() {
+            label_vectors.columns.extend_from_slice(row.indices);
+            label_vectors.values.resize(label_vectors.columns.len(), 1.0);
+            label_vectors.end_unit_row();
+        }
+        let feature_hash = |hash, (column, value): (u32, f32)| {
+            mix(hash ^ (u64::from(column) << 32 | u64::from(value.to_bits())))
+        };
+        let label_hash = |hash, &label: &u32| mix(hash ^ u64::from(label));
+        Instances {
+            features: weights.prepare(features),
+            label_vectors,
+            labels,
+            feature_hashes: features.rows().map(|row| row.iter().fold(1, feature_hash)).collect(),
+            label_hashes: labels.rows().map(|row| row.indices.iter().fold(1, label_hash)).collect(),
+        }
+    }
 }
 
 /// The place, below a node's or tree's seed, of its feature projection.
@@ -158,6 +181,39 @@ impl<'a> Grower<'a> {
         let plot = (!self.is_leaf(&order)).then(|| self.root(&order, seed, &mut scratch));
         self.grow_node(&mut order, plot, seed, 0, &mut builder, &mut scratch)?;
         Ok(builder.finish())
+    }
+
+    /// Grows what takes the place of a leaf at some depth, from the instances that are in it now:
+    /// a leaf again, or nodes, with the very seeds that they would have had at first. `all` is what
+    /// [`Grower::all`] gives.
+    pub fn regrow(
+        &self,
+        all: &Plot<'_>,
+        order: &mut [u32],
+        seed: u64,
+        depth: usize,
+        builder: &mut Builder,
+    ) -> Result<Child, Cancelled> {
+        let mut scratch = self.take_scratch();
+        let grows = depth < MAX_DEPTH && !self.is_leaf(order);
+        let plot = grows.then(|| {
+            let rows = order.to_vec();
+            self.plot(all, order, &rows, seed, &mut scratch)
+        });
+        let grown = self.grow_node(order, plot, seed, depth, builder, &mut scratch);
+        self.give_back(scratch);
+        grown
+    }
+
+    /// All rows as far as the nodes of the tree share them.
+    pub fn all(&self) -> Plot<'_> {
+        let none = Entries { offsets: &[0], columns: &[], values: &[] };
+        let features = self.features.as_ref().map_or(none, Projected::view);
+        let labels = self.label_vectors.as_ref().map_or(none, Projected::view);
+        Plot {
+            features: Strip::shared(features, self.feature_projector.dimensions),
+            labels: Strip::shared(labels, self.label_projector.dimensions),
+        }
     }
 
     fn take_scratch(&self) -> Scratch {

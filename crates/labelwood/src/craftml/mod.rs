@@ -37,16 +37,18 @@ mod project;
 mod route;
 mod shrink;
 mod tree;
+mod update;
 
 pub use crate::cluster::Starts;
 pub use crate::params::ParamError;
 pub(crate) use marks::Marks;
 pub use params::{Diversity, Metric, Params, Precision, Projection};
 pub use tree::{Tree, TreeFigures};
+pub use update::Updater;
 
-use crate::random::{derive, mix};
+use crate::random::derive;
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, LabelRowsView, OwnedEntries, Predictions, Query, Votes};
+use crate::sparse::{CsrView, LabelRowsView, Predictions, Query, Votes};
 use crate::weighting::FeatureWeights;
 use grow::{Grower, Instances};
 use rayon::prelude::*;
@@ -84,23 +86,7 @@ impl<'a> Trainer<'a> {
         params.check()?;
         let params = params.resolve(features, labels);
         let weights = FeatureWeights::learn(params.weighting, features);
-        let mut label_vectors = OwnedEntries::with_capacity(labels.len(), labels.entries());
-        for row in labels.rows() {
-            label_vectors.columns.extend_from_slice(row.indices);
-            label_vectors.values.resize(label_vectors.columns.len(), 1.0);
-            label_vectors.end_unit_row();
-        }
-        let feature_hash = |hash, (column, value): (u32, f32)| {
-            mix(hash ^ (u64::from(column) << 32 | u64::from(value.to_bits())))
-        };
-        let label_hash = |hash, &label: &u32| mix(hash ^ u64::from(label));
-        let instances = Instances {
-            features: weights.prepare(features),
-            label_vectors,
-            labels,
-            feature_hashes: features.rows().map(|row| row.iter().fold(1, feature_hash)).collect(),
-            label_hashes: labels.rows().map(|row| row.indices.iter().fold(1, label_hash)).collect(),
-        };
+        let instances = Instances::new(features, labels, &weights);
         Ok(Trainer { params, weights, instances, features: features.columns() })
     }
 

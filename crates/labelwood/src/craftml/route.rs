@@ -107,6 +107,16 @@ pub(super) fn count<R: Send>(
         .collect())
 }
 
+/// The leaf of a tree that each row falls into, by the one path that growing would take.
+pub(super) fn leaves(forest: &Forest, tree: usize, rows: Entries<'_>) -> Vec<u32> {
+    let mut leaves = vec![0; rows.offsets.len() - 1];
+    let router = Router::new(forest, &forest.trees[tree], rows, 1);
+    for visit in router.route(tree_seed(&forest.params, tree)) {
+        leaves[visit.row as usize] = visit.leaf;
+    }
+    leaves
+}
+
 /// All visits, with their trees, grouped by row; the second array says where each row's start.
 fn by_row(visits: &[Vec<Visit>], rows: usize) -> (Vec<usize>, Vec<(u32, Visit)>) {
     let mut starts = vec![0usize; rows + 1];

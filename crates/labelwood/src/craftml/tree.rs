@@ -6,6 +6,7 @@ use super::params::Precision;
 use crate::array::{Array, Numbers};
 use crate::cluster::lanes::{LANES, Lanes};
 use crate::sparse::LabelRowsView;
+use std::collections::BTreeMap;
 
 /// Where a node's child is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,6 +290,42 @@ impl Builder {
         self.leaf_start.push(self.leaf_labels.len() as u64);
         self.leaf_instances.push(instances.len() as u32);
         Child::Leaf(self.leaf_instances.len() as u32 - 1)
+    }
+
+    /// Appends a copy of a leaf to which rows with these labels have been added.
+    pub fn push_grown_leaf<'l>(
+        &mut self,
+        tree: &Tree,
+        leaf: usize,
+        added: impl ExactSizeIterator<Item = &'l [u32]>,
+    ) -> Child {
+        let instances = tree.leaf_instances.get(leaf).saturating_add(added.len() as u32);
+        let mut counts: BTreeMap<u32, u32> = tree.leaf(leaf).collect();
+        for &label in added.flatten() {
+            let count = counts.entry(label).or_default();
+            *count = count.saturating_add(1);
+        }
+        self.leaf_labels.extend(counts.keys());
+        self.leaf_counts.extend(counts.values());
+        self.leaf_start.push(self.leaf_labels.len() as u64);
+        self.leaf_instances.push(instances);
+        Child::Leaf(self.leaf_instances.len() as u32 - 1)
+    }
+
+    /// Appends a copy of a node, whose children are set later.
+    pub fn push_copy(&mut self, tree: &Tree, node: usize) -> u32 {
+        let children = tree.child_range(node);
+        let words = tree.words_start[node] as usize..tree.words_start[node + 1] as usize;
+        let values = tree.values_start[node] as usize..tree.values_start[node + 1] as usize;
+        self.words.extend_from_slice(&tree.words[words]);
+        self.words_start.push(self.words.len() as u64);
+        self.values.extend_from_slice(&tree.values[values]);
+        self.values_start.push(self.values.len() as u64);
+        self.scales.extend_from_slice(&tree.scales[children.clone()]);
+        self.biases.extend_from_slice(tree.biases.get(children.clone()).unwrap_or_default());
+        self.children.resize(self.children.len() + children.len(), 0);
+        self.children_start.push(self.children.len() as u32);
+        self.children_start.len() as u32 - 2
     }
 
     /// Appends a node whose children are set later.

@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What the streams of a node are for.
 const CLUSTERS: u64 = 1;
 const WEIGHTS: u64 = 2;
-const CHILDREN: u64 = 3;
+pub(super) const CHILDREN: u64 = 3;
 
 /// The rows as every tree sees them: shared by all trees, whichever labels those know.
 pub(crate) struct Ground {
     pub weights: FeatureWeights,
     pub features: usize,
     /// The rows' weighted features, each row of length 1.
-    rows: Rows,
+    pub(super) rows: Rows,
     /// The rows of each label.
     rows_of: LabelRows,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Grower<'a> {
 }
 
 /// Scratch memory that is the same before and after each node.
-struct Scratch {
+pub(super) struct Scratch {
     /// The position of each row among those of the node, else `u32::MAX`.
     position_of: Vec<u32>,
     /// For [`Rows::select`].
@@ -61,6 +61,15 @@ struct Scratch {
 impl Ground {
     pub fn new(features: CsrView<'_>, labels: LabelRowsView<'_>, params: &Params) -> Self {
         let weights = FeatureWeights::learn(params.weighting, features);
+        Self::weighted(features, labels, weights)
+    }
+
+    /// The rows by weights that are known already.
+    pub fn weighted(
+        features: CsrView<'_>,
+        labels: LabelRowsView<'_>,
+        weights: FeatureWeights,
+    ) -> Self {
         let rows = Rows::all(weights.prepare(features).view(), features.columns());
         Ground { weights, features: features.columns(), rows, rows_of: labels.transpose() }
     }
@@ -71,13 +80,17 @@ impl Ground {
         (0..self.rows_of.len() as u32).filter(has_rows).collect()
     }
 
-    fn rows_of(&self, label: u32) -> &[u32] {
+    pub(super) fn rows_of(&self, label: u32) -> &[u32] {
+        // A label that does not exist is a damaged file's.
+        if label as usize >= self.rows_of.len() {
+            return &[];
+        }
         self.rows_of.row(label as usize).indices
     }
 
     /// For each label the sum of its rows, scaled to length 1; then entries below `threshold` are
     /// left out, and the rest scaled again. Labels that are not asked for have no entries.
-    fn mean_rows(
+    pub(super) fn mean_rows(
         &self,
         labels: &LabelSet,
         threshold: f32,
@@ -219,7 +232,7 @@ impl Grower<'_> {
         Ok(builder.finish())
     }
 
-    fn scratch(&self) -> Scratch {
+    pub(super) fn scratch(&self) -> Scratch {
         Scratch {
             position_of: vec![u32::MAX; self.ground.rows.len()],
             column_of: vec![0; self.ground.rows.columns()],
@@ -301,7 +314,7 @@ impl Grower<'_> {
     }
 
     /// Learns a node from the rows that have any of its labels.
-    fn learn_own(
+    pub(super) fn learn_own(
         &self,
         builder: &mut Builder,
         labels: &[u32],
@@ -326,7 +339,7 @@ impl Grower<'_> {
     }
 
     /// The positions of the rows of each group, or of each label if there are no groups.
-    fn positives(
+    pub(super) fn positives(
         &self,
         labels: &[u32],
         groups: Option<&[Vec<u32>]>,
@@ -346,7 +359,7 @@ impl Grower<'_> {
     }
 
     /// Learns a node's classifiers.
-    fn learn(
+    pub(super) fn learn(
         &self,
         builder: &mut Builder,
         rows: &Rows,

@@ -28,11 +28,13 @@ mod beam;
 mod estimate;
 mod grow;
 mod params;
+mod update;
 
 pub(crate) use beam::Ensemble;
 pub use grow::Root;
 pub(crate) use grow::{Ground, Grower, LabelVectors};
 pub use params::Params;
+pub use update::{Renewed, Updater};
 
 use crate::linear::{Child, Nodes, NodesFigures};
 use crate::params::ParamError;

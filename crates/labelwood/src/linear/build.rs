@@ -116,6 +116,22 @@ impl Builder {
         Ok(self.len() - 1)
     }
 
+    /// Appends a copy of a node as it is, where its children lead included.
+    pub(crate) fn push_copy(&mut self, nodes: &Nodes, node: usize) {
+        let children = nodes.children(node);
+        self.children.extend_from_slice(&nodes.children[children.clone()]);
+        self.biases.extend_from_slice(&nodes.biases[children]);
+        self.children_start.push(self.children.len() as u32);
+        let features = nodes.features_start[node] as usize..nodes.features_start[node + 1] as usize;
+        self.features.extend_from_slice(&nodes.features[features.clone()]);
+        self.ends.extend_from_slice(&nodes.ends[features]);
+        let weights = nodes.weights_start[node] as usize..nodes.weights_start[node + 1] as usize;
+        self.owners.extend(weights.clone().map(|at| nodes.owners.get(at)));
+        self.values.extend(weights.map(|at| nodes.values.get(at)));
+        self.features_start.push(self.features.len() as u64);
+        self.weights_start.push(self.owners.len() as u64);
+    }
+
     fn pool(&self) -> MutexGuard<'_, Vec<Workspace>> {
         self.workspaces.lock().expect("no thread panics between taking and giving back")
     }

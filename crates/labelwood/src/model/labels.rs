@@ -59,10 +59,18 @@ pub(super) fn write(dataset: DatasetView<'_>, units: &Units<'_>) -> Result<(), S
     if !units.lacks(STEM) {
         return Ok(());
     }
-    let counts = dataset.labels.column_counts();
-    let mut arrays = vec![("counts", counts.as_slice().into())];
+    write_counted(&dataset.labels.column_counts(), dataset.label_names, units)
+}
+
+/// Writes labels of which so many rows have each.
+pub(super) fn write_counted(
+    counts: &[u32],
+    index: Option<&LabelIndex>,
+    units: &Units<'_>,
+) -> Result<(), StoreError> {
+    let mut arrays = vec![("counts", counts.into())];
     let names;
-    if let Some(index) = dataset.label_names {
+    if let Some(index) = index {
         // A file of names may have more lines than there are labels.
         names = LabelIndex::from_lines(index.lines().take(counts.len()));
         let (text, starts) = names.arrays();

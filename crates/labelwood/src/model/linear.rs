@@ -34,7 +34,7 @@ impl Names {
         format!("{}-{tree:04}{ROOT}", self.tree)
     }
 
-    fn part(&self, tree: usize, part: usize) -> String {
+    pub fn part(&self, tree: usize, part: usize) -> String {
         part_below(&self.root(tree), part)
     }
 
@@ -137,7 +137,7 @@ pub(super) fn write_forest(
     grown.map_err(|stop| stop.into_error(units, "submodel-", total, "submodels"))
 }
 
-fn block_stem(block: usize) -> String {
+pub(super) fn block_stem(block: usize) -> String {
     format!("block-{block:05}")
 }
 
@@ -219,7 +219,7 @@ fn write_subtrees(
 }
 
 /// The arrays of a root and of the labels of the subtrees below it, for `write`.
-fn with_groups<T>(
+pub(super) fn with_groups<T>(
     nodes: &Nodes,
     groups: &[Vec<u32>],
     write: impl FnOnce(&[(&str, ArrayRef<'_>)]) -> T,
@@ -236,7 +236,7 @@ fn with_groups<T>(
 }
 
 /// The arrays of some nodes by their names.
-fn arrays(nodes: &Nodes) -> Vec<(&'static str, ArrayRef<'_>)> {
+pub(super) fn arrays(nodes: &Nodes) -> Vec<(&'static str, ArrayRef<'_>)> {
     vec![
         ("children_start", nodes.children_start[..].into()),
         ("children", nodes.children[..].into()),

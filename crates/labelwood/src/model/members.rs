@@ -105,6 +105,8 @@ mod tests {
             calibrate: false,
             favour: Favour::None,
             shrunk: None,
+            keep_rows: false,
+            updates: Vec::new(),
         };
         let units = units.iter().map(unit).collect();
         Manifest { training, instances: 0, features: 0, labels: 0, units }

@@ -25,36 +25,42 @@
 mod algorithm;
 mod calibrate;
 mod craftml;
+mod extras;
 mod grove;
 mod learned;
 mod linear;
 mod labels;
 mod members;
 pub(crate) mod part;
+mod rows;
 mod shrink;
 pub(crate) mod stems;
 mod text;
 pub(crate) mod units;
+mod update;
 mod within;
 
 pub use crate::store;
 pub use algorithm::Algorithm;
 pub use calibrate::calibrate;
+pub use extras::Extras;
 pub use labels::Labels;
 pub use learned::Learned;
 pub use shrink::{Shrink, ShrinkError, Values, shrink};
 pub use text::{open_text, save_text};
+pub use update::{UpdateError, Updated, update};
 pub use within::{Limits, train_within, unfinished};
 
 use crate::array::Array;
 use crate::calibration::Calibration;
 use crate::data::{Dataset, DatasetView};
-use crate::favour::{Favour, RANKED, Ranking};
+use crate::favour::{RANKED, Ranking};
 use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Predictions, Query, Scored};
 use crate::text::TextReader;
 use crate::weighting::FeatureWeights;
+use extras::describe;
 use learned::Trainer;
 use members::Members;
 use std::path::Path;
@@ -182,19 +188,6 @@ pub fn train_text(
     train_with(dataset, extras, algorithm, target, start, run)
 }
 
-/// What a model holds besides what was learned from the rows.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Extras<'a> {
-    /// How text became the rows.
-    pub text: Option<&'a TextReader>,
-    /// Whether scores are made probabilities, at the cost of a second training: on nine tenths of
-    /// the rows, to see how often labels of each score are true among the others. A grove's scores
-    /// are probabilities without.
-    pub calibrate: bool,
-    /// Which labels come before others of a better score.
-    pub favour: Favour,
-}
-
 /// Trains a model into the folder `target` that holds some [`Extras`].
 ///
 /// ```
@@ -280,19 +273,6 @@ impl<'a> Work<'a> {
     }
 }
 
-/// What determines a model.
-fn describe(dataset: DatasetView<'_>, extras: Extras<'_>, resolved: &Algorithm) -> Training {
-    Training {
-        algorithm: resolved.name().to_owned(),
-        settings: resolved.settings(),
-        data: format!("{:032x}", dataset.digest()),
-        text: extras.text.map(text::settings),
-        calibrate: extras.calibrate,
-        favour: extras.favour,
-        shrunk: None,
-    }
-}
-
 /// Writes what every model has whatever the algorithm.
 fn write_others(
     dataset: DatasetView<'_>,
@@ -301,10 +281,13 @@ fn write_others(
     run: &Run,
 ) -> Result<(), TrainError> {
     labels::write(dataset, units)?;
-    match extras.text {
-        Some(reader) => Ok(text::write(reader, dataset, units, run)?),
-        None => Ok(()),
+    if let Some(reader) = extras.text {
+        text::write(reader, dataset, units, run)?;
     }
+    if extras.keep_rows && units.lacks(&rows::stem(0)) {
+        rows::write(dataset, 0, units)?;
+    }
+    Ok(())
 }
 
 /// What a model is whose units are all written.

@@ -1,11 +1,11 @@
 //! Which units a model consists of, by their names.
 
-use super::{Algorithm, FEATURES, calibrate, craftml, grove, labels, linear, text};
+use super::{Algorithm, FEATURES, calibrate, craftml, grove, labels, linear, rows, text};
 use crate::store::{FormatError, Unit};
 
 /// The names of all units that a model may have, in the manifest's order. `parts` says how many
-/// parts are below a root of that name. Some models have no weights of features, no calibration or
-/// no text.
+/// parts are below a root of that name. Some models have no weights of features, no calibration, no
+/// text or no rows.
 pub(crate) fn all(
     algorithm: &Algorithm,
     labels: usize,
@@ -20,6 +20,7 @@ pub(crate) fn all(
     };
     let others = [calibrate::UNIT, labels::STEM, text::TEXT, text::LABEL_TERMS];
     stems.extend(others.map(str::to_owned));
+    stems.push(rows::stem(0));
     stems
 }
 
@@ -33,7 +34,7 @@ pub(crate) fn first_stage(algorithm: &Algorithm, labels: usize, calibrate: bool)
 /// Whether a unit is small, and made as soon as the rows are read.
 pub(crate) fn is_common(stem: &str) -> bool {
     let common = [FEATURES, linear::GROVE.features(), labels::STEM, text::TEXT, text::LABEL_TERMS];
-    common.contains(&stem)
+    common.contains(&stem) || stem == rows::stem(0)
 }
 
 /// The roots of label trees, which the second stage needs.

@@ -139,17 +139,49 @@ pub(super) fn write(
 ) -> Result<(), StoreError> {
     write_vectoriser(reader, units)?;
     if reader.vectoriser().params().hashing.is_none() && units.lacks(LABEL_TERMS) {
-        let LabelTerms { starts, terms, weights } = LabelTerms::new(dataset, run)?;
-        units.write(
-            LABEL_TERMS,
-            &[
-                ("starts", starts[..].into()),
-                ("terms", terms[..].into()),
-                ("weights", weights[..].into()),
-            ],
-        )?;
+        write_label_terms(&LabelTerms::new(dataset, run)?, units)?;
     }
     Ok(())
+}
+
+fn write_label_terms(terms: &LabelTerms, units: &Units<'_>) -> Result<(), StoreError> {
+    let LabelTerms { starts, terms, weights } = terms;
+    units.write(
+        LABEL_TERMS,
+        &[
+            ("starts", starts[..].into()),
+            ("terms", terms[..].into()),
+            ("weights", weights[..].into()),
+        ],
+    )
+}
+
+/// Writes the terms of the labels again when there are more rows: of all labels if these are all
+/// rows, else of the labels that are new.
+pub(super) fn update_label_terms(
+    known: &LabelTerms,
+    dataset: DatasetView<'_>,
+    are_all_rows: bool,
+    units: &Units<'_>,
+    run: &Run,
+) -> Result<(), StoreError> {
+    let found = LabelTerms::new(dataset, run)?;
+    if are_all_rows {
+        return write_label_terms(&found, units);
+    }
+    let labels = known.starts.len().saturating_sub(1);
+    let mut starts = known.starts.to_vec();
+    let (mut terms, mut weights) = (known.terms.to_vec(), known.weights.to_vec());
+    for label in labels..dataset.labels.columns() {
+        for (term, weight) in found.of(label as u32) {
+            terms.push(term);
+            weights.push(weight);
+        }
+        starts.push(terms.len() as u64);
+    }
+    let extended =
+        LabelTerms { starts: starts.into(), terms: terms.into(), weights: weights.into() };
+    write_label_terms(&extended, units)
 }
 
 fn write_vectoriser(reader: &TextReader, units: &Units<'_>) -> Result<(), StoreError> {
@@ -252,6 +284,8 @@ pub fn save_text(
         calibrate: false,
         favour: Favour::None,
         shrunk: None,
+        keep_rows: false,
+        updates: Vec::new(),
     };
     let start = Start { resume: false, overwrite };
     let Begin::Work(partial) = Partial::begin(target, &training, start)? else { return Ok(()) };

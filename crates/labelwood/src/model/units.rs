@@ -125,6 +125,11 @@ impl<'a> Units<'a> {
         self.finished().get(stem).map(|finished| finished.file.clone())
     }
 
+    /// All units that are finished, by their names.
+    pub fn all(&self) -> Vec<UnitFile> {
+        self.finished().values().map(|finished| finished.file.clone()).collect()
+    }
+
     /// Whether the unit of this name is to be written.
     pub fn lacks(&self, stem: &str) -> bool {
         (self.is_chosen)(stem) && !self.finished().contains_key(stem)

@@ -74,9 +74,38 @@ impl Trainer {
         params.check()?;
         let params = Params { weighting: params.weighting.resolve(features), ..params };
         let weights = FeatureWeights::learn(params.weighting, features);
+        Ok(Self::weighted(features, labels, params, weights))
+    }
+
+    /// Learns again from more rows, or other ones, what was learned before: with the same settings
+    /// and the same weights of the features, of which there must be as many.
+    ///
+    /// ```
+    /// use labelwood::data::generate::{Generator, Profile};
+    /// use labelwood::one_vs_rest::{Params, Trainer};
+    /// use labelwood::run::Run;
+    /// let run = Run::new(2)?;
+    /// let profile = Profile { instances: 100, ..Profile::named("eurlex-4k").unwrap() };
+    /// let (features, labels) = Generator::new(profile, 1)?.rows(0..100, &run)?;
+    /// let learned = Trainer::new(features.view(), labels.view(), Params::default())?.all(&run)?;
+    /// let again = Trainer::again(&learned, features.view(), labels.view());
+    /// assert_eq!(again.block(0, &run)?, learned.blocks()[0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn again(learned: &OneVsRest, features: CsrView<'_>, labels: LabelRowsView<'_>) -> Self {
+        assert_eq!(features.columns(), learned.features, "the features are those of before");
+        Self::weighted(features, labels, learned.params.clone(), learned.weights.clone())
+    }
+
+    fn weighted(
+        features: CsrView<'_>,
+        labels: LabelRowsView<'_>,
+        params: Params,
+        weights: FeatureWeights,
+    ) -> Self {
         let rows = Rows::all(weights.prepare(features).view(), features.columns());
         let rows_of = labels.transpose();
-        Ok(Trainer { params, weights, features: features.columns(), rows, rows_of })
+        Trainer { params, weights, features: features.columns(), rows, rows_of }
     }
 
     /// The settings with every automatic choice made.

@@ -91,8 +91,8 @@ impl Trainer<'_> {
             let work = match self.prepared.take() {
                 Some(prepared) => prepared,
                 None => {
-                    let Training { calibrate, favour, .. } = *self.plan.training();
-                    let extras = Extras { text: None, calibrate, favour };
+                    let Training { calibrate, favour, keep_rows, .. } = *self.plan.training();
+                    let extras = Extras { text: None, calibrate, favour, keep_rows };
                     model::Work::new(self.dataset, extras, &self.plan.algorithm(), self.run)?
                 }
             };

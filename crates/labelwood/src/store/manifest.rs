@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Digest, FormatError, StoreError, UnitFile, files};
+use super::{Digest, FormatError, StoreError, UnitFile, Update, files};
 use crate::favour::Favour;
 
 /// The name of the manifest in a model's folder.
@@ -46,6 +46,12 @@ pub struct Training {
     /// How the model was made smaller afterwards, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     pub shrunk: Option<Value>,
+    /// Whether the model holds its training rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_rows: bool,
+    /// The rows that were added afterwards, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<Update>,
 }
 
 /// What a model consists of.
@@ -80,6 +86,10 @@ struct Written {
     favour: Favour,
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
     shrunk: Option<Value>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    keep_rows: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    updates: Vec<Update>,
     instances: u64,
     features: u64,
     labels: u64,
@@ -124,8 +134,18 @@ impl Manifest {
             serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
         let found = written.model_id;
         let Written { algorithm, settings, data, text, calibrate, favour, shrunk, .. } = written;
-        let Written { instances, features, labels, units, .. } = written;
-        let training = Training { algorithm, settings, data, text, calibrate, favour, shrunk };
+        let Written { keep_rows, updates, instances, features, labels, units, .. } = written;
+        let training = Training {
+            algorithm,
+            settings,
+            data,
+            text,
+            calibrate,
+            favour,
+            shrunk,
+            keep_rows,
+            updates,
+        };
         let manifest = Manifest { training, instances, features, labels, units };
         let mut stems = BTreeSet::new();
         for unit in &manifest.units {
@@ -162,8 +182,9 @@ impl Manifest {
     }
 
     fn written(&self, model_id: Option<Digest>) -> Written {
-        let Training { algorithm, settings, data, text, calibrate, favour, shrunk } =
+        let Training { algorithm, settings, data, text, calibrate, favour, .. } =
             self.training.clone();
+        let Training { shrunk, keep_rows, updates, .. } = self.training.clone();
         let &Manifest { instances, features, labels, .. } = self;
         let units = self.units.clone();
         Written {
@@ -175,6 +196,8 @@ impl Manifest {
             calibrate,
             favour,
             shrunk,
+            keep_rows,
+            updates,
             instances,
             features,
             labels,
@@ -196,13 +219,11 @@ impl Training {
         compare("algorithm", &self.algorithm, &other.algorithm);
         compare("the digest of the data", &self.data, &other.data);
         compare("calibrate", &self.calibrate.to_string(), &other.calibrate.to_string());
-        let favour = |favour| serde_json::to_value(favour).ok();
-        differences(
-            "favour",
-            favour(self.favour).as_ref(),
-            favour(other.favour).as_ref(),
-            &mut clauses,
-        );
+        compare("keep_rows", &self.keep_rows.to_string(), &other.keep_rows.to_string());
+        let favour = |training: &Training| serde_json::to_value(training.favour).ok();
+        differences("favour", favour(self).as_ref(), favour(other).as_ref(), &mut clauses);
+        let updates = |training: &Training| serde_json::to_value(&training.updates).ok();
+        differences("updates", updates(self).as_ref(), updates(other).as_ref(), &mut clauses);
         differences("", Some(&self.settings), Some(&other.settings), &mut clauses);
         differences("text", self.text.as_ref(), other.text.as_ref(), &mut clauses);
         differences("shrunk", self.shrunk.as_ref(), other.shrunk.as_ref(), &mut clauses);
@@ -307,6 +328,8 @@ mod tests {
                 calibrate: false,
                 favour: Favour::None,
                 shrunk: None,
+                keep_rows: false,
+                updates: Vec::new(),
             },
             instances: 10,
             features: 20,

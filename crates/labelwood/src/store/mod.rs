@@ -16,7 +16,7 @@
 //! let target = folder.path().join("model");
 //! let run = Run::new(2)?;
 //! let settings = serde_json::json!({"trees": 1, "seed": 42});
-//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None };
+//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None, keep_rows: false, updates: Vec::new() };
 //!
 //! let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
 //! let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
@@ -35,6 +35,7 @@ mod manifest;
 mod partial;
 mod scan;
 mod unit;
+mod update;
 
 pub use digest::{Digest, NotADigest};
 pub use error::{FormatError, StoreError};
@@ -45,6 +46,7 @@ pub use partial::{Begin, Partial, Start, check_target};
 pub(crate) use scan::{Scanned, scan, stems_in};
 pub(crate) use unit::write_arrays;
 pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
+pub use update::Update;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -135,7 +137,7 @@ impl Stored {
     /// # let target = folder.path().join("model");
     /// # let run = Run::new(1)?;
     /// # let settings = serde_json::json!({"trees": 1, "seed": 42});
-    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None };
+    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None, keep_rows: false, updates: Vec::new() };
     /// # let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
     /// # let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
     /// # let manifest = Manifest { training, instances: 9, features: 5, labels: 4, units: vec![tree] };
@@ -175,6 +177,11 @@ impl Stored {
         let units = units.map(|(file, unit)| (file.file.as_str(), Cow::Borrowed(unit.bytes())));
         let manifest = (manifest::MANIFEST, Cow::Owned(self.manifest.to_bytes()));
         [manifest].into_iter().chain(units).collect()
+    }
+
+    /// The folder that it was opened in; none if it is in memory.
+    pub fn folder(&self) -> Option<&Path> {
+        Some(self.folder.as_path()).filter(|folder| !folder.as_os_str().is_empty())
     }
 
     /// What the model is.

@@ -227,7 +227,7 @@ impl Partial {
     }
 
     /// Writes a unit that is finished elsewhere.
-    fn write_finished(&self, file: &UnitFile, unit: &Unit) -> Result<(), StoreError> {
+    pub(crate) fn write_finished(&self, file: &UnitFile, unit: &Unit) -> Result<(), StoreError> {
         files::write_whole(&self.folder, file.stem(), |out| {
             out.write_all(unit.bytes())?;
             Ok((file.file.clone(), ()))

@@ -25,6 +25,8 @@ fn training(seed: u32) -> Training {
         calibrate: false,
         favour: Default::default(),
         shrunk: None,
+        keep_rows: false,
+        updates: Vec::new(),
     }
 }
 

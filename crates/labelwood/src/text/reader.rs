@@ -9,6 +9,7 @@ use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{Csr, LabelRows};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use thiserror::Error;
 
 /// Reads documents always in the same way: the same fields, and the same columns for their words.
@@ -115,14 +116,54 @@ impl TextReader {
     /// Reads all of some documents. Labels that `names` does not know get ids beyond it.
     pub fn read(
         &self,
+        documents: Documents<'_>,
+        names: &LabelIndex,
+        run: &Run,
+    ) -> Result<Dataset, TextError> {
+        self.read_noting(documents, names, |_| (), run)
+    }
+
+    /// The same, and how many different terms are not known.
+    ///
+    /// ```
+    /// use labelwood::data::documents::{Documents, Format, Labels, Options};
+    /// use labelwood::run::Run;
+    /// use labelwood::text::{Params, TextReader};
+    /// let (run, options) = (Run::new(1)?, Options::default());
+    /// let documents = |text: &'static str| {
+    ///     Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, &run)
+    /// };
+    /// let training = documents("old maps\tmaps\nold maps\told\n")?;
+    /// let (reader, _) = TextReader::fit(training, &options, Params::default(), Default::default(), &run)?;
+    /// let more = documents("old birds\told\nnew birds\tbirds\n")?;
+    /// let (rows, unknown) = reader.read_counting(more, &Default::default(), &run)?;
+    /// assert_eq!((rows.len(), unknown), (2, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_counting(
+        &self,
+        documents: Documents<'_>,
+        names: &LabelIndex,
+        run: &Run,
+    ) -> Result<(Dataset, usize), TextError> {
+        let mut unknown = HashSet::new();
+        let note = |batch: &Batch| self.vectoriser.note_unknown(batch.texts(), &mut unknown);
+        let dataset = self.read_noting(documents, names, note, run)?;
+        Ok((dataset, unknown.len()))
+    }
+
+    fn read_noting(
+        &self,
         mut documents: Documents<'_>,
         names: &LabelIndex,
+        mut note: impl FnMut(&Batch) + Send,
         run: &Run,
     ) -> Result<Dataset, TextError> {
         let mut labels = Labels::new(LabelIndexBuilder::new(names));
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for_each_batch(&mut documents, run, |batch| {
             labels.add(batch);
+            note(batch);
             let rows = self.vectorise(batch, run)?;
             let before = indices.len() as u64;
             offsets.extend(rows.view().offsets()[1..].iter().map(|end| before + end));

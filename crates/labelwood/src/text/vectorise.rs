@@ -1,6 +1,6 @@
 //! The fitted vectoriser: what a model keeps to read new text.
 
-use super::analyse::Analyser;
+use super::analyse::{Analyser, Buffers};
 use super::chunk::{Counter, ranges};
 use super::params::Params;
 use super::terms::{MOST, TermsView, hash, hashed_column};
@@ -9,7 +9,9 @@ use crate::array::Array;
 use crate::run::{Cancelled, Run};
 use crate::sparse::Csr;
 use rayon::prelude::*;
+use std::collections::HashSet;
 use std::ops::Range;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Turns text into rows, always in the same way. [`Fitting`](super::Fitting) makes one.
 ///
@@ -143,6 +145,23 @@ impl Vectoriser {
         }
         Ok(Csr::try_new(self.columns(), offsets, all.indices, all.values)
             .expect("rows are sorted and their columns known"))
+    }
+
+    /// Notes the terms of some texts that have no column; with hashing all have.
+    pub(super) fn note_unknown<'t>(
+        &self,
+        texts: impl Iterator<Item = &'t str>,
+        unknown: &mut HashSet<u64>,
+    ) {
+        let (params, view) = (self.params(), self.view());
+        let mut buffers = Buffers::default();
+        for text in texts {
+            self.analyser.each_term(text, &mut buffers, |term| {
+                if find(params, view, term).is_none() {
+                    unknown.insert(xxh3_64(term));
+                }
+            });
+        }
     }
 
     fn read<T: AsRef<str>>(&self, texts: &[T]) -> Part {

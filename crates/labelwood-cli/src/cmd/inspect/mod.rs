@@ -11,6 +11,7 @@ use labelwood::calibration::Calibration;
 use labelwood::favour::Favour;
 use labelwood::grove::Blend;
 use labelwood::metrics::Slice;
+use labelwood::model::store::Update;
 use labelwood::model::{Learned, Model};
 use serde::Serialize;
 
@@ -139,6 +140,8 @@ struct Inside {
     favour: Favour,
     #[serde(skip_serializing_if = "Option::is_none")]
     shrunk: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    updates: Vec<Update>,
     bytes: u64,
     bytes_by_part: Parts,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -205,6 +208,8 @@ struct Parts {
     text: u64,
     #[serde(skip_serializing_if = "is_zero")]
     calibration: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    rows: u64,
     manifest: u64,
 }
 
@@ -232,6 +237,7 @@ impl Inside {
                 "labels" => parts.labels += unit.bytes,
                 "text" | "label-terms" => parts.text += unit.bytes,
                 "blend" | "calibration" => parts.calibration += unit.bytes,
+                stem if stem.starts_with("rows-") => parts.rows += unit.bytes,
                 _ => parts.trees += unit.bytes,
             }
         }
@@ -269,6 +275,7 @@ impl Inside {
             text: manifest.training.text.clone(),
             favour: manifest.training.favour,
             shrunk: manifest.training.shrunk.clone(),
+            updates: manifest.training.updates.clone(),
             bytes: manifest.bytes() + manifest_bytes,
             bytes_by_part: parts,
             blend,
@@ -287,12 +294,17 @@ impl Display for Inside {
             "trained on  {} instances, {} features, {} labels",
             self.instances, self.features, self.labels
         )?;
-        let Parts { trees, features, labels, text, calibration, manifest } = self.bytes_by_part;
+        if !self.updates.is_empty() {
+            let rows: Vec<String> = self.updates.iter().map(|one| one.rows.to_string()).collect();
+            writeln!(out, "updated     {} times, by {} rows", rows.len(), rows.join(", "))?;
+        }
+        let Parts { trees, features, labels, text, calibration, rows, manifest } =
+            self.bytes_by_part;
         let part = |name, bytes| match bytes {
             0 => String::new(),
             bytes => format!("{name} {}, ", Bytes(bytes)),
         };
-        let text = part("text", text) + &part("calibration", calibration);
+        let text = part("text", text) + &part("calibration", calibration) + &part("rows", rows);
         writeln!(
             out,
             "size        {}: trees {}, feature weights {}, labels {}, {text}manifest {}",

@@ -175,8 +175,12 @@ impl Training<'_> {
         self.trees.begin(target);
         let clock = Clock::start();
         let algorithm = &self.algorithm;
-        let extras =
-            Extras { text: self.reader.as_ref(), calibrate: self.calibrate, favour: self.favour };
+        let extras = Extras {
+            text: self.reader.as_ref(),
+            calibrate: self.calibrate,
+            favour: self.favour,
+            keep_rows: self.args.keep_rows,
+        };
         let (limits, start) = (&self.args.limits, self.args.start());
         let trained = if self.is_limited() {
             let limits = limits.within(self.context.started());

@@ -59,6 +59,11 @@ pub struct Args {
     #[arg(long, requires = "model")]
     overwrite: bool,
 
+    /// Keep the rows in the model, so that `labelwood update` can divide leaves and learn linear
+    /// classifiers again
+    #[arg(long, requires = "model")]
+    keep_rows: bool,
+
     /// Print what came of it as one line of JSON
     #[arg(long)]
     json: bool,

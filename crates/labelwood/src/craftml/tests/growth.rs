@@ -7,7 +7,7 @@ use crate::weighting::Weighting;
 use proptest::prelude::*;
 
 /// Checks all that holds for any forest on any rows.
-fn check(rows: &Rows, forest: &Forest) {
+pub(super) fn check(rows: &Rows, forest: &Forest) {
     let count = rows.features.len() as u64;
     let expected: Vec<u64> =
         rows.labels.view().column_counts().into_iter().map(u64::from).collect();
@@ -42,7 +42,7 @@ fn members(rows: &Rows, forest: &Forest, tree: usize) -> Vec<Vec<usize>> {
 }
 
 /// Checks that rows walk to the leaves that they were counted in, and why those are leaves.
-fn check_members(rows: &Rows, forest: &Forest) {
+pub(super) fn check_members(rows: &Rows, forest: &Forest) {
     for (number, tree) in forest.trees.iter().enumerate() {
         for (leaf, members) in members(rows, forest, number).iter().enumerate() {
             assert_eq!(members.len() as u32, tree.leaf_instances.get(leaf));
@@ -57,7 +57,7 @@ fn check_members(rows: &Rows, forest: &Forest) {
     }
 }
 
-fn shapes() -> impl Strategy<Value = (Shape, Params)> {
+pub(super) fn shapes() -> impl Strategy<Value = (Shape, Params)> {
     let projection =
         || prop::sample::select(&[Projection::None, Projection::Hashing, Projection::Gaussian]);
     let diversity = prop::sample::select(&[Diversity::SxSy, Diversity::SxDy, Diversity::DxDy]);
@@ -97,7 +97,7 @@ fn shapes() -> impl Strategy<Value = (Shape, Params)> {
 
 /// What [`Rows::random`] is called with; short in a failure's report.
 #[derive(Clone, Copy, Debug)]
-struct Shape(usize, usize, usize, u64);
+pub(super) struct Shape(pub usize, pub usize, pub usize, pub u64);
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]

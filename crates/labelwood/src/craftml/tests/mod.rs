@@ -4,10 +4,11 @@ mod alone;
 mod growth;
 mod reference;
 mod settings;
+mod update;
 
 use super::*;
 use crate::random::Stream;
-use crate::sparse::{Csr, LabelRows, Row};
+use crate::sparse::{Csr, LabelRows, OwnedEntries, Row};
 
 /// Rows to learn from.
 struct Rows {

@@ -2,6 +2,7 @@
 
 mod growth;
 mod prediction;
+mod update;
 
 use super::{LabelTrees, Params, Trainer, Tree};
 use crate::linear::{Child, Nodes};

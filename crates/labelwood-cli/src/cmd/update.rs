@@ -1,0 +1,118 @@
+//! `labelwood update`: more rows for a trained model.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use labelwood::data::Dataset;
+use labelwood::model::store::{Options, check_target};
+use labelwood::model::{Learned, Model, UpdateError, Updated, update};
+use labelwood::run::Run;
+
+use crate::bytes::Bytes;
+use crate::context::Context;
+use crate::fault::MachineFault;
+use crate::machine;
+use crate::prediction::RowArgs;
+
+/// Arguments of `labelwood update`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "New rows are counted in the leaves of a forest. A model that was trained with --keep-rows also \
+    divides leaves that became too large, and learns again the linear classifiers that the rows touch; \
+    label-tree and one-vs-rest models need it. A text model keeps its vocabulary. The model is replaced only \
+    when the new one is complete; an update that was stopped goes on when it is repeated."
+)]
+pub struct Args {
+    /// The folder of the model
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+
+    /// The rows to add, with their labels, of which some may be new; - for standard input
+    #[arg(value_name = "NEWDATA")]
+    data: PathBuf,
+
+    /// The folder to write the new model to; by default it takes the place of MODEL
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// Replace a model in DIR, and drop other work that is unfinished there
+    #[arg(long)]
+    overwrite: bool,
+
+    /// Names of all labels, for a model of vectors: those of the model first, one per line, or code,
+    /// TAB and name; by default labels.txt beside NEWDATA, if there is one
+    #[arg(long, value_name = "FILE")]
+    label_names: Option<PathBuf>,
+
+    #[command(flatten)]
+    rows: RowArgs,
+}
+
+/// Reads the rows and writes the new model.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let kept = "the model is as it was; the same update again goes on with what is finished";
+    let run = context.watched_run(|progress| progress, || kept.to_owned())?;
+    if let Some(output) = &args.output {
+        // What a finished update left there is not in the way of repeating it.
+        let is_model = output.join("manifest.json").is_file();
+        check_target(output, args.overwrite || is_model)?;
+    }
+    let model = Model::open(&args.model, Options::default(), &run)?;
+    let dataset = args.rows.read_more(&args.data, &model, args.label_names.as_deref(), &run)?;
+    check_memory(&model, &dataset, &run)?;
+    let target = args.output.as_ref().unwrap_or(&args.model);
+    let updated =
+        update(&model, &dataset, target, args.overwrite, &run).map_err(|error| match error {
+            UpdateError::Store(error) => error.into(),
+            UpdateError::Cancelled { source } => anyhow::Error::from(source).context(kept),
+            other => anyhow::Error::from(other),
+        })?;
+    let folder = target.display();
+    if updated.was_there {
+        context
+            .note(format_args!("{folder}: this update is finished, there is nothing left to do"));
+        return Ok(());
+    }
+    let Updated { manifest, rows, new_labels, .. } = &updated;
+    context.note(format_args!(
+        "{folder}: {rows} rows and {new_labels} new labels added, now {} rows and {} labels, {}",
+        manifest.instances,
+        manifest.labels,
+        Bytes(manifest.bytes())
+    ));
+    if let Some(left) = left(&model) {
+        context.note(format_args!("{left}: train with --keep-rows"));
+    }
+    Ok(())
+}
+
+/// Refuses an update for which the machine has not enough memory.
+fn check_memory(model: &Model, dataset: &Dataset, run: &Run) -> Result<()> {
+    let Some(limit) = machine::memory_limit() else { return Ok(()) };
+    let manifest = model.manifest();
+    let (features, labels) = (dataset.features.view(), dataset.labels.view());
+    let of_new = model.learned().algorithm().estimate(features, labels, run.threads()).memory;
+    // All rows are about as large as the new ones.
+    let all = manifest.instances as f64 / dataset.len().max(1) as f64 + 1.0;
+    let rows = if manifest.training.keep_rows { (of_new as f64 * all) as u64 } else { of_new };
+    let largest = manifest.units.iter().map(|unit| unit.bytes).max().unwrap_or(0);
+    let needed = rows.saturating_add(largest.saturating_mul(2 * run.threads() as u64));
+    if needed <= limit.0 {
+        return Ok(());
+    }
+    let needed = Bytes(needed);
+    let remedy = if run.threads() > 1 { "try --threads 1" } else { "add fewer rows at a time" };
+    Err(MachineFault(format!(
+        "the update needs about {needed} of memory, but this machine allows {limit}: {remedy}"
+    ))
+    .into())
+}
+
+/// What could not be done without the training rows.
+fn left(model: &Model) -> Option<&'static str> {
+    match model.learned() {
+        _ if model.manifest().training.keep_rows => None,
+        Learned::Grove(_) => Some("leaves that grew are not divided and label trees not relearned"),
+        _ => Some("leaves that grew are not divided"),
+    }
+}

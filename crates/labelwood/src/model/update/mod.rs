@@ -1,0 +1,314 @@
+//! More rows for a trained model.
+//!
+//! Forests count the new rows in the leaves that they fall into, which needs nothing but the model.
+//! A model that holds its training rows also divides the leaves that became too large and learns
+//! the linear classifiers again that the new rows touch. Everything else stays as it is: feature
+//! weights, the vocabulary of text, the calibration and the blend of a grove.
+
+mod learn;
+
+use super::store::{Begin, Manifest, Partial, Start, StoreError, Training, UnitFile, Update};
+use super::units::{Stop, Units};
+use super::{Learned, Model, labels, rows, text};
+use crate::data::{Dataset, DatasetView, LabelIndex};
+use crate::run::{Cancelled, Run};
+use crate::sparse::Csr;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What came of an update.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Updated {
+    /// What the model is now.
+    pub manifest: Manifest,
+    /// How many rows were added.
+    pub rows: u64,
+    /// How many labels are new.
+    pub new_labels: u64,
+    /// Whether the very model was there already, and nothing was left to do.
+    pub was_there: bool,
+}
+
+/// Why a model was not updated.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum UpdateError {
+    /// There is nothing to add.
+    #[error("there are no rows to add: give a file with at least one row")]
+    NoRows,
+    /// The algorithm learns from all rows at once, and they are not there.
+    #[error(
+        "nothing of a {algorithm} model can be updated without its training rows: train it with \
+         --keep-rows"
+    )]
+    NeedsRows {
+        /// The algorithm's name.
+        algorithm: &'static str,
+    },
+    /// The algorithm cannot take more rows.
+    #[error("a {algorithm} model cannot be updated: train it again on all rows")]
+    Never {
+        /// The algorithm's name.
+        algorithm: &'static str,
+    },
+    /// The names that came with the rows are not those of the model.
+    #[error(
+        "label {id} is called `{found}` beside the new rows but `{known}` in the model: give rows \
+         whose labels have the numbers that the model gives them"
+    )]
+    OtherLabels {
+        /// The label.
+        id: u32,
+        /// What the model calls it.
+        known: String,
+        /// What it is called here.
+        found: String,
+    },
+    /// Another training or update into the same folder was not finished.
+    #[error(
+        "{}: another training or update is unfinished here; finish it with its own command, or add \
+         --overwrite to drop it", folder.display()
+    )]
+    Unfinished {
+        /// The folder of the model.
+        folder: PathBuf,
+    },
+    /// The model's files could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The run was cancelled; finished units are kept, and the same update goes on with them.
+    #[error("the model is as it was; the same update again goes on with what is finished")]
+    Cancelled {
+        /// The cancellation itself.
+        #[source]
+        source: Cancelled,
+    },
+}
+
+impl From<Stop> for UpdateError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Cancelled(source) | Stop::Store(StoreError::Cancelled(source)) => {
+                UpdateError::Cancelled { source }
+            }
+            Stop::Store(error) => UpdateError::Store(error),
+        }
+    }
+}
+
+/// Adds rows to a model and writes the result into the folder `target`, which may be its own: the
+/// old model is there until the new one is complete.
+///
+/// Labels beyond those of the model are new, and so are their names. Features beyond those of the
+/// model are left out. The same rows in the same order of updates give the same bytes. A killed
+/// update goes on when it is repeated; `overwrite` replaces another model in `target`, and drops
+/// another unfinished work there.
+///
+/// ```
+/// use labelwood::craftml::Params;
+/// use labelwood::data::{Dataset, generate::{Generator, Profile}};
+/// use labelwood::model::{Algorithm, Model, train, update};
+/// use labelwood::run::Run;
+/// let run = Run::new(2)?;
+/// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
+/// let generator = Generator::new(profile, 1)?;
+/// let rows = |range| generator.rows(range, &run).map(|(features, labels)| Dataset { features, labels, label_names: None });
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("model");
+/// let algorithm = Algorithm::CraftMl(Params { trees: 2, ..Params::default() });
+/// train(&rows(0..200)?, &algorithm, &path, Default::default(), &run)?;
+///
+/// let model = Model::open(&path, Default::default(), &run)?;
+/// let updated = update(&model, &rows(200..300)?, &path, false, &run)?;
+/// assert_eq!(updated.manifest.instances, 300);
+/// assert_eq!(Model::open(&path, Default::default(), &run)?.manifest().training.updates.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn update(
+    model: &Model,
+    dataset: &Dataset,
+    target: &Path,
+    overwrite: bool,
+    run: &Run,
+) -> Result<Updated, UpdateError> {
+    check(model, dataset)?;
+    let manifest = model.manifest();
+    let added = fitted(dataset, manifest);
+    let names =
+        names(model.labels().names(), dataset.label_names.as_ref(), added.labels.columns())?;
+    let training = describe(manifest, dataset);
+    let updated = |manifest: Manifest, was_there| Updated {
+        rows: added.len() as u64,
+        new_labels: added.labels.columns() as u64 - model.manifest().labels,
+        manifest,
+        was_there,
+    };
+    let partial = match begin(model, &training, target, overwrite)? {
+        Begin::Work(partial) => partial,
+        Begin::Finished(manifest) => return Ok(updated(manifest, true)),
+    };
+    let units = Units::take_up(&partial, run)?;
+    let work = Work::new(model, &added)?;
+    work.learn(&units, run)?;
+    work.write_labels(names.as_ref(), &units, run)?;
+    let manifest = Manifest {
+        units: work.listed(&partial, &units)?,
+        training,
+        instances: manifest.instances + added.len() as u64,
+        features: manifest.features,
+        labels: added.labels.columns() as u64,
+    };
+    partial.commit(&manifest)?;
+    Ok(updated(manifest, false))
+}
+
+/// Refuses what cannot be done.
+fn check(model: &Model, dataset: &Dataset) -> Result<(), UpdateError> {
+    if dataset.is_empty() {
+        return Err(UpdateError::NoRows);
+    }
+    match model.learned() {
+        Learned::CraftMl(_) | Learned::Grove(_) => Ok(()),
+        Learned::LabelTree(_) | Learned::OneVsRest(_) if model.manifest().training.keep_rows => {
+            Ok(())
+        }
+        Learned::LabelTree(_) => Err(UpdateError::NeedsRows { algorithm: "label-tree" }),
+        Learned::OneVsRest(_) => Err(UpdateError::NeedsRows { algorithm: "one-vs-rest" }),
+        Learned::LabelForest(_) => Err(UpdateError::Never { algorithm: "label-forest" }),
+    }
+}
+
+/// What determines the updated model.
+fn describe(manifest: &Manifest, dataset: &Dataset) -> Training {
+    let mut training = manifest.training.clone();
+    training.updates.push(Update {
+        from: manifest.model_id().to_string(),
+        data: format!("{:032x}", dataset.digest()),
+        rows: dataset.len() as u64,
+    });
+    training
+}
+
+/// Starts, or goes on with the same update.
+fn begin(
+    model: &Model,
+    training: &Training,
+    target: &Path,
+    overwrite: bool,
+) -> Result<Begin, UpdateError> {
+    let place = |path: &Path| fs::canonicalize(path).ok();
+    let is_in_place =
+        model.stored().folder().and_then(place).is_some_and(|folder| place(target) == Some(folder));
+    let is_other = Partial::training(target)?.is_some_and(|found| found != *training);
+    if is_other && !overwrite {
+        return Err(UpdateError::Unfinished { folder: target.to_owned() });
+    }
+    let start = Start { resume: !is_other, overwrite: overwrite || is_in_place };
+    Ok(Partial::begin(target, training, start)?)
+}
+
+/// The rows with the features of the model, and with all labels.
+fn fitted(dataset: &Dataset, manifest: &Manifest) -> Dataset {
+    let (known, rows) = (manifest.features as usize, dataset.features.view());
+    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in rows.rows() {
+        let len = row.indices.partition_point(|&column| (column as usize) < known);
+        indices.extend_from_slice(&row.indices[..len]);
+        values.extend_from_slice(&row.values[..len]);
+        starts.push(indices.len() as u64);
+    }
+    let features =
+        Csr::try_new(known, starts, indices, values).expect("the first part of a row is one");
+    let mut labels = dataset.labels.clone();
+    labels.widen(manifest.labels as usize);
+    Dataset { features, labels, label_names: None }
+}
+
+/// The names of all labels, if the model has names; a new label without a name has its number.
+fn names(
+    known: Option<&LabelIndex>,
+    found: Option<&LabelIndex>,
+    labels: usize,
+) -> Result<Option<LabelIndex>, UpdateError> {
+    let Some(known) = known else { return Ok(None) };
+    let none = LabelIndex::default();
+    let found = found.unwrap_or(&none);
+    for id in 0..known.len().min(found.len()) as u32 {
+        if known.code(id) != found.code(id) {
+            let (known, found) = (known.code(id).to_owned(), found.code(id).to_owned());
+            return Err(UpdateError::OtherLabels { id, known, found });
+        }
+    }
+    let new = found.lines().skip(known.len()).chain(std::iter::repeat(""));
+    Ok(Some(LabelIndex::from_lines(known.lines().chain(new).take(labels))))
+}
+
+/// What an update works with.
+struct Work<'a> {
+    model: &'a Model,
+    added: DatasetView<'a>,
+    /// All rows, if the model holds those of its training.
+    all: Option<Dataset>,
+}
+
+impl<'a> Work<'a> {
+    fn new(model: &'a Model, added: &'a Dataset) -> Result<Self, StoreError> {
+        let holds_rows = model.manifest().training.keep_rows;
+        let all = holds_rows.then(|| rows::read_with(model.stored(), added.view())).transpose()?;
+        Ok(Work { model, added: added.view(), all })
+    }
+
+    /// Writes what is known of the labels, and the rows if they are to be held.
+    fn write_labels(
+        &self,
+        names: Option<&LabelIndex>,
+        units: &Units<'_>,
+        run: &Run,
+    ) -> Result<(), Stop> {
+        let mut counts = self.added.labels.column_counts();
+        for (count, known) in counts.iter_mut().zip(self.model.labels().counts()) {
+            *count = count.saturating_add(*known);
+        }
+        labels::write_counted(&counts, names, units)?;
+        if self.all.is_some() {
+            let number = self.model.manifest().training.updates.len() + 1;
+            rows::write(self.added, number, units)?;
+        }
+        let has_new_labels = self.added.labels.columns() as u64 > self.model.manifest().labels;
+        match (&self.model.label_terms, &self.all) {
+            (Some(known), Some(all)) => {
+                text::update_label_terms(known, all.view(), true, units, run)?;
+            }
+            (Some(known), None) if has_new_labels => {
+                text::update_label_terms(known, self.added, false, units, run)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// All units of the new model: those that were written, and those that stay.
+    fn listed(&self, partial: &Partial, units: &Units<'_>) -> Result<Vec<UnitFile>, StoreError> {
+        let stored = self.model.stored();
+        let known = &stored.manifest().units;
+        let stems: BTreeSet<&str> = known.iter().map(UnitFile::stem).collect();
+        let mut listed = Vec::with_capacity(known.len() + 1);
+        for (file, unit) in known.iter().zip(stored.units()) {
+            listed.push(match (units.find(file.stem()), stored.folder()) {
+                (Some(written), _) => written,
+                (None, Some(folder)) => partial.adopt_unit(folder, file)?,
+                (None, None) => {
+                    partial.write_finished(file, unit)?;
+                    file.clone()
+                }
+            });
+        }
+        listed.extend(units.all().into_iter().filter(|file| !stems.contains(file.stem())));
+        Ok(listed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

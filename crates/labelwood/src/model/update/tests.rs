@@ -1,0 +1,213 @@
+//! Models of all algorithms with more rows.
+
+use super::*;
+use crate::data::generate::{Generator, Profile};
+use crate::model::store::Options;
+use crate::model::{Algorithm, Extras, Values, shrink, train_with};
+use crate::sparse::{LabelRows, Query};
+use crate::{craftml, grove, label_forest, label_tree, one_vs_rest};
+use tempfile::TempDir;
+
+const ROWS: usize = 300;
+
+fn run(threads: usize) -> Run {
+    Run::new(threads).unwrap()
+}
+
+/// Rows with names, of which the last thirty have a label of their own.
+fn rows() -> Dataset {
+    let profile = Profile {
+        instances: ROWS as u64,
+        test_instances: 0,
+        features: 60,
+        labels: 25,
+        entries_per_row: 8.0,
+        labels_per_row: 2.0,
+        skew: 0.75,
+    };
+    let (features, drawn) =
+        Generator::new(profile, 3).unwrap().rows(0..ROWS as u64, &run(1)).unwrap();
+    let mut labels = LabelRows::new(26);
+    for (at, row) in drawn.rows().enumerate() {
+        let new = (at + 30 >= ROWS).then_some(25);
+        let own: Vec<u32> = row.indices.iter().copied().chain(new).collect();
+        labels.push_row(&own, &vec![(); own.len()]).unwrap();
+    }
+    Dataset { features, labels, label_names: Some(names_of(26)) }
+}
+
+fn names_of(labels: usize) -> LabelIndex {
+    let names: Vec<String> = (0..labels).map(|label| format!("name {label}")).collect();
+    LabelIndex::from_lines(names.iter().map(String::as_str))
+}
+
+/// Some of the rows; the first know 25 labels.
+fn part(from: usize, to: usize) -> Dataset {
+    let part = rows().select(&(from..to).collect::<Vec<_>>());
+    if to + 30 > ROWS {
+        return part;
+    }
+    let mut labels = LabelRows::new(25);
+    part.labels.rows().for_each(|row| labels.push_row(row.indices, row.values).unwrap());
+    Dataset { labels, label_names: Some(names_of(25)), ..part }
+}
+
+fn linear() -> label_tree::Params {
+    label_tree::Params {
+        trees: 2,
+        branches: Some(4),
+        leaf: Some(5),
+        ..label_tree::Params::default()
+    }
+}
+
+fn forest() -> craftml::Params {
+    craftml::Params { trees: 3, leaf: 8, ..craftml::Params::default() }
+}
+
+fn algorithms() -> [Algorithm; 4] {
+    [
+        Algorithm::CraftMl(forest()),
+        Algorithm::Grove(grove::Params { forest: forest(), label_tree: linear() }),
+        Algorithm::LabelTree(linear()),
+        Algorithm::OneVsRest(one_vs_rest::Params::default()),
+    ]
+}
+
+/// A folder with `model`, of the first 200 rows.
+fn trained(algorithm: &Algorithm, keep_rows: bool) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let extras = Extras { keep_rows, ..Extras::default() };
+    let target = folder.path().join("model");
+    train_with(&part(0, 200), extras, algorithm, &target, Start::default(), &run(2)).unwrap();
+    folder
+}
+
+fn open(folder: &Path) -> Model {
+    Model::open(folder, Options::default(), &run(1)).unwrap()
+}
+
+fn add(folder: &Path, more: &Dataset, target: &Path, threads: usize) -> Updated {
+    update(&open(folder), more, target, false, &run(threads)).unwrap()
+}
+
+/// How many rows have their label 25 among the best two.
+fn found(model: &Model) -> usize {
+    let last = part(270, 300);
+    let best = model.predict(last.features.view(), Query::top(2), &run(1)).unwrap();
+    best.rows().filter(|row| row.iter().any(|label| label.id == 25)).count()
+}
+
+#[test]
+fn the_same_updates_give_the_same_bytes_on_any_number_of_threads() {
+    for (algorithm, keep_rows) in algorithms().iter().flat_map(|one| [(one, true), (one, false)]) {
+        let folder = trained(algorithm, keep_rows);
+        let (model, other) = (folder.path().join("model"), folder.path().join("other"));
+        let before = open(&model);
+        if !keep_rows && matches!(algorithm, Algorithm::LabelTree(_) | Algorithm::OneVsRest(_)) {
+            let error = update(&before, &part(200, 250), &other, false, &run(1)).unwrap_err();
+            assert!(matches!(error, UpdateError::NeedsRows { .. }), "{error}");
+            assert!(error.to_string().contains("--keep-rows"));
+            continue;
+        }
+        // Elsewhere and then in place; both times in place.
+        let first = add(&model, &part(200, 250), &other, 1);
+        assert_eq!((first.rows, first.new_labels, first.was_there), (50, 0, false));
+        assert_eq!(open(&model).manifest(), before.manifest(), "the old model is as it was");
+        assert_eq!(add(&model, &part(200, 250), &model, 3).manifest, first.manifest);
+        let second = add(&other, &part(250, 300), &other, 2);
+        assert_eq!(add(&model, &part(250, 300), &model, 1), second);
+        assert_eq!((second.new_labels, second.manifest.instances), (1, 300));
+        assert_eq!(second.manifest.training.updates.len(), 2);
+        assert_eq!(second.manifest.training.updates[1].from, first.manifest.model_id().to_string());
+        let after = open(&model);
+        assert_eq!(after.labels().name(25), Some("name 25"));
+        assert_eq!(after.labels().counts(), rows().labels.view().column_counts());
+        assert!(found(&after) > 0, "{}: {}", algorithm.name(), found(&after));
+    }
+}
+
+#[test]
+fn a_model_that_holds_its_rows_divides_leaves() {
+    let algorithm = Algorithm::CraftMl(forest());
+    let leaves = |model: &Model| match model.learned() {
+        Learned::CraftMl(forest) => forest.trees().iter().map(|tree| tree.leaves()).sum::<usize>(),
+        _ => unreachable!("a forest was trained"),
+    };
+    for keep_rows in [false, true] {
+        let folder = trained(&algorithm, keep_rows);
+        let model = folder.path().join("model");
+        let before = leaves(&open(&model));
+        add(&model, &part(200, 300), &model, 2);
+        assert_eq!(leaves(&open(&model)) > before, keep_rows);
+    }
+}
+
+#[test]
+fn a_stopped_update_leaves_the_old_model_and_goes_on_when_it_is_repeated() {
+    for algorithm in algorithms() {
+        let folder = trained(&algorithm, true);
+        let (model, whole) = (folder.path().join("model"), folder.path().join("whole"));
+        let expected = add(&model, &part(200, 300), &whole, 1).manifest;
+        let before = open(&model);
+        let stopping = run(1);
+        let canceller = stopping.canceller();
+        let stopping = stopping.on_progress(move |progress| {
+            if progress.done > 0 {
+                canceller.cancel();
+            }
+        });
+        let stopped = update(&before, &part(200, 300), &model, false, &stopping);
+        // One-vs-rest has one block here, and is done with it.
+        if !matches!(algorithm, Algorithm::OneVsRest(_)) {
+            assert!(matches!(stopped, Err(UpdateError::Cancelled { .. })), "{stopped:?}");
+            assert_eq!(open(&model).manifest(), before.manifest());
+            let other = update(&before, &part(200, 250), &model, false, &run(1)).unwrap_err();
+            assert!(matches!(other, UpdateError::Unfinished { .. }), "{other}");
+            assert_eq!(add(&model, &part(200, 300), &model, 2).manifest, expected);
+        }
+        assert_eq!(open(&model).manifest(), &expected);
+        // What is finished is not done again.
+        assert!(add(&whole, &part(200, 201), &folder.path().join("new"), 1).rows == 1);
+        let again = update(&before, &part(200, 300), &whole, false, &run(1)).unwrap();
+        assert!(again.was_there);
+    }
+}
+
+#[test]
+fn updates_keep_a_model_that_was_made_smaller_in_order() {
+    let folder = trained(&Algorithm::CraftMl(forest()), true);
+    let (model, small) = (folder.path().join("model"), folder.path().join("small"));
+    let how = crate::model::Shrink { prune: Some(0.2), values: Some(Values::U8) };
+    shrink(&model, &small, how, false, &run(1)).unwrap();
+    add(&small, &part(200, 300), &small, 2);
+    assert!(found(&open(&small)) > 0);
+}
+
+#[test]
+fn rows_that_do_not_fit_are_refused_or_fitted() {
+    let folder = trained(&Algorithm::CraftMl(forest()), false);
+    let model = folder.path().join("model");
+    let refused = |more: &Dataset| update(&open(&model), more, &model, false, &run(1)).unwrap_err();
+    assert!(matches!(refused(&part(200, 200)), UpdateError::NoRows));
+    let mut renamed = part(200, 210);
+    renamed.label_names = Some(LabelIndex::from_lines(["name 0", "something else"]));
+    let error = refused(&renamed).to_string();
+    assert!(error.contains("label 1 is called `something else`"), "{error}");
+    // Features that the model does not know are left out, and names may be missing.
+    let mut wide = part(200, 210);
+    wide.features.widen(90);
+    wide.features.push_row(&[3, 80], &[1.0, 1.0]).unwrap();
+    wide.labels.widen(30);
+    wide.labels.push_row(&[27], &[()]).unwrap();
+    wide.label_names = None;
+    let updated = add(&model, &wide, &model, 1);
+    assert_eq!((updated.manifest.features, updated.manifest.labels), (60, 30));
+    assert_eq!(open(&model).labels().name(27), Some("27"));
+    let tree = label_tree::Params { trees: 1, ..linear() };
+    let forest = label_forest::Params { submodels: 3, tree, ..Default::default() };
+    let folder = trained(&Algorithm::LabelForest(forest), true);
+    let model = open(&folder.path().join("model"));
+    let error = update(&model, &part(200, 210), folder.path(), false, &run(1)).unwrap_err();
+    assert!(matches!(error, UpdateError::Never { .. }));
+}
