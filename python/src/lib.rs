@@ -9,6 +9,7 @@ mod log;
 mod metrics;
 mod model;
 mod omikuji;
+mod plan;
 mod rows;
 mod text;
 mod work;
@@ -50,6 +51,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_function(wrap_pyfunction!(model::model_from_files, module)?)?;
     module.add_class::<omikuji::OmikujiTrees>()?;
+    module.add_class::<plan::Plan>()?;
     module.add_class::<text::Vectoriser>()?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
