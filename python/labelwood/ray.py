@@ -310,7 +310,8 @@ def _predict(path: str, X, k: int, beam: int | None, cpus: int):
 
 def _model(path: str, cpus: int):
     """A model that the worker has open, unless it was written anew since."""
-    return _opened(path, os.stat(Path(path, "manifest.json")).st_mtime_ns, cpus)
+    manifest = Path(path, "manifest.json")
+    return _opened(path, manifest.stat().st_mtime_ns if manifest.exists() else 0, cpus)
 
 
 @functools.lru_cache(maxsize=1)
