@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use labelwood::data::ReadError;
 use labelwood::model::store::StoreError;
 use labelwood::run::{Cancelled, ThreadError};
-use labelwood::shard::ShardError;
+use labelwood::shard::{PartError, ShardError};
 
 /// Exit code for flags that do not go together, as clap has it.
 const WRONG_USAGE: u8 = 2;
@@ -94,6 +94,7 @@ fn is_cancelled(cause: &(dyn std::error::Error + 'static)) -> bool {
         || matches!(cause.downcast_ref(), Some(ReadError::Cancelled(_)))
         || matches!(cause.downcast_ref(), Some(StoreError::Cancelled(_)))
         || cause.downcast_ref().is_some_and(ShardError::is_cancelled)
+        || cause.downcast_ref().is_some_and(PartError::is_cancelled)
 }
 
 /// A missing or unreadable file is the caller's to mend; a full or failing disk is not.

@@ -22,6 +22,7 @@ mod signals;
 mod split;
 mod spread;
 mod text;
+mod worker;
 
 use std::process::ExitCode;
 

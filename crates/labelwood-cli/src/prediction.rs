@@ -40,11 +40,15 @@ enum Load {
 impl LoadArgs {
     /// Opens a model folder.
     pub fn open(&self, folder: &Path, run: &Run) -> Result<Model> {
+        Ok(Model::open(folder, self.options(), run)?)
+    }
+
+    fn options(&self) -> Options {
         let load = match self.load {
             Load::Map => store::Load::Map,
             Load::Copy => store::Load::Copy,
         };
-        Ok(Model::open(folder, Options { load, verify: !self.no_verify }, run)?)
+        Options { load, verify: !self.no_verify }
     }
 }
 
@@ -72,6 +76,11 @@ impl ModelArgs {
     /// Opens a model folder.
     pub fn open(&self, folder: &Path, run: &Run) -> Result<Model> {
         self.loading.open(folder, run)
+    }
+
+    /// How the files of a model are opened.
+    pub fn options(&self) -> Options {
+        self.loading.options()
     }
 
     /// The labels that may be named, if not all.

@@ -158,3 +158,139 @@ fn two_merges_at_once_leave_one_whole_model() {
     assert!(files(&folder, "trained") == files(&folder, "merged"));
     assert!(!folder.path("merged.partial").exists());
 }
+
+#[test]
+fn workers_predict_by_shards_what_one_machine_predicts() {
+    let folder = generated();
+    folder.run("train train.txt --algorithm grove --trees 4 -q --model model").succeeds();
+    let expected = folder.run("predict model test.txt --top-k 7 --fill").succeeds();
+    for index in [1, 0] {
+        let shard = "predict model test.txt --top-k 7 --shards 3 --workers 2 --output parts -q";
+        folder.run(&format!("{shard} --index {index}")).succeeds();
+    }
+    let joined = folder.run("predict model test.txt --top-k 7 --fill --parts parts").succeeds();
+    assert!(joined == expected);
+
+    let error = folder.run("predict model test.txt --parts parts").fails(1);
+    assert!(error.contains("part 0 has the answer to another question"), "{error}");
+    let error = folder.run("predict model train.txt --top-k 7 --parts parts").fails(1);
+    assert!(error.contains("part-00000-of-00003.scores: these are the scores of other"), "{error}");
+    let path = folder.path("parts/part-00001-of-00003.scores");
+    let bytes = fs::read(&path).expect("it is there");
+    fs::write(&path, &bytes[..bytes.len() - 1]).expect("it is writable");
+    let error = folder.run("predict model test.txt --top-k 7 --parts parts").fails(1);
+    assert!(error.contains("part-00001-of-00003.scores: ") && error.contains("again"), "{error}");
+    fs::remove_file(&path).expect("it is there");
+    let error = folder.run("predict model test.txt --top-k 7 --parts parts").fails(1);
+    assert!(error.contains("of 3 parts, 1 is missing: predict it"), "{error}");
+    let error = folder.run("predict model test.txt --shards 2 --index 0").fails(1);
+    assert!(error.contains("name their folder with --output"), "{error}");
+}
+
+#[test]
+fn shards_of_a_text_model_predict_the_same_documents() {
+    let folder = Folder::new();
+    folder.run("demo --write-corpus questions --format tsv -q").succeeds();
+    folder
+        .run("train questions/train.tsv --algorithm label-tree --trees 3 --model model -q")
+        .succeeds();
+    let expected = folder.run("predict model questions/test.tsv --format jsonl").succeeds();
+    for index in 0..2 {
+        let shard = "predict model questions/test.tsv --shards 2 --output parts -q";
+        folder.run(&format!("{shard} --index {index}")).succeeds();
+    }
+    let joined = folder.run("predict model questions/test.tsv --format jsonl --parts parts");
+    assert!(joined.succeeds() == expected);
+}
+
+/// Four ranks of Open MPI that run the command, or nothing if it is not installed.
+#[cfg(unix)]
+fn mpirun(folder: &Folder, args: &str) -> Option<std::process::Output> {
+    let mut command = std::process::Command::new("mpirun");
+    command.args(["-n", "4", "--oversubscribe", env!("CARGO_BIN_EXE_labelwood")]);
+    command.args(args.split(' ')).current_dir(folder.path("")).stdin(Stdio::null());
+    // It refuses to run as root, as which tests in containers run, unless both are set.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    match command.output() {
+        Ok(output) => Some(output),
+        Err(_) => {
+            eprintln!("skipped: mpirun is not installed");
+            None
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn mpirun_trains_and_predicts_what_one_process_does() {
+    let folder = generated();
+    folder.run(&format!("train {TREE} --model trained")).succeeds();
+    folder.run(&format!("plan {TREE} --output plan --shards 4")).succeeds();
+    let Some(output) = mpirun(&folder, "shard --plan plan --wait --threads 1 -q") else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    folder.run("merge --plan plan --model merged -q").succeeds();
+    assert!(files(&folder, "trained") == files(&folder, "merged"));
+    let shard = "predict merged test.txt --shards 4 --output parts --threads 1 -q";
+    let output = mpirun(&folder, shard).expect("mpirun was there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let joined = folder.run("predict merged test.txt --parts parts").succeeds();
+    assert!(joined == folder.run("predict trained test.txt").succeeds());
+}
+
+/// A disk of a megabyte at `full`; gone with the value.
+#[cfg(target_os = "linux")]
+struct SmallDisk(std::path::PathBuf);
+
+#[cfg(target_os = "linux")]
+impl SmallDisk {
+    fn at(path: std::path::PathBuf) -> Option<Self> {
+        fs::create_dir(&path).expect("the folder is writable");
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&path).stderr(Stdio::null());
+        match mount.status() {
+            Ok(status) if status.success() => Some(SmallDisk(path)),
+            _ => {
+                eprintln!("skipped: no small disk can be mounted here");
+                None
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_named_and_loses_nothing() {
+    let folder = generated();
+    let Some(_disk) = SmallDisk::at(folder.path("full")) else { return };
+    folder.run("convert train.txt train.lwd").succeeds();
+    let settings = FOREST.replace("train.txt", "train.lwd").replace("--trees 6", "--trees 40");
+    folder.run(&format!("train {settings} --model trained")).succeeds();
+    folder.run(&format!("plan {settings} --output full/plan --shards 2")).succeeds();
+    for index in 0..2 {
+        let error = folder.run(&format!("shard --plan full/plan --index {index} -q"));
+        if error.code() != 0 {
+            assert_eq!(error.code(), 3, "{}", error.stderr());
+            assert!(error.stderr().contains("No space left"), "{}", error.stderr());
+        }
+    }
+    let done = units(&folder, "full/plan").len();
+    assert!(0 < done && done < 40, "{done} trees are finished");
+    // What is finished is taken along to a disk with room, and only the rest is trained.
+    folder.run(&format!("plan {settings} --output roomy --shards 1")).succeeds();
+    let shard = folder.run("shard --plan roomy --index 0 --units full/plan");
+    let (code, told) = (shard.code(), shard.stderr());
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains(&format!("{} units trained, {done} were there", 40 - done)), "{told}");
+    folder.run("merge --plan roomy --units full/plan --model merged -q").succeeds();
+    assert!(files(&folder, "trained") == files(&folder, "merged"));
+    let error = folder.run("merge --plan roomy --units full/plan --model full/merged").fails(3);
+    assert!(error.contains("No space left"), "{error}");
+    assert!(!folder.path("full/merged").exists());
+}

@@ -46,7 +46,7 @@ pub use tree::{Tree, TreeFigures};
 
 use crate::random::{derive, mix};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, LabelRowsView, OwnedEntries, Predictions, Query};
+use crate::sparse::{CsrView, LabelRowsView, OwnedEntries, Predictions, Query, Votes};
 use crate::weighting::FeatureWeights;
 use grow::{Grower, Instances};
 use rayon::prelude::*;
@@ -68,6 +68,8 @@ pub struct Forest {
     pub(crate) features: usize,
     pub(crate) labels: usize,
     pub(crate) trees: Vec<Tree>,
+    /// The number of the first tree: 0 unless this is a part of a forest.
+    pub(crate) first: usize,
 }
 
 impl<'a> Trainer<'a> {
@@ -150,6 +152,7 @@ impl<'a> Trainer<'a> {
             features: self.features,
             labels: self.instances.labels.columns(),
             trees,
+            first: 0,
         })
     }
 }
@@ -184,6 +187,16 @@ impl Forest {
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
         run.install(|| route::predict_block(self, features, query, run))
+    }
+
+    /// The sums of these trees' votes for the labels of each row.
+    pub(crate) fn count(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        run: &Run,
+    ) -> Result<Vec<Vec<(u32, u64)>>, Cancelled> {
+        run.install(|| route::count(self, features, query, run, Votes::take))
     }
 }
 

@@ -65,6 +65,21 @@ pub(super) fn predict_block(
     query: Query<'_>,
     run: &Run,
 ) -> Result<Predictions, Cancelled> {
+    let ranked =
+        count(forest, features, query, run, |votes| votes.best(query.k, forest.params.trees))?;
+    let mut predictions = Predictions::default();
+    ranked.iter().for_each(|row: &Vec<Scored>| predictions.push_row(row));
+    Ok(predictions)
+}
+
+/// Lets the trees vote for the labels of each row; `finish` makes something of the votes.
+pub(super) fn count<R: Send>(
+    forest: &Forest,
+    features: CsrView<'_>,
+    query: Query<'_>,
+    run: &Run,
+    finish: impl Fn(&mut Votes) -> R + Sync,
+) -> Result<Vec<R>, Cancelled> {
     let rows = forest.weights.apply(features, forest.features);
     let beam = query.beam.unwrap_or(forest.params.beam).max(1);
     let visits = forest
@@ -73,11 +88,12 @@ pub(super) fn predict_block(
         .enumerate()
         .map(|(at, tree)| {
             run.check()?;
-            Ok(Router::new(forest, tree, rows.view(), beam).route(tree_seed(&forest.params, at)))
+            let seed = tree_seed(&forest.params, forest.first + at);
+            Ok(Router::new(forest, tree, rows.view(), beam).route(seed))
         })
         .collect::<Result<Vec<Vec<Visit>>, Cancelled>>()?;
     let (starts, ballots) = by_row(&visits, features.len());
-    let ranked: Vec<Vec<Scored>> = (0..features.len())
+    Ok((0..features.len())
         .into_par_iter()
         .map_init(
             || Votes::new(forest.labels),
@@ -85,13 +101,10 @@ pub(super) fn predict_block(
                 for &(tree, visit) in &ballots[starts[row]..starts[row + 1]] {
                     vote(votes, &forest.trees[tree as usize], visit, query);
                 }
-                votes.best(query.k, forest.trees.len())
+                finish(votes)
             },
         )
-        .collect();
-    let mut predictions = Predictions::default();
-    ranked.iter().for_each(|row| predictions.push_row(row));
-    Ok(predictions)
+        .collect())
 }
 
 /// All visits, with their trees, grouped by row; the second array says where each row's start.

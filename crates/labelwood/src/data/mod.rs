@@ -156,6 +156,15 @@ impl DatasetView<'_> {
     }
 }
 
+/// A number that follows from rows of features alone.
+pub(crate) fn digest_of_features(features: CsrView<'_>) -> u128 {
+    let mut hasher = Xxh3::new();
+    update(&mut hasher, features.offsets(), u64::to_le_bytes);
+    update(&mut hasher, features.indices(), u32::to_le_bytes);
+    update(&mut hasher, features.values(), f32::to_le_bytes);
+    hasher.digest128()
+}
+
 /// Hashes numbers as little-endian bytes on every machine.
 fn update<T: Copy, const N: usize>(hasher: &mut Xxh3, numbers: &[T], bytes: fn(T) -> [u8; N]) {
     let mut buffer = Vec::with_capacity(1024 * N);

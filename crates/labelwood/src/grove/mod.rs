@@ -202,27 +202,39 @@ impl Grove {
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        let known = Query { k: query.k.max(KNOWN), ..query };
+        let known = Self::known(query);
         let forest = self.forest.predict_block(features, known, run)?;
         let label_tree = self.label_tree.predict_block(features, known, run)?;
-        let blended = |row| {
-            let most = query.k.max(CANDIDATES);
-            let candidates = candidates(forest.row(row), label_tree.row(row), most);
-            let mut scored: Vec<Scored> = candidates
-                .map(|found| {
-                    let count = self.counts.get(found.id as usize).copied().unwrap_or(0);
-                    let score = self.blend.probability(found.forest, found.label_tree, count);
-                    Scored { id: found.id, score }
-                })
-                .collect();
-            top_k(&mut scored, query.k);
-            scored
-        };
+        let blended = |row| self.blended(forest.row(row), label_tree.row(row), query.k);
         let rows = 0..features.len();
         let ranked: Vec<_> = run.install(|| rows.into_par_iter().map(blended).collect());
         let mut predictions = Predictions::default();
         ranked.iter().for_each(|row| predictions.push_row(row));
         Ok(predictions)
+    }
+
+    /// What the parts are asked if this is asked of the grove.
+    pub(crate) fn known(query: Query<'_>) -> Query<'_> {
+        Query { k: query.k.max(KNOWN), ..query }
+    }
+
+    /// The best `k` labels of a row by their probabilities, from both parts' best.
+    pub(crate) fn blended(
+        &self,
+        forest: &[Scored],
+        label_tree: &[Scored],
+        k: usize,
+    ) -> Vec<Scored> {
+        let candidates = candidates(forest, label_tree, k.max(CANDIDATES));
+        let mut scored: Vec<Scored> = candidates
+            .map(|found| {
+                let count = self.counts.get(found.id as usize).copied().unwrap_or(0);
+                let score = self.blend.probability(found.forest, found.label_tree, count);
+                Scored { id: found.id, score }
+            })
+            .collect();
+        top_k(&mut scored, k);
+        scored
     }
 }
 

@@ -38,7 +38,7 @@ use crate::linear::Child;
 use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, LabelRowsView, LabelSet, Predictions, Query};
+use crate::sparse::{CsrView, LabelRowsView, LabelSet, Predictions, Query, Votes};
 use crate::weighting::FeatureWeights;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -211,7 +211,22 @@ impl LabelForest {
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        let ensemble = Ensemble {
+        let copies = |label| self.copies[label as usize] as usize;
+        self.ensemble().predict(features, query, copies, run)
+    }
+
+    /// The sums of these submodels' votes for the labels of each row.
+    pub(crate) fn count(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        run: &Run,
+    ) -> Result<Vec<Vec<(u32, u64)>>, Cancelled> {
+        self.ensemble().count(features, query, run, Votes::take)
+    }
+
+    fn ensemble(&self) -> Ensemble<'_> {
+        Ensemble {
             trees: &self.submodels,
             weights: &self.weights,
             features: self.features,
@@ -219,8 +234,7 @@ impl LabelForest {
             link: self.params.tree.link,
             beam: self.params.tree.beam,
             votes: VOTES,
-        };
-        ensemble.predict(features, query, |label| self.copies[label as usize] as usize, run)
+        }
     }
 }
 

@@ -52,6 +52,20 @@ impl Ensemble<'_> {
         voters: impl Fn(u32) -> usize + Sync,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
+        let ranked = self.count(features, query, run, |sums| sums.best_by(query.k, &voters))?;
+        let mut predictions = Predictions::default();
+        ranked.iter().for_each(|row| predictions.push_row(row));
+        Ok(predictions)
+    }
+
+    /// Lets the trees vote for the labels of each row; `finish` makes something of the votes.
+    pub fn count<R: Send>(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        run: &Run,
+        finish: impl Fn(&mut Votes) -> R + Sync,
+    ) -> Result<Vec<R>, Cancelled> {
         let open: Option<Vec<Open>> = query
             .allowed
             .map(|allowed| self.trees.iter().map(|tree| Open::new(tree, allowed)).collect());
@@ -68,22 +82,20 @@ impl Ensemble<'_> {
                 let open = open.as_ref().map(|open| &open[at]);
                 walk.tree(tree, open, rows.view(), ids, &mut ballots);
             }
-            let mut ranked = Predictions::default();
-            for ballot in ballots {
+            let finished = ballots.into_iter().map(|ballot| {
                 for vote in ballot {
                     let probability = libm::expf(vote.score);
                     sums.add(vote.id, Votes::units(f64::from(probability)));
                 }
-                ranked.push_row(&sums.best_by(query.k, &voters));
-            }
-            Ok(ranked)
+                finish(sums)
+            });
+            Ok(finished.collect())
         };
-        let ranked = run.install(|| {
-            ids.par_chunks(chunk).map_init(begin, walk).collect::<Result<Vec<_>, Cancelled>>()
+        let finished = run.install(|| {
+            let chunks = ids.par_chunks(chunk).map_init(begin, walk);
+            chunks.collect::<Result<Vec<Vec<R>>, Cancelled>>()
         })?;
-        let mut predictions = Predictions::default();
-        ranked.iter().for_each(|chunk| predictions.append(chunk));
-        Ok(predictions)
+        Ok(finished.into_iter().flatten().collect())
     }
 }
 

@@ -38,7 +38,7 @@ use crate::linear::{Child, Nodes, NodesFigures};
 use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, LabelRowsView, Predictions, Query};
+use crate::sparse::{CsrView, LabelRowsView, Predictions, Query, Votes};
 use crate::weighting::FeatureWeights;
 
 /// Labels that a tree votes for at least, if it comes to as many.
@@ -185,7 +185,7 @@ impl LabelTrees {
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        self.ensemble().predict(features, query, |_| self.trees.len(), run)
+        self.ensemble().predict(features, query, |_| self.params.trees, run)
     }
 
     /// The same for so few rows that they are weighted together, without a word of progress.
@@ -195,7 +195,17 @@ impl LabelTrees {
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        self.ensemble().predict_block(features, query, |_| self.trees.len(), run)
+        self.ensemble().predict_block(features, query, |_| self.params.trees, run)
+    }
+
+    /// The sums of these trees' votes for the labels of each row.
+    pub(crate) fn count(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        run: &Run,
+    ) -> Result<Vec<Vec<(u32, u64)>>, Cancelled> {
+        self.ensemble().count(features, query, run, Votes::take)
     }
 
     fn ensemble(&self) -> Ensemble<'_> {

@@ -6,6 +6,7 @@ use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::craftml::{Forest, Marks, Params, Trainer, Tree};
 use crate::run::Run;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(super) fn stem(tree: usize) -> String {
@@ -82,13 +83,18 @@ pub(super) fn arrays(tree: &Tree) -> [(&'static str, ArrayRef<'_>); 12] {
     ]
 }
 
-/// Reads a forest back.
-pub(super) fn read(stored: &Stored, params: Params) -> Result<Forest, FormatError> {
+/// Reads a forest back, or some of its trees.
+pub(super) fn read(
+    stored: &Stored,
+    params: Params,
+    numbers: Range<usize>,
+) -> Result<Forest, FormatError> {
     let (weights, features) = read_weights(stored, FEATURES)?;
     let read = |tree| read_tree(stored.unit(&stem(tree))?, &params);
-    let trees = (0..params.trees).into_par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let first = numbers.start;
+    let trees = numbers.into_par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let labels = stored.manifest().labels as usize;
-    Ok(Forest { params, weights, features, labels, trees })
+    Ok(Forest { params, weights, features, labels, trees, first })
 }
 
 /// Reads a tree back.

@@ -1,6 +1,7 @@
 //! Groves in a model folder: the units of both parts, and one for the blend.
 
 use super::calibrate::read_weights;
+use super::members::Members;
 use super::store::{FormatError, StoreError, Stored};
 use super::units::Units;
 use super::{Labels, TrainError, craftml, linear};
@@ -44,10 +45,15 @@ pub(super) fn write_blend(blend: &Blend, units: &Units<'_>) -> Result<(), StoreE
     units.write(BLEND, &[("weights", blend.weights[..].into())])
 }
 
-/// Reads a grove back.
-pub(super) fn read(stored: &Stored, params: Params, labels: &Labels) -> Result<Grove, FormatError> {
-    let forest = craftml::read(stored, params.forest)?;
-    let label_tree = linear::read_trees(stored, linear::GROVE, params.label_tree)?;
+/// Reads a grove back, or some trees of its parts.
+pub(super) fn read(
+    stored: &Stored,
+    params: Params,
+    members: Members,
+    labels: &Labels,
+) -> Result<Grove, FormatError> {
+    let forest = craftml::read(stored, params.forest, members.first)?;
+    let label_tree = linear::read_trees(stored, linear::GROVE, params.label_tree, members.second)?;
     let blend = Blend { weights: read_weights(stored.unit(BLEND)?)? };
     Ok(Grove::new(forest, label_tree, blend, labels.shared_counts()))
 }

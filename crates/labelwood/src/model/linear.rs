@@ -12,6 +12,7 @@ use crate::linear::{Nodes, Precision, Values};
 use crate::one_vs_rest::{self, OneVsRest};
 use crate::run::Run;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the units of label trees are called.
@@ -264,23 +265,25 @@ fn read_groups(unit: &Unit) -> Result<Vec<Vec<u32>>, FormatError> {
     groups.ok_or_else(|| unit.refused("its groups do not fit its labels"))
 }
 
-/// Reads label trees back.
+/// Reads label trees back, or some of them.
 pub(super) fn read_trees(
     stored: &Stored,
     names: Names,
     params: label_tree::Params,
+    numbers: Range<usize>,
 ) -> Result<LabelTrees, FormatError> {
     let (weights, features) = read_weights(stored, names.features)?;
     let tree = |tree| read_tree(stored, names, tree, params.precision);
-    let trees = (0..params.trees).map(tree).collect::<Result<_, _>>()?;
+    let trees = numbers.map(tree).collect::<Result<_, _>>()?;
     let labels = stored.manifest().labels as usize;
     Ok(LabelTrees { params, weights, features, labels, trees })
 }
 
-/// Reads a label forest back.
+/// Reads a label forest back, or some of its submodels.
 pub(super) fn read_forest(
     stored: &Stored,
     params: label_forest::Params,
+    numbers: Range<usize>,
 ) -> Result<LabelForest, FormatError> {
     let (weights, features) = read_weights(stored, FEATURES)?;
     let submodel = |number| {
@@ -288,16 +291,16 @@ pub(super) fn read_forest(
         let root = read_nodes(unit, params.tree.precision, None)?;
         Ok(Tree { root, subtrees: Vec::new() })
     };
-    let numbers = (0..params.submodels).into_par_iter();
-    let submodels = numbers.map(submodel).collect::<Result<_, _>>()?;
+    let submodels = numbers.into_par_iter().map(submodel).collect::<Result<_, _>>()?;
     let labels = stored.manifest().labels as usize;
     Ok(LabelForest::new(params, weights, features, labels, submodels))
 }
 
-/// Reads the classifiers of one-vs-rest back.
+/// Reads the classifiers of one-vs-rest back, or some of their blocks.
 pub(super) fn read_blocks(
     stored: &Stored,
     params: one_vs_rest::Params,
+    numbers: Range<usize>,
 ) -> Result<OneVsRest, FormatError> {
     let (weights, features) = read_weights(stored, FEATURES)?;
     let labels = stored.manifest().labels as usize;
@@ -306,8 +309,7 @@ pub(super) fn read_blocks(
         let nodes = read_nodes(unit, params.precision, Some(0))?;
         if nodes.len() == 1 { Ok(nodes) } else { Err(unit.refused("a block is one node")) }
     };
-    let blocks = labels.div_ceil(one_vs_rest::BLOCK);
-    let blocks = (0..blocks).into_par_iter().map(block).collect::<Result<_, _>>()?;
+    let blocks = numbers.into_par_iter().map(block).collect::<Result<_, _>>()?;
     Ok(OneVsRest { params, weights, features, labels, blocks })
 }
 

@@ -29,6 +29,8 @@ mod grove;
 mod learned;
 mod linear;
 mod labels;
+mod members;
+pub(crate) mod part;
 mod shrink;
 pub(crate) mod stems;
 mod text;
@@ -54,6 +56,7 @@ use crate::sparse::{CsrView, Predictions, Query, Scored};
 use crate::text::TextReader;
 use crate::weighting::FeatureWeights;
 use learned::Trainer;
+use members::Members;
 use std::path::Path;
 use store::{Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training};
 use text::LabelTerms;
@@ -393,27 +396,37 @@ impl Model {
 
     /// The model that some open files are.
     pub fn read(stored: Stored, run: &Run) -> Result<Self, StoreError> {
-        run.install(|| Self::read_here(stored))
+        run.install(|| Self::read_here(stored, Members::all))
     }
 
-    fn read_here(stored: Stored) -> Result<Self, StoreError> {
+    /// The same with those members of the algorithm that are chosen.
+    fn read_here(
+        stored: Stored,
+        choose: impl FnOnce(&Algorithm, &Manifest) -> Members,
+    ) -> Result<Self, StoreError> {
         let labels = labels::read(&stored)?;
         let training = &stored.manifest().training;
         let algorithm = Algorithm::from_settings(&training.algorithm, training.settings.clone())
             .map_err(|reason| stored.refused(reason))?;
+        let members = choose(&algorithm, stored.manifest());
         let learned = match algorithm {
-            Algorithm::CraftMl(params) => Learned::CraftMl(craftml::read(&stored, params)?),
-            Algorithm::LabelTree(params) => {
-                Learned::LabelTree(linear::read_trees(&stored, linear::TREES, params)?)
+            Algorithm::CraftMl(params) => {
+                Learned::CraftMl(craftml::read(&stored, params, members.first)?)
             }
+            Algorithm::LabelTree(params) => Learned::LabelTree(linear::read_trees(
+                &stored,
+                linear::TREES,
+                params,
+                members.first,
+            )?),
             Algorithm::OneVsRest(params) => {
-                Learned::OneVsRest(linear::read_blocks(&stored, params)?)
+                Learned::OneVsRest(linear::read_blocks(&stored, params, members.first)?)
             }
             Algorithm::LabelForest(params) => {
-                Learned::LabelForest(linear::read_forest(&stored, params)?)
+                Learned::LabelForest(linear::read_forest(&stored, params, members.first)?)
             }
             Algorithm::Grove(params) => {
-                Learned::Grove(Box::new(grove::read(&stored, params, &labels)?))
+                Learned::Grove(Box::new(grove::read(&stored, params, members, &labels)?))
             }
         };
         let text = text::read(&stored)?;
@@ -472,16 +485,26 @@ impl Model {
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
+        let scored = self.learned.predict(features, self.asked(query), run)?;
+        Ok(self.finished(scored, query.k))
+    }
+
+    /// What is asked of the algorithm if this is asked of the model.
+    fn asked<'a>(&self, query: Query<'a>) -> Query<'a> {
         let most = if self.ranking.is_some() { query.k.max(RANKED) } else { query.k };
-        let scored = self.learned.predict(features, Query { k: most, ..query }, run)?;
+        Query { k: most, ..query }
+    }
+
+    /// The predictions that follow from the algorithm's.
+    fn finished(&self, scored: Predictions, k: usize) -> Predictions {
         let scored = match &self.calibration {
             Some(calibration) => calibration.apply(&scored),
             None => scored,
         };
-        Ok(match &self.ranking {
-            Some(ranking) => ranking.apply(&scored, query.k),
+        match &self.ranking {
+            Some(ranking) => ranking.apply(&scored, k),
             None => scored,
-        })
+        }
     }
 
     /// Fills rows with fewer labels than were asked for up with the most frequent training labels

@@ -34,7 +34,7 @@ use crate::params::ParamError;
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::solver::Rows;
-use crate::sparse::{CsrView, LabelRows, LabelRowsView, Predictions, Query};
+use crate::sparse::{CsrView, LabelRows, LabelRowsView, Predictions, Query, Scored};
 use crate::weighting::FeatureWeights;
 use std::ops::Range;
 
@@ -162,6 +162,21 @@ impl OneVsRest {
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
         predict::predict(self, features, query, run)
+    }
+
+    /// The labels of the best margins of each row in these blocks, best first.
+    pub(crate) fn margins(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        run: &Run,
+    ) -> Result<Predictions, Cancelled> {
+        predict::margins(self, features, query, run)
+    }
+
+    /// The best `k` labels of all that have a margin, with their probabilities.
+    pub(crate) fn ranked(&self, margins: Vec<Scored>, k: usize) -> Vec<Scored> {
+        predict::ranked(margins, k, self)
     }
 }
 

@@ -19,6 +19,21 @@ pub(super) fn predict(
     query: Query<'_>,
     run: &Run,
 ) -> Result<Predictions, Cancelled> {
+    let margins = margins(model, features, query, run)?;
+    let mut predictions = Predictions::default();
+    for row in margins.rows() {
+        predictions.push_row(&ranked(row.to_vec(), query.k, model));
+    }
+    Ok(predictions)
+}
+
+/// The labels of the best margins of each row, best first.
+pub(super) fn margins(
+    model: &OneVsRest,
+    features: CsrView<'_>,
+    query: Query<'_>,
+    run: &Run,
+) -> Result<Predictions, Cancelled> {
     let mut predictions = Predictions::default();
     for start in (0..features.len()).step_by(ROWS) {
         let end = (start + ROWS).min(features.len());
@@ -41,11 +56,7 @@ pub(super) fn predict(
                 });
             }
             let mut ranked = Predictions::default();
-            for best in best {
-                ranked.push_row(
-                    &best.finish(|margin| libm::expf(model.params.link.log_probability(margin))),
-                );
-            }
+            best.into_iter().for_each(|best| ranked.push_row(&best.finish()));
             Ok(ranked)
         };
         let ranked = run.install(|| {
@@ -56,6 +67,17 @@ pub(super) fn predict(
         run.progress("rows", end as u64, features.len() as u64);
     }
     Ok(predictions)
+}
+
+/// The best `k` labels by their margins, with their probabilities.
+pub(super) fn ranked(mut margins: Vec<Scored>, k: usize, model: &OneVsRest) -> Vec<Scored> {
+    top_k(&mut margins, k);
+    for best in &mut margins {
+        best.score = libm::expf(model.params.link.log_probability(best.score));
+    }
+    // Different margins may have the same probability.
+    margins.sort_unstable_by(best_first);
+    margins
 }
 
 /// The best `k` labels so far.
@@ -82,12 +104,9 @@ impl Best {
         }
     }
 
-    /// The best by margin, with their probabilities.
-    fn finish(mut self, probability: impl Fn(f32) -> f32) -> Vec<Scored> {
+    /// The best, best first.
+    fn finish(mut self) -> Vec<Scored> {
         top_k(&mut self.kept, self.k);
-        self.kept.iter_mut().for_each(|best| best.score = probability(best.score));
-        // Different margins may have the same probability.
-        self.kept.sort_unstable_by(best_first);
         self.kept
     }
 }
@@ -112,7 +131,7 @@ mod tests {
                     best.offer(label);
                 }
             }
-            prop_assert_eq!(best.finish(|margin| margin), expected);
+            prop_assert_eq!(best.finish(), expected);
         }
     }
 }

@@ -33,6 +33,9 @@
 //! plan.merge(&[], &folder.path().join("model"), false, &run)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A model that is larger than a machine's memory predicts in the same way: each worker maps a
+//! [`ModelPart`], whose [`Scores`] a [`Combiner`] joins to the predictions of the whole model.
 
 mod cost;
 mod error;
@@ -40,6 +43,7 @@ mod found;
 mod merge;
 mod train;
 
+pub use crate::model::part::{Combiner, ModelPart, PartError, Scores, ScoresReader, Share};
 pub use error::ShardError;
 pub use found::Status;
 pub use train::Work;

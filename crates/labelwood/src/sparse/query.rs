@@ -74,6 +74,11 @@ impl LabelSet {
         self.words.get(label as usize / 64).is_some_and(|word| word >> (label % 64) & 1 == 1)
     }
 
+    /// The labels, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        (0..self.words.len() as u32 * 64).filter(|&label| self.contains(label))
+    }
+
     /// How many labels there are.
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()

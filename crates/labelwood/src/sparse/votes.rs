@@ -46,6 +46,26 @@ impl Votes {
         *sum = sum.wrapping_add(units);
     }
 
+    /// The sums that are not zero by their labels; forgets all votes.
+    ///
+    /// ```
+    /// use labelwood::sparse::Votes;
+    /// let mut votes = Votes::new(10);
+    /// votes.add(7, 2);
+    /// votes.add(3, 1);
+    /// votes.add(7, 2);
+    /// assert_eq!(votes.take(), [(3, 1), (7, 4)]);
+    /// assert_eq!(votes.take(), []);
+    /// ```
+    pub fn take(&mut self) -> Vec<(u32, u64)> {
+        let sums = &mut self.sums;
+        let taken = self.voted.drain(..).map(|id| (id, std::mem::take(&mut sums[id as usize])));
+        // A label whose sum came back to zero is listed twice, but taken once.
+        let mut taken: Vec<(u32, u64)> = taken.filter(|&(_, sum)| sum > 0).collect();
+        taken.sort_unstable();
+        taken
+    }
+
     /// The best `k` labels with their mean over so many voters; forgets all votes.
     pub fn best(&mut self, k: usize, voters: usize) -> Vec<Scored> {
         self.best_by(k, |_| voters)

@@ -85,10 +85,23 @@ impl Stored {
     /// Lengths are always checked before a file is mapped, checksums when `options.verify` is set.
     /// Verifying streams the files through small buffers: they do not become resident.
     pub fn open(folder: &Path, options: Options, run: &Run) -> Result<Self, StoreError> {
+        Ok(Self::open_some(folder, options, |_| (), run)?.0)
+    }
+
+    /// Opens some of the units of a model: `choose` takes those out of the manifest that are not
+    /// wanted, and what it gives is given back.
+    pub(crate) fn open_some<T>(
+        folder: &Path,
+        options: Options,
+        choose: impl Fn(&mut Manifest) -> T,
+        run: &Run,
+    ) -> Result<(Self, T), StoreError> {
         let mut manifest = Manifest::read(folder)?;
         loop {
-            match open_units(folder, &manifest, options, run) {
-                Ok(units) => return Ok(Self::new(folder.to_owned(), manifest, units)),
+            let mut some = manifest.clone();
+            let chosen = choose(&mut some);
+            match open_units(folder, &some, options, run) {
+                Ok(units) => return Ok((Self::new(folder.to_owned(), some, units), chosen)),
                 Err(error) => {
                     // A training may have replaced the model since its manifest was read.
                     let now = Manifest::read(folder)?;

@@ -217,7 +217,7 @@ impl Unit {
     }
 
     /// A unit over a copy of the bytes of its file.
-    pub(super) fn from_bytes(file: &str, content: &[u8]) -> Result<Self, StoreError> {
+    pub(crate) fn from_bytes(file: &str, content: &[u8]) -> Result<Self, StoreError> {
         let path = PathBuf::from(file);
         let bytes = FileBytes::copy(content, content.len())
             .map_err(|error| StoreError::io("keep", &path, error))?;

@@ -1,5 +1,7 @@
 //! `labelwood predict`: the best labels of rows.
 
+mod parts;
+
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -14,8 +16,10 @@ use labelwood::data::predictions::{
 use labelwood::data::{documents, write_atomically};
 use labelwood::model::Model;
 use labelwood::run::{Progress, Run};
+use labelwood::shard::Combiner;
 use labelwood::sparse::{LabelSet, Predictions};
 
+use self::parts::{PartArgs, Parts};
 use crate::context::Context;
 use crate::prediction::{ModelArgs, RowArgs, RowBatch, RowSource};
 use crate::signals::NOTHING_KEPT;
@@ -27,7 +31,10 @@ use crate::signals::NOTHING_KEPT;
     matter, and lines of text alone are fine. Without --format the ending of FILE tells the format (.tsv, .jsonl, .xc or .txt, .npz, each \
     also with .gz or .zst); standard output is a table on a terminal and tsv elsewhere. A \
     model of text writes labels as its training file had them, their names in the table and jsonl, and \
-    the ids of documents; a model of vectors writes the ids of labels, and names in the table and jsonl."
+    the ids of documents; a model of vectors writes the ids of labels, and names in the table and jsonl. \
+    A model that is larger than a machine's memory is predicted by several workers: `--shards N --output DIR` on \
+    each (the worker's number comes from --index or as for `labelwood shard`), then the same line with \
+    `--parts DIR` instead, which writes what one machine would."
 )]
 pub struct Args {
     /// The model's folder
@@ -68,6 +75,9 @@ pub struct Args {
 
     #[command(flatten)]
     opening: ModelArgs,
+
+    #[command(flatten)]
+    part: PartArgs,
 }
 
 impl Args {
@@ -97,17 +107,26 @@ enum Format {
 
 /// Predicts the rows of DATA and writes the predictions, a batch of rows at a time.
 pub fn run(args: Args, context: &Context) -> Result<()> {
+    if let Some(shards) = args.part.shards {
+        let run = context.watched_run(|progress| progress, || NOTHING_KEPT.to_owned())?;
+        return parts::write(&args, shards.get(), context, &run);
+    }
     let format = format_of(&args)?;
     if args.to_terminal() {
         context.hide_progress();
     }
     let shown = Shown::default();
     let run = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
-    let model = args.opening.open(&args.model, &run)?;
-    let source = RowSource::open(&args.data, &args.reading, &model, &run)?;
+    let opened = Opened::open(&args, &run)?;
+    let model = opened.model();
+    let source = RowSource::open(&args.data, &args.reading, model, &run)?;
     shown.total.store(source.len().unwrap_or(0), Ordering::Relaxed);
-    let allowed = args.opening.allowed(&model)?;
-    let mut batches = Predicted { args: &args, model: &model, run: &run, source, allowed, shown };
+    let allowed = args.opening.allowed(model)?;
+    let parts = match &opened {
+        Opened::Whole(_) => None,
+        Opened::Parts(combiner) => Some(Parts::open(combiner, &args.part.parts)?),
+    };
+    let mut batches = Predicted { args: &args, model, parts, run: &run, source, allowed, shown };
     let mut failed = None;
     let written = write_atomically(&args.output, |output| {
         batches.write(output, format).map_err(|error| {
@@ -124,10 +143,34 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
 }
 
+/// A model, or as much of it as joining the scores of its parts takes.
+enum Opened {
+    Whole(Model),
+    Parts(Combiner),
+}
+
+impl Opened {
+    fn open(args: &Args, run: &Run) -> Result<Self> {
+        Ok(match args.part.parts.is_empty() {
+            true => Opened::Whole(args.opening.open(&args.model, run)?),
+            false => Opened::Parts(Combiner::open(&args.model, args.opening.options(), run)?),
+        })
+    }
+
+    fn model(&self) -> &Model {
+        match self {
+            Opened::Whole(model) => model,
+            Opened::Parts(combiner) => combiner.model(),
+        }
+    }
+}
+
 /// The predictions of the rows, some at a time.
 struct Predicted<'a> {
     args: &'a Args,
     model: &'a Model,
+    /// What the parts of the model said, if they did.
+    parts: Option<Parts<'a>>,
     run: &'a Run,
     source: RowSource<'a>,
     allowed: Option<LabelSet>,
@@ -138,11 +181,15 @@ impl Predicted<'_> {
     /// The predictions of the next rows, with the documents if they are text.
     fn next(&mut self) -> Result<Option<(Predictions, Option<documents::Batch>)>> {
         let Some(RowBatch { features, documents }) = self.source.next(self.run)? else {
+            self.parts.as_mut().map_or(Ok(()), Parts::finish)?;
             return Ok(None);
         };
         let args = self.args;
         let query = args.opening.query(args.top_k.get(), self.allowed.as_ref());
-        let mut batch = self.model.predict(features.view(), query, self.run)?;
+        let mut batch = match &mut self.parts {
+            Some(parts) => parts.predict(features.view(), query, self.run)?,
+            None => self.model.predict(features.view(), query, self.run)?,
+        };
         if let Some(least) = args.threshold {
             batch = at_least(&batch, least);
         }

@@ -1,0 +1,80 @@
+//! Why parts of a model did not give predictions.
+
+use crate::run::Cancelled;
+use crate::store::StoreError;
+use std::io;
+use thiserror::Error;
+
+/// What stands in the way of a prediction by parts of a model.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PartError {
+    /// The model's files could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The run was cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// Scores could not be read.
+    #[error("could not read the scores: {0}")]
+    Io(#[from] io::Error),
+    /// There is no part of that number.
+    #[error("there is no part {index}: there are {of}, counted from 0")]
+    NoSuchPart {
+        /// The number.
+        index: usize,
+        /// How many there are.
+        of: usize,
+    },
+    /// Bytes are not the scores of a part.
+    #[error(
+        "these are not the scores of a part, or they were damaged: {0}; predict the part again"
+    )]
+    Damaged(String),
+    /// Scores do not go together.
+    #[error("part {index} has {what}: predict all parts with the same model, rows and flags")]
+    Different {
+        /// The part.
+        index: usize,
+        /// What differs.
+        what: &'static str,
+    },
+    /// Scores are there twice.
+    #[error("part {index} is there twice: give each part once")]
+    Twice {
+        /// The part.
+        index: usize,
+    },
+    /// Parts are missing.
+    #[error("of {of} parts, {} missing: predict {} and combine again", listed(missing), if missing.len() == 1 { "it" } else { "them" })]
+    Missing {
+        /// The parts that are missing.
+        missing: Vec<usize>,
+        /// How many there must be.
+        of: usize,
+    },
+}
+
+impl PartError {
+    /// Whether the run was cancelled, which is nobody's fault.
+    ///
+    /// ```
+    /// use labelwood::{run::Cancelled, shard::PartError};
+    /// assert!(PartError::from(Cancelled).is_cancelled());
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, PartError::Cancelled(_) | PartError::Store(StoreError::Cancelled(_)))
+    }
+}
+
+/// Numbers, the first few if they are many, and a verb.
+fn listed(numbers: &[usize]) -> String {
+    const NAMED: usize = 5;
+    let some: Vec<String> = numbers.iter().take(NAMED).map(usize::to_string).collect();
+    let some = some.join(", ");
+    match numbers.len() {
+        1 => format!("{some} is"),
+        count if count <= NAMED => format!("{some} are"),
+        count => format!("{some} and {} others are", count - NAMED),
+    }
+}

@@ -1,0 +1,225 @@
+//! What a part of a model has to say about some rows, in memory and as bytes.
+
+use super::{PartError, Share};
+use crate::array::Array;
+use crate::data::digest_of_features;
+use crate::sparse::{CsrView, Query};
+use crate::store::{ArrayRef, Digest, Unit, write_arrays};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read, Write};
+
+/// All that a part of a model has to say about some rows: for each row every label that got votes,
+/// not only the best, since a label that is best nowhere may be so in sum.
+///
+/// Votes are whole numbers, so that their sums do not depend on which part comes first. As bytes,
+/// scores go to a file or to another process.
+#[derive(Clone, Debug)]
+pub struct Scores {
+    pub(super) about: About,
+    /// The votes; those of the label trees of a grove are the second.
+    pub(super) ballots: Vec<Ballots>,
+    /// How many submodels of a label forest know each label; else nothing.
+    pub(super) copies: Array<u32>,
+}
+
+/// What scores are of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct About {
+    pub model: Digest,
+    pub rows: String,
+    pub instances: u64,
+    pub index: usize,
+    pub of: usize,
+    pub asked: Asked,
+}
+
+/// What was asked of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    k: usize,
+    beam: Option<usize>,
+    allowed: Option<Digest>,
+}
+
+impl Asked {
+    pub fn new(query: Query<'_>) -> Self {
+        let allowed = query.allowed.map(|allowed| {
+            let labels: Vec<u8> = allowed.iter().flat_map(u32::to_le_bytes).collect();
+            Digest::of(&labels)
+        });
+        Asked { k: query.k, beam: query.beam, allowed }
+    }
+}
+
+/// Labels with votes, row by row. One-vs-rest has the bits of margins instead of votes.
+#[derive(Clone, Debug)]
+pub(super) struct Ballots {
+    offsets: Array<u64>,
+    labels: Array<u32>,
+    votes: Array<u64>,
+}
+
+impl Ballots {
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, u64)> {
+        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+        let labels = self.labels[range.clone()].iter();
+        labels.copied().zip(self.votes[range].iter().copied())
+    }
+}
+
+/// [`Ballots`] that grow.
+pub(super) struct Growing {
+    offsets: Vec<u64>,
+    labels: Vec<u32>,
+    votes: Vec<u64>,
+}
+
+impl Default for Growing {
+    fn default() -> Self {
+        Growing { offsets: vec![0], labels: Vec::new(), votes: Vec::new() }
+    }
+}
+
+impl Growing {
+    pub fn push_row(&mut self, votes: impl IntoIterator<Item = (u32, u64)>) {
+        for (label, units) in votes {
+            self.labels.push(label);
+            self.votes.push(units);
+        }
+        self.offsets.push(self.labels.len() as u64);
+    }
+
+    pub fn finish(self) -> Ballots {
+        let Growing { offsets, labels, votes } = self;
+        Ballots { offsets: offsets.into(), labels: labels.into(), votes: votes.into() }
+    }
+}
+
+/// The names of the arrays of both ballots.
+const NAMES: [[&str; 3]; 2] =
+    [["offsets", "labels", "votes"], ["second_offsets", "second_labels", "second_votes"]];
+
+pub(super) fn digest(features: CsrView<'_>) -> String {
+    format!("{:032x}", digest_of_features(features))
+}
+
+impl Scores {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.about.instances as usize
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Which part of the model gave these scores.
+    pub fn share(&self) -> Share {
+        Share { index: self.about.index, of: self.about.of }
+    }
+
+    /// Whether these are the scores of the given rows.
+    pub fn are_of(&self, features: CsrView<'_>) -> bool {
+        self.about.rows == digest(features)
+    }
+
+    /// The scores as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let about = serde_json::to_vec(&self.about).expect("what scores are of is plain JSON");
+        let mut arrays: Vec<(&str, ArrayRef<'_>)> =
+            vec![("about", about[..].into()), ("copies", self.copies[..].into())];
+        for (ballots, [offsets, labels, votes]) in self.ballots.iter().zip(NAMES) {
+            arrays.push((offsets, ballots.offsets[..].into()));
+            arrays.push((labels, ballots.labels[..].into()));
+            arrays.push((votes, ballots.votes[..].into()));
+        }
+        let mut bytes = vec![0; DIGITS];
+        let written = write_arrays(&mut bytes, "scores", &arrays);
+        let written = written.expect("memory takes any number of bytes");
+        bytes[..DIGITS].copy_from_slice(written.xxh3.to_string().as_bytes());
+        bytes
+    }
+
+    /// The scores that [`Scores::to_bytes`] made bytes of; anything else is refused.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PartError> {
+        let damaged = |reason: &str| PartError::Damaged(reason.to_owned());
+        let (digits, content) =
+            bytes.split_at_checked(DIGITS).ok_or_else(|| damaged("they are cut short"))?;
+        if digits != Digest::of(content).to_string().as_bytes() {
+            return Err(damaged("they do not give their checksum"));
+        }
+        let unit = Unit::from_bytes("scores", content)?;
+        let refused = |error: crate::store::FormatError| PartError::Damaged(error.to_string());
+        let about: Array<u8> = unit.array("about").map_err(refused)?;
+        let about: About = serde_json::from_slice(&about)
+            .map_err(|error| PartError::Damaged(error.to_string()))?;
+        let names = unit.names();
+        let mut ballots = Vec::new();
+        for [offsets, labels, votes] in NAMES {
+            if names.iter().any(|name| name == offsets) {
+                let read = Ballots {
+                    offsets: unit.array(offsets).map_err(refused)?,
+                    labels: unit.array(labels).map_err(refused)?,
+                    votes: unit.array(votes).map_err(refused)?,
+                };
+                if !fits(&read, about.instances) {
+                    return Err(damaged("their arrays do not fit together"));
+                }
+                ballots.push(read);
+            }
+        }
+        if about.index >= about.of {
+            return Err(damaged("there is no such part"));
+        }
+        Ok(Scores { about, ballots, copies: unit.array("copies").map_err(refused)? })
+    }
+
+    /// Writes the scores after others; [`ScoresReader`] reads them back.
+    pub fn write_to(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        let bytes = self.to_bytes();
+        out.write_all(&(bytes.len() as u64).to_le_bytes())?;
+        out.write_all(&bytes)
+    }
+}
+
+/// How many digits of the digest go before the content: a multiple of eight.
+const DIGITS: usize = 32;
+
+fn fits(ballots: &Ballots, instances: u64) -> bool {
+    let Ballots { offsets, labels, votes } = ballots;
+    offsets.len() as u64 == instances.saturating_add(1)
+        && offsets[0] == 0
+        && offsets.is_sorted()
+        && offsets[offsets.len() - 1] == labels.len() as u64
+        && labels.len() == votes.len()
+}
+
+/// Reads what [`Scores::write_to`] wrote, as often as it did.
+pub struct ScoresReader<R> {
+    input: R,
+}
+
+impl<R: Read> ScoresReader<R> {
+    /// Reads from there.
+    pub fn new(input: R) -> Self {
+        ScoresReader { input }
+    }
+
+    /// The next scores, if there are any.
+    #[expect(clippy::should_implement_trait, reason = "an error ends the reading")]
+    pub fn next(&mut self) -> Result<Option<Scores>, PartError> {
+        let mut len = Vec::new();
+        (&mut self.input).take(8).read_to_end(&mut len)?;
+        let Ok(len) = <[u8; 8]>::try_from(len.as_slice()) else {
+            let is_end = len.is_empty();
+            let cut = || PartError::Damaged("they are cut short".to_owned());
+            return if is_end { Ok(None) } else { Err(cut()) };
+        };
+        let mut bytes = Vec::new();
+        (&mut self.input).take(u64::from_le_bytes(len)).read_to_end(&mut bytes)?;
+        Scores::from_bytes(&bytes).map(Some)
+    }
+}

@@ -1,0 +1,173 @@
+use super::*;
+use crate::data::Dataset;
+use crate::data::generate::{Generator, Profile};
+use crate::favour::Favour;
+use crate::model::{Extras, train_with};
+use crate::sparse::LabelSet;
+use std::fs;
+use tempfile::TempDir;
+
+struct Trained {
+    folder: TempDir,
+    dataset: Dataset,
+    run: Run,
+}
+
+impl Trained {
+    fn new(name: &str, changes: &[(&str, i64)], extras: Extras<'_>) -> Self {
+        let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
+        let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
+        let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, &run).unwrap();
+        let dataset = Dataset { features, labels, label_names: None };
+        let mut settings = Algorithm::preset(name, "default").unwrap().settings();
+        for &(setting, value) in changes {
+            assert!(Algorithm::set(&mut settings, setting, &value.into()), "{setting}");
+        }
+        let algorithm = Algorithm::from_settings(name, settings).unwrap();
+        let trained = Trained { folder, dataset, run };
+        let (path, run) = (trained.path(), &trained.run);
+        train_with(&trained.dataset, extras, &algorithm, &path, Default::default(), run).unwrap();
+        trained
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("model")
+    }
+
+    fn part(&self, index: usize, of: usize) -> ModelPart {
+        ModelPart::open(&self.path(), Share { index, of }, Options::default(), &self.run).unwrap()
+    }
+
+    fn scores(&self, index: usize, of: usize, query: Query<'_>) -> Scores {
+        self.part(index, of).scores(self.dataset.features.view(), query, &self.run).unwrap()
+    }
+
+    fn combine(&self, scores: &[Scores], query: Query<'_>) -> Result<Predictions, PartError> {
+        let combiner = Combiner::open(&self.path(), Options::default(), &self.run).unwrap();
+        combiner.combine(scores, query, &self.run)
+    }
+
+    /// Parts in any number predict what the whole model predicts, bit for bit.
+    #[track_caller]
+    fn is_the_sum_of_its_parts(&self) {
+        let model = Model::open(&self.path(), Options::default(), &self.run).unwrap();
+        let few: LabelSet = (0..400).step_by(3).collect();
+        let queries = [
+            Query::top(5),
+            Query::top(150),
+            Query { beam: Some(2), ..Query::top(3) },
+            Query { allowed: Some(&few), ..Query::top(5) },
+        ];
+        for query in queries {
+            let rows = self.dataset.features.view();
+            let whole = model.predict(rows, query, &self.run).unwrap();
+            assert!(whole.rows().any(|row| !row.is_empty()));
+            for of in [1, 2, 3, 7] {
+                // In another order than they are counted, and by way of their bytes.
+                let part = |index| {
+                    let scores = self.scores(index, of, query);
+                    assert!(scores.are_of(rows));
+                    Scores::from_bytes(&scores.to_bytes()).unwrap()
+                };
+                let scores: Vec<Scores> = (0..of).rev().map(part).collect();
+                assert_eq!(self.combine(&scores, query).unwrap(), whole, "{of} parts, {query:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_of_a_forest_predict_what_the_whole_does() {
+    Trained::new("craftml", &[("trees", 5)], Extras::default()).is_the_sum_of_its_parts();
+    let projected = [("trees", 3), ("feature_dimensions", 64)];
+    Trained::new("craftml", &projected, Extras::default()).is_the_sum_of_its_parts();
+}
+
+#[test]
+fn parts_of_label_trees_predict_what_the_whole_does() {
+    let small = [("trees", 3), ("branches", 6), ("leaf", 30)];
+    Trained::new("label-tree", &small, Extras::default()).is_the_sum_of_its_parts();
+}
+
+#[test]
+fn parts_of_a_label_forest_predict_what_the_whole_does() {
+    Trained::new("label-forest", &[("submodels", 8)], Extras::default()).is_the_sum_of_its_parts();
+}
+
+#[test]
+fn parts_of_one_vs_rest_predict_what_the_whole_does() {
+    Trained::new("one-vs-rest", &[], Extras::default()).is_the_sum_of_its_parts();
+}
+
+#[test]
+fn parts_of_a_grove_predict_what_the_whole_does() {
+    let small = [("trees", 4), ("label_trees", 2), ("branches", 6)];
+    Trained::new("grove", &small, Extras::default()).is_the_sum_of_its_parts();
+}
+
+#[test]
+fn calibration_and_favour_come_after_the_sum() {
+    let extras = Extras { calibrate: true, favour: Favour::Tail, ..Extras::default() };
+    Trained::new("craftml", &[("trees", 4)], extras).is_the_sum_of_its_parts();
+}
+
+#[test]
+fn a_part_needs_the_files_of_no_other() {
+    let trained = Trained::new("craftml", &[("trees", 4)], Extras::default());
+    let query = Query::top(5);
+    let expected = trained.scores(1, 2, query).to_bytes();
+    for entry in fs::read_dir(trained.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("tree-0000") || name.starts_with("tree-0001") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    assert_eq!(trained.scores(1, 2, query).to_bytes(), expected);
+    assert!(Combiner::open(&trained.path(), Options::default(), &trained.run).is_ok());
+    let first = Share { index: 0, of: 2 };
+    assert!(ModelPart::open(&trained.path(), first, Options::default(), &trained.run).is_err());
+}
+
+#[test]
+fn what_does_not_go_together_is_named() {
+    let trained = Trained::new("craftml", &[("trees", 4)], Extras::default());
+    let query = Query::top(5);
+    let part = |index| trained.scores(index, 3, query);
+    let error = |scores: &[Scores], query| trained.combine(scores, query).unwrap_err().to_string();
+    assert!(error(&[part(0), part(2)], query).contains("of 3 parts, 1 is missing"));
+    assert!(error(&[part(0), part(0)], query).contains("part 0 is there twice"));
+    let all = [part(0), part(1), part(2)];
+    assert!(error(&all, Query::top(6)).contains("part 0 has the answer to another question"));
+    let mixed = [part(0), trained.scores(1, 2, query)];
+    assert!(error(&mixed, query).contains("part 1 has another number of parts"));
+    assert!(error(&[], query).contains("missing"));
+    let some = trained.dataset.features.view().slice(0..9);
+    let other = trained.part(1, 3).scores(some.view(), query, &trained.run).unwrap();
+    assert!(error(&[part(0), other], query).contains("part 1 has the scores of other rows"));
+    let another = Trained::new("craftml", &[("trees", 3)], Extras::default());
+    let foreign = another.scores(0, 3, query);
+    assert!(error(&[foreign], query).contains("part 0 has the scores of another model"));
+    let beyond = Share { index: 3, of: 3 };
+    let opened = ModelPart::open(&trained.path(), beyond, Options::default(), &trained.run);
+    assert!(opened.unwrap_err().to_string().contains("there is no part 3: there are 3"));
+}
+
+#[test]
+fn damaged_scores_are_refused() {
+    let trained = Trained::new("craftml", &[("trees", 2)], Extras::default());
+    let query = Query::top(5);
+    let scores = trained.scores(0, 1, query);
+    let mut written = Vec::new();
+    scores.write_to(&mut written).unwrap();
+    scores.write_to(&mut written).unwrap();
+    let mut reader = ScoresReader::new(written.as_slice());
+    assert_eq!(reader.next().unwrap().unwrap().to_bytes(), scores.to_bytes());
+    assert!(reader.next().unwrap().is_some() && reader.next().unwrap().is_none());
+    for len in (1..written.len() / 2).step_by(997).chain(1..60) {
+        assert!(ScoresReader::new(&written[..len]).next().is_err(), "{len} bytes");
+        let mut flipped = scores.to_bytes();
+        flipped[len] ^= 1;
+        assert!(Scores::from_bytes(&flipped).is_err(), "byte {len}");
+    }
+}
