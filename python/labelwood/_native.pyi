@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Combiner",
     "Model",
+    "ModelPart",
     "OmikujiTrees",
     "Plan",
     "Vectoriser",
@@ -92,6 +94,22 @@ class Model:
     def label_counts(self) -> NDArray[np.uint32]: ...
     @property
     def label_names(self) -> list[str] | None: ...
+
+@final
+class ModelPart:
+    @staticmethod
+    def open(path: str | os.PathLike[str], index: int, of: int) -> ModelPart: ...
+    def scores(
+        self, features: _Features, k: int, beam: int | None, threads: int
+    ) -> NDArray[np.uint8]: ...
+
+@final
+class Combiner:
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> Combiner: ...
+    @property
+    def model(self) -> Model: ...
+    def combine(self, scores: Sequence[NDArray[np.uint8]], k: int, beam: int | None) -> _Rows: ...
 
 @final
 class OmikujiTrees:

@@ -9,6 +9,7 @@ mod log;
 mod metrics;
 mod model;
 mod omikuji;
+mod part;
 mod plan;
 mod rows;
 mod text;
@@ -52,6 +53,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::model_from_files, module)?)?;
     module.add_class::<omikuji::OmikujiTrees>()?;
     module.add_class::<plan::Plan>()?;
+    module.add_class::<part::ModelPart>()?;
+    module.add_class::<part::Combiner>()?;
     module.add_class::<text::Vectoriser>()?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;

@@ -27,7 +27,7 @@ type Files<'py> = Vec<Bound<'py, PyBytes>>;
 
 /// A trained model.
 #[pyclass(frozen, module = "labelwood._native")]
-pub struct Model(Inner);
+pub struct Model(pub Inner);
 
 #[pymethods]
 impl Model {

@@ -253,6 +253,41 @@ def test_prediction_by_rows_is_local_prediction(fit, rows, tmp_path):
         labelwood.ray.predict(tmp_path / "nothing", X)
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+def test_prediction_by_parts_of_a_model_is_local_prediction(fit, estimator, rows, parts, tmp_path):
+    import labelwood.ray
+
+    X, Y, _ = rows
+    estimator.fit(X, Y, folder=tmp_path / "model")
+    scores = labelwood.ray.predict(tmp_path / "model", X, by="model", parts=parts, batch=130)
+    local = estimator.predict_top_k(X)
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(scores, name), getattr(local, name))
+
+
+def test_four_parts_survive_the_death_of_one(cluster, fit, model_of_text):
+    import labelwood.ray
+
+    nodes = [cluster.add_node(**NODE) for _ in range(2)]
+    cluster.wait_for_nodes()
+    texts = datasets.load_questions().test_texts * 20
+    killed = []
+
+    def kill(*_):
+        if not killed:
+            killed.extend(workers_of(cluster.head_node, "_Part"))
+            os.kill(killed[0], signal.SIGKILL)
+
+    found = labelwood.ray.predict(
+        model_of_text, texts, by="model", parts=4, batch=100, progress=kill
+    )
+    assert killed and (found != load(model_of_text).predict_top_k(texts)).nnz == 0
+    with pytest.raises(InputError, match="parts is 5, but the cluster runs 4"):
+        labelwood.ray.predict(model_of_text, texts, by="model", parts=5)
+    for node in nodes:
+        cluster.remove_node(node)
+
+
 def test_settings_are_compared_by_cross_validation(fit, rows):
     import labelwood.ray
 
