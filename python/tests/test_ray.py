@@ -253,13 +253,12 @@ def test_prediction_by_rows_is_local_prediction(fit, rows, tmp_path):
         labelwood.ray.predict(tmp_path / "nothing", X)
 
 
-@pytest.mark.parametrize("parts", [1, 2])
-def test_prediction_by_parts_of_a_model_is_local_prediction(fit, estimator, rows, parts, tmp_path):
+def test_prediction_by_parts_of_a_model_is_local_prediction(fit, estimator, rows, tmp_path):
     import labelwood.ray
 
     X, Y, _ = rows
     estimator.fit(X, Y, folder=tmp_path / "model")
-    scores = labelwood.ray.predict(tmp_path / "model", X, by="model", parts=parts, batch=130)
+    scores = labelwood.ray.predict(tmp_path / "model", X, by="model", batch=130)
     local = estimator.predict_top_k(X)
     for name in ("indptr", "indices", "data"):
         np.testing.assert_array_equal(getattr(scores, name), getattr(local, name))
