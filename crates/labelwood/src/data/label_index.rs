@@ -55,15 +55,18 @@ impl Default for LabelIndex {
 }
 
 impl LabelIndex {
-    /// Makes an index of lines, each `name` or `code<TAB>name`. Line breaks within become spaces.
+    /// Makes an index of lines, each `name` or `code<TAB>name`. Line breaks within become spaces, and
+    /// so do TABs in a name.
     pub fn from_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut text = String::new();
         let mut starts = vec![0];
         for (id, line) in lines.into_iter().enumerate() {
-            match line {
-                "" => text.push_str(&id.to_string()),
-                _ => text
-                    .extend(line.chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c })),
+            match line.split_once('\t') {
+                None if line.is_empty() => text.push_str(&id.to_string()),
+                None => text.push_str(&on_one_line(line)),
+                Some((code, name)) => {
+                    text.extend([&*on_one_line(code), "\t", &*on_one_line(name)]);
+                }
             }
             starts.push(text.len() as u64);
         }
@@ -292,6 +295,15 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Result<LabelIndex, ReadError> {
         LabelIndex::from_bytes(bytes, "labels.txt")
+    }
+
+    #[test]
+    fn a_name_with_tabs_is_found() {
+        for line in ["p1\ta\tb", "\t\t\t"] {
+            let labels = LabelIndex::from_lines([line]);
+            assert_eq!(labels.find(labels.display(0)), Some(0), "{line:?}");
+        }
+        assert_eq!(LabelIndex::from_lines(["p1\ta\tb"]).name(0), Some("a b"));
     }
 
     #[test]
