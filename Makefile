@@ -7,7 +7,7 @@ LABELWOOD = target/release/labelwood
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test test-rust test-python choices scale bench bench-peers bench-python reproduce reproduce-forests lint docs release
+.PHONY: help demo test mpirun test-rust test-python choices scale shards bench bench-peers bench-python reproduce reproduce-forests lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -27,8 +27,14 @@ release:
 
 test: test-rust test-python
 
+# Tests under mpirun are skipped without one; it is installed where that asks nobody.
+mpirun:
+	command -v mpirun >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+		apt-get install --yes --quiet --no-install-recommends openmpi-bin >/dev/null 2>&1 || \
+		echo 'not installed: mpirun, its tests are skipped'
+
 # nextest runs the tests of all crates side by side; it does not know doc tests.
-test-rust:
+test-rust: mpirun
 	if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --locked --no-fail-fast; \
 	else $(CARGO) test --locked --no-fail-fast --lib --bins --tests; \
@@ -88,6 +94,10 @@ choices: release
 # Writes docs/src/scale.md; takes some minutes and a few gigabytes under target/.
 scale: release
 	python3 bench/scale.py
+
+# Writes docs/src/shards.md; takes some minutes and a gigabyte under target/.
+shards: release
+	python3 bench/shards.py $(SIZES)
 
 # Writes docs/src/reproduction.md and its pictures; a stopped run goes on where it was.
 reproduce: release

@@ -13,8 +13,12 @@ use crate::run::Estimate;
 
 /// Seconds of a forest's tree for each entry of the rows and level of the tree,
 const GROW: f64 = 1.0e-7;
-/// and of a linear classifier for each entry of the rows that it learns from.
+/// of a linear classifier for each entry of the rows that it learns from,
 const LEARN: f64 = 2.5e-8;
+/// of a child of a label tree's root, whose labels are grouped there, too,
+const ROOT: f64 = 1.4e-7;
+/// and of a child of the nodes below, which few rows come to.
+const PART: f64 = 1.6e-8;
 
 /// What the units of a plan need.
 pub(super) struct Costs {
@@ -128,14 +132,14 @@ impl Shape {
     /// Each child of the root learns from all rows.
     fn root(&self, params: &label_tree::Params) -> f64 {
         let children = (params.branches() as f64).powi(params.collapse.min(16) as i32 + 1);
-        LEARN * self.entries * children.min(self.labels)
+        ROOT * self.entries * children.min(self.labels)
     }
 
     /// On each level below, a row is among those of as many nodes as it has labels, about.
     fn parts(&self, params: &label_tree::Params) -> f64 {
         let children = params.branches().min(params.leaf().max(2)) as f64;
         let levels = params.levels(self.labels) - 1.0;
-        LEARN * self.entries * self.labels_per_row * children.min(self.labels) * levels
+        PART * self.entries * self.labels_per_row * children.min(self.labels) * levels
     }
 
     fn block(&self) -> f64 {
