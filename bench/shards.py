@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMMAND = ROOT / "target/release/labelwood"
 WORK = ROOT / "target/shards"
 PAGE = ROOT / "docs/src/shards.md"
-SIZES = [10_000, 40_000]
+SIZES = [3_000, 12_000]
 SHARDS = [1, 2, 4, 8]
 ALGORITHMS = {
     "forest": ["--algorithm", "craftml", "--trees", "8"],
@@ -40,17 +40,19 @@ TAIL = """
 
 With n rows of e entries and l labels each on average, L labels, T trees and S shards:
 
-- **Bytes read** by a shard are those of the rows: 8 (e + 1) n + 4 l n + 8 n, whatever S is. All workers of one machine read
-  them once. For 10⁹ rows of 76 entries and 5.45 labels that is about 650 GB, so the rows of such a set are on a fast disk or
-  a shared file system rather than in memory, or are sampled.
-- **Memory** of a forest's shard grows with the rows, not with S: about 8 e n bytes of prepared rows for each tree that is grown
-  at the same time, that is for each thread. 10⁹ rows are 600 GB for each thread, so at this size give each
-  tree a sample (`--sample` bounds the rows that a node clusters on, not those that the tree sees) and fewer threads.
-- **CPU** of a tree is n log n, as [Growing with the data](scale.md) shows: from the {rows:,} rows above to 10⁹ it
-  takes {factor:,.0f} times as long, {hours:,.0f} hours of CPU for each tree of the forest. Units are the bound on how many
+- **Bytes read** by a shard are those of the rows: about (8 e + 4 l + 16) n, whatever S is. All workers of one machine read
+  them once. For 10⁹ rows of 76 entries and 5.45 labels that is about 650 GB: on a fast disk or a shared file system
+  rather than in memory.
+- **Memory** of a shard grows with the rows and with the trees that it grows at once, one for each thread, rather than with S. A line
+  through the two sizes gives {bytes_per_row:,.0f} bytes a row for the forest in one shard, and {base:.0f} MB beside. If it goes on, 10⁹ rows take {terabytes:.1f} TB, so that this many are trained as parts of
+  the rows or on few machines with much memory: shards divide the work and the model, not the rows.
+- **CPU** of a tree is n log n, as [Growing with the data](scale.md) shows up to half a million rows; if that goes on, from the {rows:,} rows above to 10⁹ it
+  takes {factor:,.0f} times as long, {hours:,.1f} hours of CPU for each tree of the forest. Units are the bound on how many
   workers help: a forest of T trees keeps T workers busy, a label tree one for its root and then as many as the root has
   children, one-vs-rest L / 1024, so 10⁷ labels make 9,766 units.
-- **Merge** reads and writes each unit once and no more: its CPU is that of two checksums, about a second for 4 GB.
+- **What a shard costs** beyond its units is starting, opening and preparing the rows, and touching its memory for the first
+  time: n times a constant, for each of the S shards. It is a smaller part of the whole the more trees a shard has.
+- **Merge** reads and writes each unit once, so that it grows with the model alone.
 - **Coordination** is none: a worker reads `plan.json`, lists one folder, and writes its units.
 
 What two cores cannot show is how a thousand workers share one file system: that all of them start by reading the same file, and
@@ -112,7 +114,7 @@ def line(name: str, rows: int, shards: int, data: pathlib.Path, of: dict) -> str
 def main() -> None:
     sizes = [int(size) for size in sys.argv[1:]] or SIZES
     WORK.mkdir(parents=True, exist_ok=True)
-    table, tree_seconds = "", 0.0
+    table, tree_seconds, peaks = "", 0.0, []
     for name, flags in ALGORITHMS.items():
         for rows in sizes:
             data = rows_file(rows)
@@ -121,13 +123,24 @@ def main() -> None:
             if name == "forest":
                 tree_seconds = whole / int(flags[-1])
             for shards in SHARDS:
-                table += line(name, rows, shards, data, sharded(data, flags, shards, whole))
+                measured = sharded(data, flags, shards, whole)
+                if name == "forest" and shards == 1:
+                    peaks.append(measured["memory"] * 1e6)
+                table += line(name, rows, shards, data, measured)
                 print(table.splitlines()[-1], flush=True)
     largest = sizes[-1]
     factor = 1e9 * math.log(1e9) / (largest * math.log(largest))
     counts = {name: int(flags[-1]) for name, flags in ALGORITHMS.items()}
     head = HEAD.format(forest=counts["forest"], trees=counts["label trees"])
-    tail = TAIL.format(rows=largest, factor=factor, hours=tree_seconds * factor / 3600)
+    slope = (peaks[-1] - peaks[0]) / (sizes[-1] - sizes[0])
+    tail = TAIL.format(
+        rows=largest,
+        factor=factor,
+        hours=tree_seconds * factor / 3600,
+        bytes_per_row=slope,
+        base=(peaks[0] - slope * sizes[0]) / 1e6,
+        terabytes=slope * 1e9 / 1e12,
+    )
     PAGE.write_text(head + table + tail)
 
 

@@ -1,8 +1,10 @@
-//! What is learned, from which rows: the flags that `train` and `plan` share, and reading the rows.
+//! What is learned, from which rows: the flags that `train`, `tune` and `plan` share, and reading
+//! the rows.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use clap::ValueEnum;
 use labelwood::data::documents::{Labels, Options};
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::favour::Favour;
@@ -80,6 +82,24 @@ impl LearnArgs {
             bail!("--calibrate: leave it out, the scores of a grove are probabilities already");
         }
         Ok(Wish { wanted, calibrate, favour })
+    }
+
+    /// The settings that were typed, by name.
+    pub fn typed_settings(&self) -> Result<Vec<String>> {
+        Ok(self.settings.typed()?.into_iter().map(|(setting, _)| setting).collect())
+    }
+
+    /// DATA and the flags that say how to read it, but for those that a model's settings tell.
+    pub fn data_words(&self) -> Vec<String> {
+        let mut words = vec![self.data.display().to_string()];
+        if let Some(format) = self.from.and_then(|format| format.to_possible_value()) {
+            words.extend(["--from".to_owned(), format.get_name().to_owned()]);
+        }
+        if let Some(names) = &self.reading.label_names {
+            words.extend(["--label-names".to_owned(), names.display().to_string()]);
+        }
+        words.extend(self.reading.lenient.then(|| "--lenient".to_owned()));
+        words
     }
 
     /// Reads DATA, of which a part is to be learned if `is_split`.

@@ -1,5 +1,6 @@
 //! The settings of an algorithm as flags: what was typed, and what it means.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -8,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use labelwood::craftml::ParamError;
 use labelwood::favour::Favour;
 use labelwood::model::Algorithm;
-use labelwood::model::store::Manifest;
+use labelwood::model::store::{Manifest, Training};
 use labelwood::text::TextSettings;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IntoDeserializer, value};
@@ -34,7 +35,8 @@ pub struct SettingsArgs {
         value_parser = PossibleValuesParser::new(presets()), hide_possible_values = true)]
     preset: Option<String>,
 
-    /// Start from the settings of this model, its seed included
+    /// Start from the settings of this model, or from those that `tune` found in this folder; the
+    /// seed included
     #[arg(long, value_name = "MODEL")]
     settings: Option<PathBuf>,
 
@@ -340,8 +342,7 @@ impl SettingsArgs {
         if self.algorithm.as_deref() != Some(AUTO) {
             return Ok(Wanted::Named(Box::new(self.named(context)?)));
         }
-        let typed = serde_json::to_value(&self.typed)?;
-        let typed = typed.as_object().and_then(|typed| typed.keys().next().cloned());
+        let typed = self.typed()?.keys().next().cloned();
         let others = [("preset", self.preset.is_some()), ("settings", self.settings.is_some())];
         let other = others.iter().find(|(_, is_typed)| *is_typed).map(|(flag, _)| flag.to_string());
         if let Some(flag) = typed.or(other) {
@@ -358,14 +359,19 @@ impl SettingsArgs {
             Some(model) => (self.of_model(model)?, context.typed_seed),
             None => (self.of_preset()?, Some(context.seed)),
         };
-        let mut typed = match serde_json::to_value(&self.typed)? {
-            Value::Object(typed) => typed,
-            _ => Map::new(),
-        };
+        let mut typed = self.typed()?;
         if let Some(seed) = seed {
             typed.insert("seed".to_owned(), seed.into());
         }
         over(&base, typed)
+    }
+
+    /// The settings that were typed, by the names that they have in the library.
+    pub fn typed(&self) -> Result<Map<String, Value>> {
+        match serde_json::to_value(&self.typed)? {
+            Value::Object(typed) => Ok(typed),
+            _ => Ok(Map::new()),
+        }
     }
 
     fn of_preset(&self) -> Result<Algorithm> {
@@ -379,7 +385,7 @@ impl SettingsArgs {
 
     /// The algorithm and settings that a model was trained with.
     fn of_model(&self, model: &Path) -> Result<Algorithm> {
-        let training = Manifest::read(model)?.training;
+        let training = training(model)?;
         if let Some(name) = self.algorithm.as_ref().filter(|name| **name != training.algorithm) {
             bail!(
                 "--algorithm is {name}, but {} was trained with {}: leave one of --algorithm and \
@@ -395,23 +401,36 @@ impl SettingsArgs {
     /// Whether the model whose settings are taken is calibrated.
     pub fn is_calibrated(&self) -> Result<bool> {
         let Some(model) = &self.settings else { return Ok(false) };
-        Ok(Manifest::read(model)?.training.calibrate)
+        Ok(training(model)?.calibrate)
     }
 
     /// What the model whose settings are taken favours.
     pub fn favour(&self) -> Result<Favour> {
         let Some(model) = &self.settings else { return Ok(Favour::None) };
-        Ok(Manifest::read(model)?.training.favour)
+        Ok(training(model)?.favour)
     }
 
     /// How the model whose settings are taken reads text, if it does.
     pub fn text(&self) -> Result<Option<TextSettings>> {
         let Some(model) = &self.settings else { return Ok(None) };
-        let Some(text) = Manifest::read(model)?.training.text else { return Ok(None) };
+        let Some(text) = training(model)?.text else { return Ok(None) };
         let settings = serde_json::from_value(text)
             .with_context(|| format!("{}: its text settings cannot be read", model.display()))?;
         Ok(Some(settings))
     }
+}
+
+/// The file in the folder of a tuning that says what to train with.
+pub const TUNED: &str = "settings.json";
+
+/// What a model was trained with, or what a tuning found.
+fn training(folder: &Path) -> Result<Training> {
+    let tuned = folder.join(TUNED);
+    if !tuned.exists() {
+        return Ok(Manifest::read(folder)?.training);
+    }
+    let text = fs::read(&tuned).with_context(|| tuned.display().to_string())?;
+    serde_json::from_slice(&text).with_context(|| tuned.display().to_string())
 }
 
 /// `base` with what was typed; a wrong value is named as it was typed.

@@ -54,5 +54,6 @@ pub mod grove;
 pub mod favour;
 pub mod model;
 pub mod auto;
+pub mod tune;
 pub mod shard;
 pub mod report;

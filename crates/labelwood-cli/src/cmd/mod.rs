@@ -15,6 +15,7 @@ mod plan;
 mod predict;
 mod shard;
 mod train;
+mod tune;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -28,6 +29,8 @@ pub enum Command {
     Demo(demo::Args),
     /// Train a model
     Train(Box<train::Args>),
+    /// Find settings that suit the data
+    Tune(Box<tune::Args>),
     /// Show what is inside a model, or how far a plan has come
     Inspect(inspect::Args),
     /// Predict the labels of rows
@@ -55,6 +58,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
     match command {
         Command::Demo(args) => demo::run(args, context),
         Command::Train(args) => train::run(*args, context),
+        Command::Tune(args) => tune::run(*args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Predict(args) => predict::run(args, context),
         Command::Evaluate(args) => evaluate::run(args, context),

@@ -24,4 +24,5 @@ mod signals;
 mod text;
 mod text_files;
 mod train;
+mod tune;
 mod usage;

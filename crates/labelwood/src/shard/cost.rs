@@ -12,13 +12,13 @@ use crate::one_vs_rest::BLOCK;
 use crate::run::Estimate;
 
 /// Seconds of a forest's tree for each entry of the rows and level of the tree,
-const GROW: f64 = 1.0e-7;
+const GROW: f64 = 4.0e-8;
 /// of a linear classifier for each entry of the rows that it learns from,
 const LEARN: f64 = 2.5e-8;
 /// of a child of a label tree's root, whose labels are grouped there, too,
-const ROOT: f64 = 1.4e-7;
+const ROOT: f64 = 3.7e-8;
 /// and of a child of the nodes below, which few rows come to.
-const PART: f64 = 1.6e-8;
+const PART: f64 = 4.1e-9;
 
 /// What the units of a plan need.
 pub(super) struct Costs {

@@ -5,7 +5,7 @@
 
 mod fit;
 mod limits;
-mod memory;
+pub(super) mod memory;
 mod summary;
 
 use std::path::{Path, PathBuf};

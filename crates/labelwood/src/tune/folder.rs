@@ -1,0 +1,147 @@
+//! The folder of a tuning: what is tried, and the trials that are finished.
+
+use super::trial::Trial;
+use super::{Plan, TuneError};
+use crate::data::write_atomically;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The file that says what the trials beside it belong to.
+const PLAN: &str = "plan.json";
+/// The folder of the trials.
+const TRIALS: &str = "trials";
+
+/// Where finished trials are kept.
+pub(super) struct Folder {
+    trials: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder, or goes on with one of the same plan.
+    pub fn open(path: &Path, plan: &Plan) -> Result<Folder, TuneError> {
+        let failed = |source| TuneError::Io { path: path.to_owned(), source };
+        match fs::metadata(path) {
+            Ok(found) if !found.is_dir() => {
+                return Err(TuneError::Occupied { path: path.to_owned(), found: "a file".into() });
+            }
+            _ => fs::create_dir_all(path).map_err(failed)?,
+        }
+        let folder = Folder { trials: path.join(TRIALS) };
+        let written = plan.written();
+        match read(&path.join(PLAN))? {
+            Some(found) => match difference(&found, &written) {
+                Some(difference) => {
+                    return Err(TuneError::Different { path: path.to_owned(), difference });
+                }
+                None => return Ok(folder),
+            },
+            None => {
+                if let Some(found) = first_name(path).map_err(failed)? {
+                    return Err(TuneError::Occupied { path: path.to_owned(), found });
+                }
+                write(&path.join(PLAN), &written)?;
+            }
+        }
+        Ok(folder)
+    }
+
+    /// A finished trial, if it is there, of so many rows.
+    pub fn find(&self, place: Place, rows: usize) -> Result<Option<Trial>, TuneError> {
+        let path = self.trials.join(place.name());
+        match read::<Trial>(&path)? {
+            Some(trial) if trial.hits.len() != rows => {
+                let reason = format!("it has {} rows rather than {rows}", trial.hits.len());
+                Err(TuneError::Damaged { path, reason })
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Keeps a finished trial.
+    pub fn keep(&self, place: Place, trial: &Trial) -> Result<(), TuneError> {
+        fs::create_dir_all(&self.trials)
+            .map_err(|source| TuneError::Io { path: self.trials.clone(), source })?;
+        write(&self.trials.join(place.name()), trial)
+    }
+}
+
+/// Which trial.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub round: usize,
+    pub candidate: usize,
+    pub fold: usize,
+}
+
+impl Place {
+    /// The name of its file; everything is counted from 1, as in the table.
+    fn name(self) -> String {
+        let Place { round, candidate, fold } = self;
+        format!("round-{}-candidate-{:02}-fold-{}.json", round + 1, candidate + 1, fold + 1)
+    }
+}
+
+/// Something that is in a folder, but for what an ended process left of the plan.
+fn first_name(folder: &Path) -> io::Result<Option<String>> {
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !name.starts_with(".plan.json.") {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// What stands in a file, if there is one.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TuneError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(TuneError::Io { path: path.to_owned(), source }),
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) => Err(TuneError::Damaged { path: path.to_owned(), reason: error.to_string() }),
+    }
+}
+
+fn write(path: &Path, value: &impl Serialize) -> Result<(), TuneError> {
+    Ok(write_atomically(path, |output| {
+        serde_json::to_writer(&mut *output, value)?;
+        writeln!(output)
+    })?)
+}
+
+/// The first thing that two plans differ in.
+fn difference(found: &serde_json::Value, wanted: &serde_json::Value) -> Option<String> {
+    let names = ["data", "algorithm", "measure", "folds", "start", "candidates"];
+    let name = names.into_iter().find(|&name| found.get(name) != wanted.get(name))?;
+    Some(match name {
+        "data" => "it was begun with other data".to_owned(),
+        "algorithm" | "measure" | "folds" => {
+            let shown = |plan: &serde_json::Value| match &plan[name] {
+                serde_json::Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            format!("{name} was {}, but is {} now", shown(found), shown(wanted))
+        }
+        "start" => {
+            let setting = first_difference(&found[name], &wanted[name]);
+            format!("the setting {} was another", setting.unwrap_or_default())
+        }
+        _ => "it tries other settings".to_owned(),
+    })
+}
+
+/// The first setting of which two lists have different values.
+fn first_difference(found: &serde_json::Value, wanted: &serde_json::Value) -> Option<String> {
+    wanted.as_object()?.iter().find(|(name, value)| found.get(name) != Some(value)).map(
+        |(name, value)| match first_difference(&found[name], value) {
+            Some(inner) => format!("{name}.{inner}"),
+            None => name.clone(),
+        },
+    )
+}
