@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Combiner",
     "Model",
+    "ModelPart",
     "OmikujiTrees",
+    "Plan",
     "Vectoriser",
     "__version__",
     "algorithms",
@@ -33,6 +36,8 @@ __version__: str
 _Features = tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 _Labels = tuple[NDArray[Any], NDArray[Any], int]
 _Rows = tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]
+_Wish = tuple[str, int | None, int, bool]
+_Learner = tuple[str, str, bool]
 _Progress = Callable[[str, int, int], object] | None
 
 @final
@@ -91,6 +96,22 @@ class Model:
     def label_names(self) -> list[str] | None: ...
 
 @final
+class ModelPart:
+    @staticmethod
+    def open(path: str | os.PathLike[str], index: int, of: int) -> ModelPart: ...
+    def scores(
+        self, features: _Features, k: int, beam: int | None, threads: int
+    ) -> NDArray[np.uint8]: ...
+
+@final
+class Combiner:
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> Combiner: ...
+    @property
+    def model(self) -> Model: ...
+    def combine(self, scores: Sequence[NDArray[np.uint8]], k: int, beam: int | None) -> _Rows: ...
+
+@final
 class OmikujiTrees:
     @staticmethod
     def open(path: str | os.PathLike[str]) -> OmikujiTrees: ...
@@ -108,6 +129,51 @@ class OmikujiTrees:
     ) -> list[tuple[int, float]]: ...
     @property
     def manifest(self) -> str: ...
+
+@final
+class Plan:
+    @staticmethod
+    def of_rows(
+        wish: _Wish,
+        learner: _Learner,
+        features: _Features,
+        labels: _Labels,
+        names: Sequence[str] | None,
+        threads: int,
+    ) -> Plan: ...
+    @staticmethod
+    def of_file(wish: _Wish, learner: _Learner, path: str, threads: int) -> Plan: ...
+    @staticmethod
+    def of_texts(
+        wish: _Wish,
+        learner: _Learner,
+        vectoriser: str,
+        documents: str,
+        texts: Sequence[str],
+        tags: Sequence[Sequence[str]],
+        threads: int,
+    ) -> Plan: ...
+    @staticmethod
+    def open(folder: str | os.PathLike[str]) -> Plan: ...
+    @property
+    def shards(self) -> list[tuple[list[str], int, float]]: ...
+    @property
+    def stages(self) -> int: ...
+    @property
+    def data(self) -> os.PathLike[str]: ...
+    def status(
+        self,
+    ) -> tuple[
+        list[str],
+        list[str],
+        list[os.PathLike[str]],
+        list[os.PathLike[str]],
+        list[tuple[int, int]],
+    ]: ...
+    def train(
+        self, shard: int, stage: int, rows: tuple[_Features, _Labels] | None, threads: int
+    ) -> int: ...
+    def merge(self, target: str | os.PathLike[str], overwrite: bool) -> None: ...
 
 @final
 class Vectoriser:

@@ -229,23 +229,30 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         The model is in memory or, with ``folder``, written there as it is learned; see
         :meth:`CraftML.fit`.
         """
+        learner, documents = self._learner(), self._documents(texts, tags)
+        with following(self.verbose, progress, type(self).__name__) as callback:
+            model = _native.Model.train_text(
+                *learner, self._vectoriser(), *documents, into(folder, overwrite),
+                threads(self.n_jobs), callback,
+            )
+        self._take(model)
+        return self
+
+    def _learner(self) -> tuple[str, str, bool]:
+        """The algorithm, its settings, and whether it is calibrated."""
         estimator = CraftML() if self.estimator is None else self.estimator
         if not isinstance(estimator, Estimator):
             raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
+        return estimator.algorithm, estimator._settings(), estimator._calibrates
+
+    def _documents(self, texts, tags) -> tuple[str, Sequence[str], list[list[str]]]:
+        """How files of documents are read, the texts and their tags."""
         texts, tags = _texts(texts), [_tags(row, at) for at, row in enumerate(tags)]
         if len(texts) != len(tags):
             raise InputError(
                 f"{len(texts)} texts, but the tags of {len(tags)}: give each text its tags"
             )
-        documents = {"separator": self.separator}
-        with following(self.verbose, progress, type(self).__name__) as callback:
-            model = _native.Model.train_text(
-                estimator.algorithm, estimator._settings(), estimator._calibrates,
-                self._vectoriser(), json.dumps(documents), texts, tags, into(folder, overwrite),
-                threads(self.n_jobs), callback,
-            )
-        self._take(model)
-        return self
+        return json.dumps({"separator": self.separator}), texts, tags
 
     def _take(self, model: _native.Model) -> None:
         self.model_ = model

@@ -10,6 +10,7 @@ use labelwood::data::ReadError;
 use labelwood::model::TrainError;
 use labelwood::model::store::StoreError;
 use labelwood::run::{Cancelled, ThreadError};
+use labelwood::shard::{PartError, ShardError};
 use labelwood::text::{FitError, TextError};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -62,6 +63,8 @@ fn is_cancelled(cause: &(dyn Error + 'static)) -> bool {
             _ => false,
         })
         || matches!(cause.downcast_ref(), Some(FitError::Cancelled(_)))
+        || cause.downcast_ref().is_some_and(ShardError::is_cancelled)
+        || cause.downcast_ref().is_some_and(PartError::is_cancelled)
 }
 
 impl Fault {

@@ -9,6 +9,8 @@ mod log;
 mod metrics;
 mod model;
 mod omikuji;
+mod part;
+mod plan;
 mod rows;
 mod text;
 mod work;
@@ -50,6 +52,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_function(wrap_pyfunction!(model::model_from_files, module)?)?;
     module.add_class::<omikuji::OmikujiTrees>()?;
+    module.add_class::<plan::Plan>()?;
+    module.add_class::<part::ModelPart>()?;
+    module.add_class::<part::Combiner>()?;
     module.add_class::<text::Vectoriser>()?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;

@@ -27,7 +27,7 @@ type Files<'py> = Vec<Bound<'py, PyBytes>>;
 
 /// A trained model.
 #[pyclass(frozen, module = "labelwood._native")]
-pub struct Model(Inner);
+pub struct Model(pub Inner);
 
 #[pymethods]
 impl Model {
@@ -268,7 +268,7 @@ pub fn parse(py: Python<'_>, algorithm: &str, settings: &str) -> PyResult<Algori
 }
 
 /// Tags as numbers, in the order in which they are met.
-fn number(tags: &[Vec<PyBackedStr>]) -> (LabelRows, LabelIndex) {
+pub fn number(tags: &[Vec<PyBackedStr>]) -> (LabelRows, LabelIndex) {
     let mut names = LabelIndexBuilder::default();
     let (mut offsets, mut ids) = (vec![0], Vec::new());
     for tags in tags {

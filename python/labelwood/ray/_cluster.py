@@ -1,0 +1,71 @@
+"""Handing out tasks, and what the cluster has room for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import ray
+
+from .._errors import InputError, MachineError
+
+_log = logging.getLogger(__name__)
+
+#: How many pieces of work are handed out for each that the cluster can do at once.
+AHEAD = 2
+
+_Item = TypeVar("_Item")
+
+
+def each(
+    submit: Callable[[_Item], ray.ObjectRef], items: Iterable[_Item], attempts: int, window: int
+) -> Iterator[tuple[_Item, Any]]:
+    """The results of a task for each item as they come; lost ones are handed out again."""
+    waiting = [(item, attempts) for item in items][::-1]
+    running: dict[ray.ObjectRef, tuple[_Item, int]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < window:
+                item, left = waiting.pop()
+                running[submit(item)] = (item, left)
+            [ready, *_], _ = ray.wait(list(running))
+            item, left = running.pop(ready)
+            try:
+                result = ray.get(ready)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from error
+            except ray.exceptions.RayError as error:
+                if left <= 1:
+                    raise MachineError(
+                        f"a task was lost {attempts} times: {error}; what is finished is kept"
+                    ) from error
+                _log.warning("a task was lost and is started again: %s", error)
+                waiting.append((item, left - 1))
+            else:
+                yield item, result
+    finally:
+        for ref in running:
+            ray.cancel(ref)
+
+
+def slots(cpus: int) -> int:
+    """How many tasks the cluster runs at once."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)) // cpus)
+
+
+def refuse_less_than_one(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise InputError(f"{name} is {number}, but must be at least 1")
+
+
+def refuse_more_than_a_node_has(cpus: int, memory: int) -> None:
+    """Ray would wait for such a node for ever."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(node.get("CPU", 0) >= cpus and node.get("memory", 0) >= memory for node in nodes):
+        most = max((node.get("memory", 0) for node in nodes), default=0)
+        raise InputError(
+            f"a task asks for {cpus} CPUs and {memory / 2**30:.2f} GiB of memory, but no node has both "
+            f"(at most {most / 2**30:.2f} GiB): give less as cpus or memory, or start a larger node"
+        )

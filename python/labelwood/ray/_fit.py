@@ -1,0 +1,224 @@
+"""One training by all workers."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import ray
+from sklearn.utils.validation import validate_data
+
+from .. import _native, datasets
+from .._base import Estimator
+from .._errors import InputError, MachineError
+from .._inputs import Labels, features
+from .._progress import Callback, following
+from ..text import TextTagger
+from ._cluster import each, refuse_less_than_one, refuse_more_than_a_node_has, slots
+
+#: Where the units of a plan lie.
+_UNITS = "units"
+
+
+def fit(
+    estimator: Estimator | TextTagger,
+    X,
+    y=None,
+    *,
+    folder: str | os.PathLike,
+    shards: int | None = None,
+    shared: bool = False,
+    cpus: int = 1,
+    memory: int | None = None,
+    attempts: int = 3,
+    overwrite: bool = False,
+    progress: Callback | None = None,
+):
+    """Learns on the cluster; gives the estimator with the model, which is mapped from the folder.
+
+    Called again with the same folder after whatever happened, it goes on with what is finished.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of labelwood's, or a :class:`labelwood.TextTagger`. Its ``random_state`` should be a
+        number, since nothing can be taken up with another seed.
+    X : rows as ``estimator.fit`` takes them, or the path of a file
+        A file holds rows with their labels, or for a ``TextTagger`` documents. It is read here; a
+        ``.lwd`` file is used where it lies, and with ``shared`` all nodes read it there.
+    y : labels as ``estimator.fit`` takes them
+        Not for files.
+    folder : str or path
+        Gets ``plan``, which the commands ``shard``, ``inspect`` and ``merge`` understand, and
+        ``model``.
+    shards : int, optional
+        Into how many tasks each stage is divided; by default as many as the cluster can run at
+        once, or as many as the plan in the folder has.
+    shared : bool, default=False
+        Whether all nodes see the folder under the same path. They then map the rows from there and
+        put every finished part there. Otherwise rows go to each node once, through Ray's object
+        store, and the parts of a shard come back when it is finished.
+    cpus : int, default=1
+        The threads of a task.
+    memory : int, optional
+        The bytes that a task asks for; by default as many as the plan estimates.
+    attempts : int, default=3
+        How often a task is started whose worker or node is lost.
+    overwrite : bool, default=False
+        Whether a plan and model of another training in the folder are replaced.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)`` with numbers of units.
+    """
+    folder = Path(folder).absolute()
+    refuse_less_than_one(cpus=cpus, attempts=attempts)
+    if shards is not None:
+        refuse_less_than_one(shards=shards)
+    folder.mkdir(parents=True, exist_ok=True)
+    wish = (str(folder / "plan"), shards, slots(cpus), overwrite)
+    plan, rows = _plan(estimator, X, y, wish, cpus)
+    asked = max(need for _, need, _ in plan.shards) if memory is None else memory
+    refuse_more_than_a_node_has(cpus, asked)
+    options = {"num_cpus": cpus, "memory": asked, "max_retries": attempts - 1}
+    workers: _Shared | _Apart
+    if shared:
+        workers = _Shared(folder / "plan", cpus)
+    else:
+        workers = _Apart(folder / "plan", cpus, ray.put(rows or _rows_of(plan)))
+    with following(estimator.verbose, progress, type(estimator).__name__) as callback:
+        for stage in range(1, plan.stages + 1):
+            _train(plan, stage, workers, options, attempts, callback)
+    plan.merge(str(folder / "model"), overwrite)
+    estimator._take(_native.Model.open(str(folder / "model"), True))
+    return estimator
+
+
+def _plan(estimator, X, y, wish, cpus: int):
+    """The plan, and the rows if they are at hand."""
+    if isinstance(estimator, TextTagger):
+        return _plan_of_texts(estimator, X, y, wish, cpus), None
+    if not isinstance(estimator, Estimator):
+        raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
+    learner = (estimator.algorithm, estimator._settings(), estimator._calibrates)
+    if isinstance(X, (str, os.PathLike)):
+        if y is not None:
+            raise InputError("X is a file, which has the labels, too: leave out y")
+        return _native.Plan.of_file(wish, learner, os.fspath(X), cpus), None
+    if y is None:
+        raise InputError("y is missing: give each row its labels, or the path of a file as X")
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float32, np.float64])
+    labels = Labels(y)
+    rows = (features(X), labels.arrays)
+    return _native.Plan.of_rows(wish, learner, *rows, labels.names, cpus), rows
+
+
+def _plan_of_texts(tagger: TextTagger, X, y, wish, cpus: int):
+    if isinstance(X, (str, os.PathLike)):
+        documents = datasets.read_documents(X, separator=tagger.separator)
+        X, y = [one.text for one in documents], [one.labels for one in documents]
+    if y is None:
+        raise InputError("y is missing: give each text its tags, or the path of a file as X")
+    return _native.Plan.of_texts(
+        wish, tagger._learner(), tagger._vectoriser(), *tagger._documents(X, y), cpus
+    )
+
+
+def _rows_of(plan: _native.Plan):
+    x, columns, y, labels, _ = _native.read(str(plan.data), False, 0, 0, None, 0)
+    return (*x, columns), (*y[:2], labels)
+
+
+def _train(plan, stage: int, workers, options, attempts: int, progress: Callback | None) -> None:
+    """Hands out the shards of a stage until no unit is missing."""
+    for _ in range(attempts):
+        done, left, total = _left(plan, stage)
+        what = f"stage {stage} of {plan.stages}"
+        if progress is not None:
+            progress(what, done, total)
+        if not left:
+            return
+        submit = workers.start(stage, options)
+        for _, result in each(submit, left, attempts, len(left)):
+            done += workers.take(result)
+            if progress is not None:
+                progress(what, done, total)
+    _, left, _ = _left(plan, stage)
+    if left:
+        raise MachineError(
+            f"units of the shards {left} are still missing after {attempts} attempts: look for the "
+            "reason in Ray's log, and call fit again to go on"
+        )
+
+
+def _left(plan: _native.Plan, stage: int) -> tuple[int, list[int], int]:
+    """How many units of a stage are finished, the shards that are not, and how many units it has."""
+    finished, missing, _, _, shards = plan.status()
+    first = [set(units) for units, _, _ in plan.shards]
+    if stage == 1:
+        counts = [(len(units - set(missing)), len(units)) for units in first]
+    else:
+        known = set(finished)
+        counts = [(done - len(units & known), every - len(units))
+                  for (done, every), units in zip(shards, first)]
+    left = [at for at, (done, every) in enumerate(counts) if done < every]
+    return sum(done for done, _ in counts), left, sum(every for _, every in counts)
+
+
+class _Shared:
+    """Workers that see the plan's folder."""
+
+    def __init__(self, folder: Path, cpus: int) -> None:
+        self.folder, self.cpus = folder, cpus
+
+    def start(self, stage: int, options) -> Callable[[int], ray.ObjectRef]:
+        task = ray.remote(_train_in).options(**options)
+        return lambda shard: task.remote(str(self.folder), shard, stage, None, self.cpus)
+
+    def take(self, result: int) -> int:
+        return result
+
+
+class _Apart:
+    """Workers that get the plan and the rows from Ray, and give the units back."""
+
+    def __init__(self, folder: Path, cpus: int, rows: ray.ObjectRef) -> None:
+        self.folder, self.cpus, self.rows = folder, cpus, rows
+
+    def start(self, stage: int, options) -> Callable[[int], ray.ObjectRef]:
+        roots = (self.folder / _UNITS).glob("*-root-*.safetensors") if stage == 2 else ()
+        files = ray.put({str(path.relative_to(self.folder)): np.fromfile(path, np.uint8)
+                         for path in (self.folder / "plan.json", *roots)})
+        task = ray.remote(_train_apart).options(**options)
+        return lambda shard: task.remote(files, shard, stage, self.rows, self.cpus)
+
+    def take(self, result: dict[str, np.ndarray]) -> int:
+        for name, content in result.items():
+            _write(self.folder / _UNITS / name, content)
+        return len(result)
+
+
+def _train_in(folder: str, shard: int, stage: int, rows, cpus: int) -> int:
+    return _native.Plan.open(folder).train(shard, stage, rows, cpus)
+
+
+def _train_apart(files: dict[str, np.ndarray], shard: int, stage: int, rows, cpus: int):
+    with tempfile.TemporaryDirectory(prefix="labelwood-") as folder:
+        units = Path(folder, _UNITS)
+        units.mkdir()
+        for name, content in files.items():
+            content.tofile(Path(folder, name))
+        _train_in(folder, shard, stage, rows, cpus)
+        known = {Path(name).name for name in files}
+        return {path.name: np.fromfile(path, np.uint8) for path in units.glob("*.safetensors")
+                if path.name not in known}
+
+
+def _write(path: Path, content: np.ndarray) -> None:
+    """Writes a file that is either complete or not there."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+        file.write(content.data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(file.name, path)

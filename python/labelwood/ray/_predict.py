@@ -1,0 +1,167 @@
+"""Many rows, by all workers."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import ray
+from scipy import sparse
+
+from .. import _native
+from .._errors import InputError
+from .._inputs import features
+from .._progress import Callback
+from ..persistence import load
+from ..text import _texts
+from ._cluster import AHEAD, each, refuse_less_than_one, refuse_more_than_a_node_has, slots
+
+
+def predict(
+    model: str | os.PathLike,
+    X,
+    k: int = 5,
+    *,
+    beam: int | None = None,
+    by: str = "rows",
+    parts: int | None = None,
+    batch: int = 4096,
+    cpus: int = 1,
+    memory: int | None = None,
+    attempts: int = 3,
+    progress: Callback | None = None,
+) -> sparse.csr_array:
+    """The best ``k`` labels of each row with their scores, bit for bit those of ``predict_top_k``.
+
+    Parameters
+    ----------
+    model : str or path
+        The folder of a model, which all nodes see under the same path. The workers of a node map
+        it, and so hold it in memory once.
+    X : sparse matrix or array of shape (rows, features), or texts for a model of text
+    k, beam
+        As in ``predict_top_k``.
+    by : {"rows", "model"}, default="rows"
+        What is shared out: rows, all of which the whole model sees, or the model's trees, submodels
+        or blocks of labels, all of which see every row. The second is for models that are larger
+        than a node's memory; the driver combines what the parts say.
+    parts : int, optional
+        Into how many parts the model is divided; by default as many as the cluster can run at once.
+    batch : int, default=4096
+        The rows of a task.
+    cpus, memory, attempts, progress
+        As in :func:`fit`; progress is in rows. By default no memory is asked for with
+        ``by="rows"``, since a mapped model gives way, and the model's size over the number of parts
+        with ``by="model"``.
+    """
+    if not isinstance(model, (str, os.PathLike)):
+        raise InputError(f"model is {model!r}, but must be the path of a saved model")
+    if by not in ("rows", "model"):
+        raise InputError(f"by is {by!r}, but must be rows or model")
+    refuse_less_than_one(batch=batch, cpus=cpus, attempts=attempts)
+    X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else _texts(X)
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    path = str(Path(model).absolute())
+    predicted = _by_rows if by == "rows" else functools.partial(_by_model, parts=parts)
+    starts = range(0, max(rows, 1), batch)
+    found: dict[int, sparse.csr_array] = {}
+
+    def rows_at(start: int):
+        return X[start:start + batch]
+
+    for start, scores in predicted(path, starts, rows_at, k, beam, cpus, memory, attempts):
+        found[start] = scores
+        if progress is not None:
+            progress("predict", sum(part.shape[0] for part in found.values()), rows)
+    ordered = [found[start] for start in starts]
+    counts = np.concatenate([np.diff(part.indptr) for part in ordered])
+    indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    data = np.concatenate([part.data for part in ordered])
+    indices = np.concatenate([part.indices for part in ordered])
+    return sparse.csr_array((data, indices, indptr), (rows, ordered[0].shape[1]))
+
+
+def _by_rows(path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int):
+    refuse_more_than_a_node_has(cpus, memory or 0)
+    options = {"num_cpus": cpus, "memory": memory, "max_retries": attempts - 1}
+    task = ray.remote(_predict).options(**options)
+    return each(
+        lambda start: task.remote(path, rows_at(start), k, beam, cpus),
+        starts, attempts, AHEAD * slots(cpus),
+    )
+
+
+def _predict(path: str, X, k: int, beam: int | None, cpus: int) -> sparse.csr_array:
+    return _model(path, cpus).predict_top_k(X, k, beam=beam)
+
+
+def _by_model(
+    path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int, parts: int | None
+):
+    room = slots(cpus)
+    parts = room if parts is None else parts
+    refuse_less_than_one(parts=parts)
+    if parts > room:
+        raise InputError(
+            f"parts is {parts}, but the cluster runs {room} tasks at once: all parts must be open"
+        )
+    combiner = _native.Combiner.open(path)
+    manifest = json.loads(combiner.model.manifest)
+    if memory is None:
+        memory = sum(file.stat().st_size for file in Path(path).iterdir()) // parts
+    refuse_more_than_a_node_has(cpus, memory)
+    retries = {"max_restarts": attempts - 1, "max_task_retries": attempts - 1}
+    actor = ray.remote(_Part).options(num_cpus=cpus, memory=memory, **retries)
+    actors = [actor.remote(path, part, parts, cpus) for part in range(parts)]
+    stored: dict[int, ray.ObjectRef] = {}
+
+    def submit(item: tuple[int, int]) -> ray.ObjectRef:
+        start, part = item
+        if start not in stored:
+            X = rows_at(start)
+            if combiner.model.reads_text:
+                arrays = (*combiner.model.vectorise(X, 0), manifest["features"])
+            else:
+                arrays = features(X)
+            stored[start] = ray.put(arrays)
+        return actors[part].scores.remote(stored[start], k, beam)
+
+    said: dict[int, list[np.ndarray]] = {start: [] for start in starts}
+    items = [(start, part) for start in starts for part in range(parts)]
+    try:
+        for (start, _), scores in each(submit, items, attempts, AHEAD * parts):
+            said[start].append(scores)
+            if len(said[start]) == parts:
+                indptr, indices, data = combiner.combine(said.pop(start), k, beam)
+                del stored[start]
+                shape = (len(indptr) - 1, manifest["labels"])
+                yield start, sparse.csr_array((data, indices, indptr), shape)
+    finally:
+        for one in actors:
+            ray.kill(one)
+
+
+class _Part:
+    """A worker that has a part of a model open."""
+
+    def __init__(self, path: str, part: int, parts: int, cpus: int) -> None:
+        self.part, self.cpus = _native.ModelPart.open(path, part, parts), cpus
+
+    def scores(self, arrays, k: int, beam: int | None) -> np.ndarray:
+        return self.part.scores(arrays, k, beam, self.cpus)
+
+
+def _model(path: str, cpus: int):
+    """A model that the worker has open, unless it was written anew since."""
+    manifest = Path(path, "manifest.json")
+    return _opened(path, manifest.stat().st_mtime_ns if manifest.exists() else 0, cpus)
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(path: str, _written: int, cpus: int):
+    return load(path).set_params(n_jobs=cpus)

@@ -1,0 +1,90 @@
+//! Prediction by parts of a model, which several workers have open.
+
+use std::path::PathBuf;
+
+use labelwood::model::store::Options;
+use labelwood::run::Run;
+use labelwood::shard::{
+    Combiner as InnerCombiner, ModelPart as InnerPart, PartError, Scores, Share,
+};
+use labelwood::sparse::Query;
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::errors::Fault;
+use crate::model::Model;
+use crate::rows::{FeatureArrays, Features, prediction_arrays};
+use crate::work;
+
+/// A part of a model.
+#[pyclass(frozen, module = "labelwood._native")]
+pub struct ModelPart(InnerPart);
+
+#[pymethods]
+impl ModelPart {
+    /// Maps a part of the model in a folder.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf, index: usize, of: usize) -> PyResult<Self> {
+        let share = Share { index, of };
+        let open = |run: &Run| InnerPart::open(&path, share, Options::default(), run);
+        work::run(py, 0, None, open).map(ModelPart)
+    }
+
+    /// What the part has to say about rows, as bytes.
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        features: FeatureArrays<'_>,
+        k: usize,
+        beam: Option<usize>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let features = Features::new(features)?;
+        let rows = features.view(py)?;
+        let query = Query { k, beam, allowed: None };
+        let bytes = work::run(py, threads, None, |run| -> Result<Vec<u8>, Fault> {
+            Ok(self.0.scores(rows, query, run)?.to_bytes())
+        })?;
+        Ok(PyArray1::from_vec(py, bytes))
+    }
+}
+
+/// Makes predictions of what all parts have to say.
+#[pyclass(frozen, module = "labelwood._native")]
+pub struct Combiner(InnerCombiner);
+
+#[pymethods]
+impl Combiner {
+    /// Opens what is needed of the model in a folder.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let open = |run: &Run| InnerCombiner::open(&path, Options::default(), run);
+        work::run(py, 0, None, open).map(Combiner)
+    }
+
+    /// The model without what it learned: for its manifest and its text.
+    #[getter]
+    fn model(&self) -> Model {
+        Model(self.0.model().clone())
+    }
+
+    /// The best labels of each row as `(indptr, indices, data)`, from the scores of all parts.
+    fn combine<'py>(
+        &self,
+        py: Python<'py>,
+        scores: Vec<PyReadonlyArray1<'_, u8>>,
+        k: usize,
+        beam: Option<usize>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let scores =
+            scores.iter().map(PyReadonlyArray1::as_slice).collect::<Result<Vec<_>, _>>()?;
+        let query = Query { k, beam, allowed: None };
+        let predictions = work::run(py, 0, None, |run| -> Result<_, PartError> {
+            let scores =
+                scores.into_iter().map(Scores::from_bytes).collect::<Result<Vec<_>, _>>()?;
+            self.0.combine(&scores, query, run)
+        })?;
+        prediction_arrays(py, &predictions)
+    }
+}

@@ -1,0 +1,221 @@
+//! A training that several workers share: the plan, its shards and the merge.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use labelwood::data::documents::Options as DocumentOptions;
+use labelwood::data::{self, DatasetView, Format, LabelIndex, ReadOptions};
+use labelwood::model::{Algorithm, Extras};
+use labelwood::run::Run;
+use labelwood::shard::{Options, Plan as Inner, ShardError, Work};
+use labelwood::text::{self, TextReader};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+
+use crate::errors::{Fault, OrRaise, refuse};
+use crate::model::{number, parse};
+use crate::rows::{FeatureArrays, Features, LabelArrays, Labels};
+use crate::text::fit;
+use crate::work;
+
+/// An algorithm's name, its settings as JSON, and whether scores are made probabilities.
+type Learner = (PyBackedStr, PyBackedStr, bool);
+/// The plan's folder, the number of shards, what it is if neither is given nor known, and whether
+/// another plan is replaced.
+type Wish = (PathBuf, Option<usize>, usize, bool);
+/// The number of units, bytes of memory and seconds.
+type Shard = (Vec<String>, u64, f64);
+/// Units that are done and missing, files that are broken and foreign, and for each shard how many
+/// of its units are done, and how many it has.
+type Status = (Vec<String>, Vec<String>, Vec<PathBuf>, Vec<PathBuf>, Vec<(usize, usize)>);
+
+/// A plan in its folder.
+#[pyclass(frozen, module = "labelwood._native")]
+pub struct Plan(Inner);
+
+#[pymethods]
+impl Plan {
+    /// A plan for rows of features and labels; one that is there already is taken up.
+    #[staticmethod]
+    fn of_rows(
+        py: Python<'_>,
+        wish: Wish,
+        learner: Learner,
+        features: FeatureArrays<'_>,
+        labels: LabelArrays<'_>,
+        names: Option<Vec<PyBackedStr>>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let algorithm = parse(py, &learner.0, &learner.1)?;
+        let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
+        let (features, labels) = (features.view(py)?, labels.view(py)?);
+        if features.len() != labels.len() {
+            let (rows, other) = (features.len(), labels.len());
+            let text = format!("X has {rows} rows, but Y has {other}: give each row its labels");
+            return Err(refuse(py, text));
+        }
+        let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
+        let dataset = DatasetView { features, labels, label_names: names.as_ref() };
+        let extras = Extras { calibrate: learner.2, ..Extras::default() };
+        work::run(py, threads, None, |run| make(wish, None, dataset, extras, &algorithm, run))
+    }
+
+    /// A plan for the rows of a file, which it refers to if they are binary.
+    #[staticmethod]
+    fn of_file(
+        py: Python<'_>,
+        wish: Wish,
+        learner: Learner,
+        path: PathBuf,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let algorithm = parse(py, &learner.0, &learner.1)?;
+        let extras = Extras { calibrate: learner.2, ..Extras::default() };
+        work::run(py, threads, None, |run| -> Result<Self, Fault> {
+            let rows = data::read(&path, &ReadOptions::default(), run)?.dataset;
+            let is_mapped = path.extension().is_some_and(|ending| ending == "lwd")
+                && Format::of_path(&path) == Some(Format::Binary);
+            let at = if is_mapped { Some(fs::canonicalize(&path)?) } else { None };
+            make(wish, at, rows.view(), extras, &algorithm, run)
+        })
+    }
+
+    /// A plan for texts and their tags.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
+    fn of_texts(
+        py: Python<'_>,
+        wish: Wish,
+        learner: Learner,
+        vectoriser: &str,
+        documents: &str,
+        texts: Vec<PyBackedStr>,
+        tags: Vec<Vec<PyBackedStr>>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let algorithm = parse(py, &learner.0, &learner.1)?;
+        let vectoriser: text::Params = serde_json::from_str(vectoriser).or_raise(py)?;
+        let documents: DocumentOptions = serde_json::from_str(documents).or_raise(py)?;
+        work::run(py, threads, None, |run| -> Result<Self, Fault> {
+            let (vectoriser, features) = fit(&texts, vectoriser, run)?;
+            let (labels, names) = number(&tags);
+            let reader = TextReader::new(documents, vectoriser);
+            let (features, labels) = (features.view(), labels.view());
+            let dataset = DatasetView { features, labels, label_names: Some(&names) };
+            let calibrate = learner.2;
+            let extras = Extras { text: Some(&reader), calibrate, ..Extras::default() };
+            make(wish, None, dataset, extras, &algorithm, run)
+        })
+    }
+
+    /// Opens a plan's folder.
+    #[staticmethod]
+    fn open(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
+        Ok(Plan(Inner::open(&folder).or_raise(py)?))
+    }
+
+    /// The shards: the units of the first stage, bytes of memory and seconds, about.
+    #[getter]
+    fn shards(&self) -> Vec<Shard> {
+        let shards = self.0.shards().iter();
+        shards.map(|shard| (shard.units.clone(), shard.memory, shard.seconds)).collect()
+    }
+
+    /// How many stages there are.
+    #[getter]
+    fn stages(&self) -> usize {
+        self.0.stages()
+    }
+
+    /// Where the rows lie.
+    #[getter]
+    fn data(&self) -> PathBuf {
+        self.0.data()
+    }
+
+    /// How far the plan has come.
+    fn status(&self, py: Python<'_>) -> PyResult<Status> {
+        let status = work::run(py, 0, None, |run| self.0.status(&[], run))?;
+        Ok((status.done, status.missing, status.broken, status.foreign, status.shards))
+    }
+
+    /// Trains what is missing of a stage of a shard, on rows that are handed over or on those of the
+    /// plan, which are mapped; gives how many units were trained.
+    #[pyo3(signature = (shard, stage, rows, threads))]
+    fn train(
+        &self,
+        py: Python<'_>,
+        shard: usize,
+        stage: usize,
+        rows: Option<(FeatureArrays<'_>, LabelArrays<'_>)>,
+        threads: usize,
+    ) -> PyResult<usize> {
+        let work = Work { stage: Some(stage), ..Work::default() };
+        let train = |dataset: DatasetView<'_>, run: &Run| -> Result<usize, Fault> {
+            Ok(self.0.train(dataset, &[shard], work, run)?.0)
+        };
+        let Some((features, labels)) = rows else {
+            return work::run(py, threads, None, |run| {
+                let options = ReadOptions { ignore_label_names: true, ..ReadOptions::default() };
+                train(data::read(&self.0.data(), &options, run)?.dataset.view(), run)
+            });
+        };
+        let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
+        let (features, labels) = (features.view(py)?, labels.view(py)?);
+        let dataset = DatasetView { features, labels, label_names: None };
+        work::run(py, threads, None, |run| train(dataset, run))
+    }
+
+    /// Makes the model of the units.
+    fn merge(&self, py: Python<'_>, target: PathBuf, overwrite: bool) -> PyResult<()> {
+        work::run(py, 0, None, |run| self.0.merge(&[], &target, overwrite, run)).map(|_| ())
+    }
+}
+
+/// Makes a plan, or takes up the one that is there if it is for the same training.
+fn make(
+    (folder, shards, otherwise, overwrite): Wish,
+    at: Option<PathBuf>,
+    dataset: DatasetView<'_>,
+    extras: Extras<'_>,
+    algorithm: &Algorithm,
+    run: &Run,
+) -> Result<Plan, Fault> {
+    let make = |folder: &Path, options: &Options| {
+        Inner::make(folder, dataset, extras, algorithm, options, run)
+    };
+    let there = match Inner::open(&folder) {
+        Err(ShardError::NoPlan { .. }) => None,
+        Err(_) if overwrite => None,
+        other => Some(other?),
+    };
+    let Some(there) = there else {
+        let shards = shards.unwrap_or(otherwise);
+        return Ok(Plan(make(&folder, &Options { shards, data: at, overwrite })?));
+    };
+    // What automatic settings come to is known once a plan is made; the rows stay where they are.
+    let beside = folder.with_extension("compared");
+    let placed = Options { data: Some(there.data()), overwrite: true, ..Options::default() };
+    let is_same = id(&make(&beside, &placed)?)? == id(&there)?;
+    fs::remove_dir_all(&beside)?;
+    if !is_same && !overwrite {
+        return Err(Fault::Input(format!(
+            "{}: the plan that is here is for other rows, labels or settings: choose another folder, \
+             or give overwrite=True",
+            folder.display()
+        )));
+    }
+    let count = there.shards().len();
+    let shards = shards.unwrap_or(if is_same { count } else { otherwise });
+    if is_same && shards == count {
+        return Ok(Plan(there));
+    }
+    Ok(Plan(make(&folder, &Options { shards, data: at, overwrite: true })?))
+}
+
+/// What tells plans of different units apart.
+fn id(plan: &Inner) -> Result<serde_json::Value, Fault> {
+    let text = fs::read(plan.folder().join("plan.json"))?;
+    let mut content: serde_json::Value = serde_json::from_slice(&text)?;
+    Ok(content["plan_id"].take())
+}

@@ -1,0 +1,355 @@
+"""A cluster of two nodes on this machine, and what happens when parts of it are killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import bytes_of
+
+from labelwood import CraftML, InputError, LabelTree, TextTagger, datasets, load
+
+ray = pytest.importorskip("ray", reason="Ray is not installed")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
+]
+
+NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20, "memory": 2 * 2**30}
+#: How long anything may take.
+PATIENCE = 90
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+    cluster.add_node(**NODE)
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+    cluster.wait_for_nodes()
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def fit(cluster):
+    import labelwood.ray
+
+    return labelwood.ray.fit
+
+
+@pytest.fixture(scope="module")
+def long():
+    """An estimator of many parts, and rows that take it some seconds."""
+    estimator = CraftML(trees=40)
+    X, Y, _ = datasets.generate("eurlex-4k", rows=3000)
+    return estimator, X, Y
+
+
+@pytest.fixture(scope="module")
+def expected(long, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("local") / "model"
+    estimator, X, Y = long
+    estimator.fit(X, Y, folder=folder)
+    return bytes_of(folder)
+
+
+def until(condition):
+    """Waits for something, and gives it."""
+    start = time.monotonic()
+    while time.monotonic() - start < PATIENCE:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("waited too long")
+
+
+def workers_of(node, task):
+    """The processes of a node that are at work on a task."""
+    [raylet] = node.all_processes["raylet"]
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            is_child = f"\nPPid:\t{raylet.process.pid}\n" in status.read_text()
+            name = status.with_name("cmdline").read_bytes()
+        except OSError:
+            continue
+        if is_child and name.startswith(b"ray::" + task.encode()):
+            found.append(int(status.parent.name))
+    return found
+
+
+def units_in(folder):
+    return sorted((folder / "plan" / "units").glob("*.safetensors"))
+
+
+class Background(threading.Thread):
+    """A call that goes on while the test does harm."""
+
+    def __init__(self, call, *arguments, **more):
+        super().__init__(daemon=True)
+        self.call = lambda: call(*arguments, **more)
+        self.error = None
+        self.start()
+
+    def run(self):
+        try:
+            self.call()
+        except BaseException as error:
+            self.error = error
+
+    def finish(self):
+        self.join(PATIENCE)
+        assert not self.is_alive()
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_every_algorithm_gives_the_bytes_of_local_training(fit, estimator, rows, shared, tmp_path):
+    X, Y, _ = rows
+    estimator.fit(X, Y, folder=tmp_path / "local")
+    steps = []
+    fitted = fit(
+        estimator, X, Y, folder=tmp_path / "ray", shards=3, shared=shared,
+        progress=lambda *step: steps.append(step),
+    )
+    assert bytes_of(tmp_path / "ray" / "model") == bytes_of(tmp_path / "local")
+    assert fitted is estimator and fitted.predict_top_k(X).shape == Y.shape
+    stage, done, total = steps[-1]
+    assert done == total and stage in ("stage 1 of 1", "stage 2 of 2")
+
+
+def test_files_are_read_where_they_lie(fit, rows, tmp_path):
+    X, Y, _ = rows
+    path = tmp_path / "rows.lwd"
+    datasets.write(path, X, Y)
+    LabelTree().fit(X, Y, folder=tmp_path / "local")
+    for shared in (False, True):
+        folder = tmp_path / f"ray-{shared}"
+        fit(LabelTree(), path, folder=folder, shared=shared)
+        assert bytes_of(folder / "model") == bytes_of(tmp_path / "local")
+        assert not (folder / "plan" / "data.lwd").exists()
+    with pytest.raises(InputError, match="leave out y"):
+        fit(LabelTree(), path, Y, folder=tmp_path / "ray")
+
+
+def test_texts_are_tagged_as_locally(fit, tmp_path):
+    import labelwood.ray
+
+    questions = datasets.load_questions()
+    tagger = TextTagger(CraftML(trees=4))
+    tagger.fit(questions.train_texts, questions.train_tags, folder=tmp_path / "local")
+    fit(tagger, questions.train_texts, questions.train_tags, folder=tmp_path / "ray")
+    assert bytes_of(tmp_path / "ray" / "model") == bytes_of(tmp_path / "local")
+    scores = labelwood.ray.predict(tmp_path / "ray" / "model", questions.test_texts, batch=30)
+    assert (scores != tagger.predict_top_k(questions.test_texts)).nnz == 0
+
+
+def test_a_second_call_goes_on_and_another_training_is_refused(fit, rows, tmp_path):
+    X, Y, _ = rows
+    steps = []
+    fit(CraftML(trees=4), X, Y, folder=tmp_path, shards=2)
+    units_in(tmp_path)[0].unlink()
+    fit(CraftML(trees=4), X, Y, folder=tmp_path, progress=lambda *step: steps.append(step[1:]))
+    assert steps[0] == (3, 4) and steps[-1] == (4, 4)
+    with pytest.raises(InputError, match="for other rows, labels or settings"):
+        fit(CraftML(trees=5), X, Y, folder=tmp_path)
+    fit(CraftML(trees=5), X, Y, folder=tmp_path, overwrite=True)
+    CraftML(trees=5).fit(X, Y, folder=tmp_path / "local")
+    assert bytes_of(tmp_path / "model") == bytes_of(tmp_path / "local")
+
+
+def test_what_no_node_can_run_is_refused(fit, rows, tmp_path):
+    X, Y, _ = rows
+    with pytest.raises(InputError, match="asks for 9 CPUs"):
+        fit(CraftML(trees=2), X, Y, folder=tmp_path / "a", cpus=9)
+    with pytest.raises(InputError, match="but no node has both"):
+        fit(CraftML(trees=2), X, Y, folder=tmp_path / "b", memory=2**50)
+    with pytest.raises(InputError, match="shards is 0"):
+        fit(CraftML(trees=2), X, Y, folder=tmp_path / "c", shards=0)
+    with pytest.raises(InputError, match="y is missing"):
+        fit(CraftML(trees=2), X, folder=tmp_path / "d")
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_worker_that_is_killed_loses_nothing(cluster, fit, long, expected, shared, tmp_path):
+    task = "_train_in" if shared else "_train_apart"
+    call = Background(fit, *long, folder=tmp_path, shards=2, shared=shared)
+    victim = until(lambda: workers_of(cluster.head_node, task))[0]
+    if shared:
+        until(lambda: units_in(tmp_path))
+    assert victim in workers_of(cluster.head_node, task)
+    os.kill(victim, signal.SIGKILL)
+    call.finish()
+    assert bytes_of(tmp_path / "model") == expected
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_node_that_is_killed_loses_nothing(cluster, fit, long, expected, shared, tmp_path):
+    node = cluster.add_node(**NODE)
+    cluster.wait_for_nodes()
+    task = "_train_in" if shared else "_train_apart"
+    call = Background(fit, *long, folder=tmp_path, shards=3, shared=shared)
+    until(lambda: workers_of(node, task))
+    cluster.remove_node(node, allow_graceful=False)
+    call.finish()
+    assert bytes_of(tmp_path / "model") == expected
+
+
+DRIVER = """
+import sys
+import ray
+import labelwood.ray
+from labelwood import CraftML, datasets
+ray.init(address=sys.argv[1], log_to_driver=False, logging_level="error")
+X, Y, _ = datasets.generate("eurlex-4k", rows=3000)
+labelwood.ray.fit(CraftML(trees=40), X, Y, folder=sys.argv[2], shards=6, shared=sys.argv[3] == "True")
+"""
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_driver_that_is_killed_is_taken_up(cluster, fit, long, expected, shared, tmp_path):
+    arguments = [sys.executable, "-c", DRIVER, cluster.address, str(tmp_path), str(shared)]
+    driver = subprocess.Popen(arguments, cwd=tmp_path)
+    finished = until(lambda: units_in(tmp_path))
+    assert driver.poll() is None
+    driver.kill()
+    driver.wait()
+    assert not (tmp_path / "model").exists()
+    written = [unit.stat().st_mtime_ns for unit in finished]
+    steps = []
+    fit(*long, folder=tmp_path, shared=shared, progress=lambda *step: steps.append(step))
+    assert bytes_of(tmp_path / "model") == expected
+    assert 0 < steps[0][1] < 40
+    if shared:
+        assert [unit.stat().st_mtime_ns for unit in finished] == written
+
+
+def test_prediction_by_rows_is_local_prediction(fit, rows, tmp_path):
+    import labelwood.ray
+
+    X, Y, _ = rows
+    LabelTree().fit(X, Y).save(tmp_path / "model")
+    local = load(tmp_path / "model").predict_top_k(X, k=7)
+    steps = []
+    scores = labelwood.ray.predict(
+        tmp_path / "model", X, 7, batch=90, progress=lambda *step: steps.append(step)
+    )
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(scores, name), getattr(local, name))
+    assert scores.shape == local.shape and steps[-1] == ("predict", 300, 300)
+    assert labelwood.ray.predict(tmp_path / "model", X[:0]).shape == (0, Y.shape[1])
+    with pytest.raises(InputError, match="must be the path"):
+        labelwood.ray.predict(LabelTree(), X)
+    with pytest.raises(InputError, match="there is no model here"):
+        labelwood.ray.predict(tmp_path / "nothing", X)
+
+
+def test_prediction_by_parts_of_a_model_is_local_prediction(fit, estimator, rows, tmp_path):
+    import labelwood.ray
+
+    X, Y, _ = rows
+    estimator.fit(X, Y, folder=tmp_path / "model")
+    scores = labelwood.ray.predict(tmp_path / "model", X, by="model", batch=130)
+    local = estimator.predict_top_k(X)
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(scores, name), getattr(local, name))
+
+
+def test_four_parts_survive_the_death_of_one(cluster, fit, model_of_text):
+    import labelwood.ray
+
+    nodes = [cluster.add_node(**NODE) for _ in range(2)]
+    cluster.wait_for_nodes()
+    texts = datasets.load_questions().test_texts * 20
+    killed = []
+
+    def kill(*_):
+        if not killed:
+            killed.extend(workers_of(cluster.head_node, "_Part"))
+            os.kill(killed[0], signal.SIGKILL)
+
+    found = labelwood.ray.predict(
+        model_of_text, texts, by="model", parts=4, batch=100, progress=kill
+    )
+    assert killed and (found != load(model_of_text).predict_top_k(texts)).nnz == 0
+    with pytest.raises(InputError, match="parts is 5, but the cluster runs 4"):
+        labelwood.ray.predict(model_of_text, texts, by="model", parts=5)
+    for node in nodes:
+        cluster.remove_node(node)
+
+
+def test_settings_are_compared_by_cross_validation(fit, rows):
+    import labelwood.ray
+
+    X, Y, _ = rows
+    candidates = [{"trees": 1}, {"trees": 6}]
+    table = labelwood.ray.tune(CraftML(), candidates, X, Y, metric="p@1", folds=2)
+    assert [row["settings"] for row in table] == candidates[::-1]
+    assert table[0]["p@1"] == pytest.approx(np.mean(table[0]["folds"]))
+    assert table[0]["p@1"] > table[1]["p@1"]
+    with pytest.raises(InputError, match="must be one of p@1"):
+        labelwood.ray.tune(CraftML(trees=1), [{}], X, Y, metric="best@1", folds=2)
+    with pytest.raises(InputError, match="a figure such as"):
+        labelwood.ray.tune(CraftML(trees=1), [{}], X, Y, metric="p")
+
+
+@pytest.fixture(scope="module")
+def model_of_text(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("text") / "model"
+    questions = datasets.load_questions()
+    TextTagger(CraftML(trees=4)).fit(questions.train_texts, questions.train_tags).save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["pyarrow", "pandas", "numpy"])
+def test_batches_of_every_kind_get_tags(fit, model_of_text, kind):
+    import pyarrow as pa
+
+    import labelwood.ray
+
+    texts = datasets.load_questions().test_texts[:5]
+    table = pa.table({"title": texts, "number": range(5)})
+    batch = {
+        "pyarrow": lambda: table,
+        "pandas": table.to_pandas,
+        "numpy": lambda: {name: table[name].to_numpy() for name in table.column_names},
+    }[kind]()
+    predictor = labelwood.ray.Predictor(model_of_text, top_k=3, text_column="title")
+    tagged = predictor(batch)
+    if kind == "pyarrow":
+        tagged = tagged.to_pydict()
+    expected = load(model_of_text).predict(texts, k=3)
+    pairs = [list(zip(*row)) for row in zip(tagged["labels"], tagged["scores"])]
+    assert pairs == expected and list(tagged["number"]) == list(range(5))
+    assert "labels" not in (table.column_names if kind == "pyarrow" else batch)
+    with pytest.raises(InputError, match="must be one of title, number"):
+        labelwood.ray.Predictor(model_of_text)(batch)
+
+
+def test_the_example_goes_from_parquet_to_parquet(cluster, model_of_text, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = datasets.load_questions().test_texts
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"title": texts}), tmp_path / "in" / "part.parquet")
+    example = Path(__file__).parents[1] / "examples" / "tag_parquet.py"
+    arguments = [model_of_text, tmp_path / "in", tmp_path / "out", "--text-column", "title"]
+    subprocess.run(
+        [sys.executable, example, *arguments, "--address", cluster.address, "--actors", "1"],
+        check=True, cwd=tmp_path, timeout=PATIENCE,
+    )
+    tagged = pq.read_table(tmp_path / "out")
+    assert tagged.schema.field("labels").type == pa.list_(pa.string())
+    found = dict(zip(tagged["title"].to_pylist(), tagged["labels"].to_pylist()))
+    for text, expected in zip(texts, load(model_of_text).predict(texts)):
+        assert found[text] == [tag for tag, _ in expected]
