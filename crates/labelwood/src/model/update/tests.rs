@@ -123,7 +123,9 @@ fn the_same_updates_give_the_same_bytes_on_any_number_of_threads() {
         let after = open(&model);
         assert_eq!(after.labels().name(25), Some("name 25"));
         assert_eq!(after.labels().counts(), rows().labels.view().column_counts());
-        assert!(found(&after) > 0, "{}: {}", algorithm.name(), found(&after));
+        // The label trees of a grove without its rows do not know the new label, and hold it back.
+        let is_held_back = !keep_rows && matches!(algorithm, Algorithm::Grove(_));
+        assert!(found(&after) > 0 || is_held_back, "{} finds no new label", algorithm.name());
     }
 }
 
