@@ -143,7 +143,8 @@ impl Display for Fitted {
             (None, Some(trees), _) => format!("{trees} trees"),
             (None, None, Some(label_tree)) => {
                 let (trees, label_trees) = (&settings["forest"]["trees"], &label_tree["trees"]);
-                format!("{trees} trees and {label_trees} label trees")
+                let many = if *label_trees == 1 { "" } else { "s" };
+                format!("{trees} trees and {label_trees} label tree{many}")
             }
             (None, None, None) => "a model".to_owned(),
         };
