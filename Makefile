@@ -7,7 +7,7 @@ LABELWOOD = target/release/labelwood
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun test-rust test-python choices scale shards updates bench bench-peers bench-python reproduce reproduce-forests lint docs release
+.PHONY: help demo test mpirun test-rust test-python test-annif choices scale shards updates bench bench-peers bench-python reproduce reproduce-forests lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -25,7 +25,7 @@ demo: release
 release:
 	$(CARGO) build --release --locked --package labelwood-cli
 
-test: test-rust test-python
+test: test-rust test-python test-annif
 
 # Tests under mpirun are skipped without one; it is installed where that asks nobody.
 mpirun:
@@ -41,12 +41,14 @@ test-rust: mpirun
 	fi
 	$(CARGO) test --locked --doc
 
-# In a virtual environment of its own; some tests compare with the command. Not in python/, where the
-# interpreters that tests start would take the sources for the package.
+# In a virtual environment of its own; some tests compare with the command, which is the one that the
+# Rust tests have built. Not in python/, where the interpreters that tests start would take the sources
+# for the package.
 test-python: target/python/installed
-	$(CARGO) build --locked --quiet --package labelwood-cli
+	$(CARGO) test --locked --quiet --no-run
 	cd target/python && LABELWOOD_COMMAND=$(CURDIR)/target/debug/labelwood \
-		bin/pytest -c $(CURDIR)/python/pyproject.toml --quiet $(CURDIR)/python/tests $(CURDIR)/docs/src/python.md --pyargs labelwood
+		bin/pytest -c $(CURDIR)/python/pyproject.toml --quiet \
+		--ignore $(CURDIR)/python/tests/test_annif.py $(CURDIR)/python/tests $(CURDIR)/docs/src/python.md --pyargs labelwood
 	target/python/bin/pytest --quiet bench
 
 # The package is built again when a source is newer; cargo keeps what it compiled in python/target.
@@ -57,6 +59,21 @@ target/python/installed: python/Cargo.toml python/pyproject.toml \
 		--config-settings=build-args='--profile quick' './python[test]'
 	target/python/bin/pip install --quiet --disable-pip-version-check pyarrow 'ray[data]>=2.9' || \
 		echo 'Ray cannot be installed here: its tests are skipped'
+	touch $@
+
+# Annif asks for versions that other tests do not want, so it has an environment of its own.
+test-annif: target/annif/installed
+	cd target/annif && { ! test -x bin/annif || \
+		bin/pytest -c $(CURDIR)/python/pyproject.toml --quiet $(CURDIR)/python/tests/test_annif.py; }
+
+target/annif/installed: target/python/installed
+	test -x target/annif/bin/python || $(PYTHON) -m venv target/annif
+	target/annif/bin/pip install --quiet --disable-pip-version-check annif pytest || \
+		echo 'Annif cannot be installed here: its tests are skipped'
+	rm -rf target/annif/wheel
+	target/python/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/annif/wheel \
+		--config-settings=build-args='--profile quick' ./python
+	target/annif/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/annif/wheel/*.whl
 	touch $@
 
 lint:
