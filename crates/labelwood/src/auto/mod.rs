@@ -41,10 +41,8 @@ const FEW_LABELS: usize = 2000;
 const OTHERS_SHARE: f64 = 0.08;
 /// One-vs-rest cannot be stopped early: it must fit into this share of the time.
 const OVER_SHARE: f64 = 0.4;
-/// How much longer than predicted a training may take,
+/// How much longer than predicted a training may take.
 const SAFETY: f64 = 1.3;
-/// and a grove, which becomes a forest if its label tree is not done in time.
-const GROVE_SAFETY: f64 = 1.1;
 /// Trees of a grove's forest without which it is not begun.
 const FEWEST_TREES: f64 = 4.0;
 /// What pruned centroids take of the bytes of whole ones, about.
@@ -212,7 +210,6 @@ fn grove_of(seed: u64) -> Algorithm {
 struct Forecast {
     tree: Sizes,
     label_tree: Sizes,
-    rows: usize,
 }
 
 impl Forecast {
@@ -225,7 +222,6 @@ impl Forecast {
         Forecast {
             tree: part(|trial| trial.forest.sizes),
             label_tree: part(|trial| trial.label_tree.sizes),
-            rows,
         }
     }
 
@@ -269,7 +265,7 @@ impl Chooser {
         fits: impl Fn(&Algorithm) -> bool,
         why: &mut Vec<String>,
     ) -> Result<Algorithm, ChooseError> {
-        let Forecast { tree, label_tree, .. } = self.forecast;
+        let Forecast { tree, label_tree } = self.forecast;
         let left = self
             .limits
             .until
@@ -277,7 +273,9 @@ impl Chooser {
         let allowed = self.limits.bytes.map(|bytes| bytes as f64);
         let pruned = self.is_pruned();
         let tree_bytes = if pruned { tree.bytes * PRUNED } else { tree.bytes };
-        let grove = (self.grove_seconds(), label_tree.bytes + FEWEST_TREES * tree_bytes);
+        let fewest = FEWEST_TREES.max(self.threads);
+        let seconds = label_tree.seconds + fewest * tree.seconds;
+        let grove = (seconds, label_tree.bytes + FEWEST_TREES * tree_bytes);
         let trees = (label_tree.seconds, label_tree.bytes);
         let forest = (tree.seconds * self.threads, tree_bytes);
         if let Some(left) = left {
@@ -297,12 +295,11 @@ impl Chooser {
             [(self.forest(pruned), forest), (self.label_trees(), trees)]
         };
         let candidates = [(self.grove(pruned), grove)].into_iter().chain(alone);
-        let is_short = |seconds: f64, safety: f64| left.is_some_and(|left| safety * seconds > left);
+        let is_short = |seconds: f64| left.is_some_and(|left| SAFETY * seconds > left);
         let is_large = |bytes: f64| allowed.is_some_and(|allowed| bytes > allowed);
         for (algorithm, (seconds, bytes)) in candidates {
             let name = algorithm.name();
-            let safety = if name == "grove" { GROVE_SAFETY } else { SAFETY };
-            if is_short(seconds, safety) {
+            if is_short(seconds) {
                 why.push(format!("{name} would take {seconds:.0} s at least"));
             } else if is_large(bytes) {
                 why.push(format!("{name} would take {:.0} MB at least", bytes / 1e6));
@@ -319,7 +316,7 @@ impl Chooser {
                 allowed: allowed as u64,
                 needed: least(trees.1, forest.1) as u64,
             }),
-            (Some(left), _) if is_short(least(trees.0, forest.0), SAFETY) => {
+            (Some(left), _) if is_short(least(trees.0, forest.0)) => {
                 Err(ChooseError::Time { left, needed: SAFETY * least(trees.0, forest.0) })
             }
             // What is short of memory is refused, with what to do, before it is trained.
@@ -327,18 +324,9 @@ impl Chooser {
         }
     }
 
-    /// The seconds of the smallest grove: a label tree and few trees, and about as long again for
-    /// the blend.
-    fn grove_seconds(&self) -> f64 {
-        let Forecast { tree, label_tree, rows } = self.forecast;
-        let trees = tree.seconds * FEWEST_TREES.max(self.threads);
-        let held_out = (rows / 10).min(10_000) as f64;
-        1.9 * label_tree.seconds + trees + 0.9 * tree.seconds * self.threads + held_out * 4e-4
-    }
-
     /// Whether a grove with whole centroids would be too large.
     fn is_pruned(&self) -> bool {
-        let Forecast { tree, label_tree, .. } = self.forecast;
+        let Forecast { tree, label_tree } = self.forecast;
         let grove = grove::Params::default();
         let trees = grove.forest.trees as f64 * tree.bytes;
         let whole = trees + grove.label_tree.trees as f64 * label_tree.bytes;
@@ -347,7 +335,8 @@ impl Chooser {
 
     fn grove(&self, pruned: bool) -> Algorithm {
         let forest = self.forest_params(pruned);
-        Algorithm::Grove(grove::Params { forest, label_tree: self.label_tree_params() })
+        let label_tree = self.label_tree_params();
+        Algorithm::Grove(grove::Params { forest, label_tree, learn_blend: true })
     }
 
     fn forest(&self, pruned: bool) -> Algorithm {

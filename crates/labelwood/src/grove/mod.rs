@@ -63,6 +63,7 @@ pub struct Grove {
     blend: Blend,
     /// How many training rows have each label.
     counts: Array<u32>,
+    learn_blend: bool,
 }
 
 impl<'a> Trainer<'a> {
@@ -93,10 +94,11 @@ impl<'a> Trainer<'a> {
     }
 
     /// Learns the blend: grows smaller parts from nine tenths of the rows and lets them score the
-    /// others. That takes about a third of the time that the parts take.
+    /// others. That takes about a third of the time that the parts take. Without rows to hold out,
+    /// or if the settings say so, it is the default blend.
     pub fn blend(&self, run: &Run) -> Result<Blend, Cancelled> {
         let (held_out, rest) = hold_out(self.features.len(), self.params.forest.seed);
-        if held_out.is_empty() {
+        if held_out.is_empty() || !self.params.learn_blend {
             return Ok(Blend::default());
         }
         let params = self.params.reduced();
@@ -130,7 +132,8 @@ impl<'a> Trainer<'a> {
     pub fn grove(&self, run: &Run) -> Result<Grove, Cancelled> {
         let blend = self.blend(run)?;
         let (forest, label_tree) = (self.forest().forest(run)?, self.label_tree().trees(run)?);
-        Ok(Grove::new(forest, label_tree, blend, self.labels.column_counts()))
+        let counts = self.labels.column_counts();
+        Ok(Grove::new(forest, label_tree, blend, counts).with_learn_blend(self.params.learn_blend))
     }
 }
 
@@ -161,13 +164,19 @@ impl Grove {
         blend: Blend,
         counts: impl Into<Array<u32>>,
     ) -> Self {
-        Grove { forest, label_tree, blend, counts: counts.into() }
+        Grove { forest, label_tree, blend, counts: counts.into(), learn_blend: true }
+    }
+
+    /// Whether the settings say that the blend is learned.
+    pub(crate) fn with_learn_blend(self, learn_blend: bool) -> Self {
+        Grove { learn_blend, ..self }
     }
 
     /// The settings that the parts were grown with.
     pub fn params(&self) -> Params {
         let (forest, label_tree) = (self.forest.params(), self.label_tree.params());
-        Params { forest: forest.clone(), label_tree: label_tree.clone() }
+        let learn_blend = self.learn_blend;
+        Params { forest: forest.clone(), label_tree: label_tree.clone(), learn_blend }
     }
 
     /// The forest.

@@ -15,13 +15,32 @@ use serde::{Deserialize, Serialize};
 /// params.label_tree.trees = 0;
 /// assert!(params.check().is_err());
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// The CRAFTML forest; which rows are held out follows from its seed.
     pub forest: craftml::Params,
     /// The label trees.
     pub label_tree: label_tree::Params,
+    /// Whether the blend is learned from the rows, which takes about a third of the time that the
+    /// parts take. A training without time for it takes [`Blend::default`](super::Blend).
+    #[serde(default = "learned", skip_serializing_if = "is_learned")]
+    pub learn_blend: bool,
+}
+
+fn learned() -> bool {
+    true
+}
+
+fn is_learned(learn_blend: &bool) -> bool {
+    *learn_blend
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let (forest, label_tree) = (craftml::Params::default(), label_tree::Params::default());
+        Params { forest, label_tree, learn_blend: true }
+    }
 }
 
 impl Params {
@@ -36,6 +55,7 @@ impl Params {
         Params {
             forest: self.forest.resolve(features, labels),
             label_tree: self.label_tree.resolve(features, labels),
+            learn_blend: self.learn_blend,
         }
     }
 
@@ -45,6 +65,6 @@ impl Params {
         let (mut forest, mut label_tree) = (self.forest.clone(), self.label_tree.clone());
         forest.trees = forest.trees.div_ceil(4);
         label_tree.trees = label_tree.trees.div_ceil(3);
-        Params { forest, label_tree }
+        Params { forest, label_tree, ..*self }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn write(trainer: &Trainer<'_>, units: &Units<'_>, run: &Run) -> Resu
         write_blend(&blend, units)?;
     }
     // A part that is another's work is not worth preparing the rows for.
-    let Params { forest, label_tree } = trainer.params();
+    let Params { forest, label_tree, .. } = trainer.params();
     if craftml::stems(forest).any(|stem| units.lacks(&stem)) {
         craftml::write(&trainer.forest(), units, run)?;
     }
@@ -55,5 +55,6 @@ pub(super) fn read(
     let forest = craftml::read(stored, params.forest, members.first)?;
     let label_tree = linear::read_trees(stored, linear::GROVE, params.label_tree, members.second)?;
     let blend = Blend { weights: read_weights(stored.unit(BLEND)?)? };
-    Ok(Grove::new(forest, label_tree, blend, labels.shared_counts()))
+    let grove = Grove::new(forest, label_tree, blend, labels.shared_counts());
+    Ok(grove.with_learn_blend(params.learn_blend))
 }

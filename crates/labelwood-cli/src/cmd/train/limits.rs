@@ -139,11 +139,15 @@ pub fn outcome(
         }
         ((trees, _), None) => format!("{trees} of {forest} trees were grown"),
     };
+    let blend = match settings.get("learn_blend") {
+        Some(_) => "; there was no time to learn the blend, so the default one is taken",
+        None => "",
+    };
     let used = Seconds(start.elapsed().as_secs_f64());
     let budget = args.limits.budget.map(|budget| format!("; {used} of {budget} are used"));
     let more = match args.limits.budget {
         Some(_) if is_whole => " (--trees and --label-trees allow more)",
         _ => "",
     };
-    format!("limits: {trees}{}{more}", budget.unwrap_or_default())
+    format!("limits: {trees}{blend}{}{more}", budget.unwrap_or_default())
 }

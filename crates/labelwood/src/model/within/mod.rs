@@ -2,7 +2,8 @@
 //!
 //! What fits is known only at the end, so the settings in the manifest are those of what was grown:
 //! a training with these settings and without limits gives the same bytes. A grove's blend depends
-//! on how large the parts are, so it is learned last; time is kept for it.
+//! on how large the parts are, so it is learned last; time is kept for it if there is enough once
+//! the first label tree is grown, and else it is the default blend.
 
 mod pace;
 
@@ -196,6 +197,7 @@ fn may_become(planned: &Algorithm, found: &Algorithm) -> bool {
         (Algorithm::Grove(mut planned), Algorithm::Grove(found)) => {
             planned.forest.trees = planned.forest.trees.min(found.forest.trees);
             planned.label_tree.trees = planned.label_tree.trees.min(found.label_tree.trees);
+            planned.learn_blend &= found.learn_blend;
             planned == *found
         }
         _ => false,

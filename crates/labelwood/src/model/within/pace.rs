@@ -45,6 +45,8 @@ pub(super) struct Pace<'a> {
     latest: Option<Instant>,
     run: &'a Run,
     costs: Costs,
+    /// Whether there is a blend to learn at the end.
+    learns_blend: bool,
 }
 
 impl<'a> Pace<'a> {
@@ -56,7 +58,7 @@ impl<'a> Pace<'a> {
         run: &'a Run,
     ) -> Self {
         let costs = Costs { others: units.bytes(""), ..Costs::default() };
-        Pace { dataset, units, limits, latest: limits.latest(), run, costs }
+        Pace { dataset, units, limits, latest: limits.latest(), run, costs, learns_blend: false }
     }
 
     pub fn forest_alone(&mut self, params: &forest::Params) -> Result<Algorithm, TrainError> {
@@ -88,22 +90,19 @@ impl<'a> Pace<'a> {
     }
 
     /// A few trees, a label tree, more trees, more label trees, and the rest of the trees, as far
-    /// as the limits allow, and the blend of what is there.
+    /// as the limits allow, and the blend of what is there. Both parts are worth more than a blend
+    /// that is learned: it is only if that fits beside the first of each.
     pub fn grove(&mut self, params: &groves::Params) -> Result<Algorithm, TrainError> {
         let (forest, label_tree) = (&params.forest, &params.label_tree);
         let first = self.forest(forest, forest.trees.min(FIRST), 0)?;
-        let until = self.limits.until.map(|until| {
-            let left = until.saturating_duration_since(Instant::now()).as_secs_f64();
-            // As long again for the blend, which grows another from most of the rows.
-            let left = left - self.blend(first, 0, self.costs.tree.unwrap_or(0.0));
-            Instant::now() + Duration::from_secs_f64(left.max(0.0) * 0.5)
-        });
-        let first = self.label_trees(label_tree, linear::GROVE, 1, until)?;
-        let Some(first) = first.filter(|bytes| bytes + self.first_bytes() <= self.room(0)) else {
+        let grown = self.label_trees(label_tree, linear::GROVE, 1, self.limits.until)?;
+        let Some(bytes) = grown.filter(|bytes| bytes + self.first_bytes() <= self.room(0)) else {
             return self.forest_alone(forest);
         };
         let mut label_trees = 1;
-        self.costs.label_trees = first;
+        self.costs.label_trees = bytes;
+        self.learns_blend = params.learn_blend;
+        self.learns_blend &= self.has_seconds(self.blend(first, 1, self.costs.tree.unwrap_or(0.0)));
         let trees = self.forest(forest, forest.trees.min(ENOUGH), label_trees)?;
         while label_trees < label_tree.trees
             && self.may_add_label_tree(linear::GROVE, trees, label_trees)
@@ -123,20 +122,27 @@ impl<'a> Pace<'a> {
         let mut params = params.clone();
         params.forest.trees = trees;
         params.label_tree.trees = label_trees;
+        params.learn_blend = self.learns_blend;
+        self.write_blend(params)
+    }
+
+    /// The blend of parts that are grown: the default one if learning takes too long.
+    fn write_blend(&self, mut params: groves::Params) -> Result<Algorithm, TrainError> {
         let DatasetView { features, labels, .. } = self.dataset;
-        match groves::Trainer::new(features, labels, params.clone())?.blend(self.run) {
-            Ok(blend) => {
-                grove::write_blend(&blend, self.units)?;
-                Ok(Algorithm::Grove(params))
+        let blend = match groves::Trainer::new(features, labels, params.clone())?.blend(self.run) {
+            Err(Cancelled) if self.is_late() => {
+                params.learn_blend = false;
+                groves::Blend::default()
             }
-            Err(Cancelled) if self.is_late() => self.forest_alone(forest),
-            Err(source) => Err(TrainError::Cancelled {
-                finished: trees,
-                total: forest.trees,
-                units: "trees",
-                source,
-            }),
-        }
+            Err(source) => {
+                let trees = params.forest.trees;
+                let (finished, total) = (trees, trees);
+                return Err(TrainError::Cancelled { finished, total, units: "trees", source });
+            }
+            Ok(blend) => blend,
+        };
+        grove::write_blend(&blend, self.units)?;
+        Ok(Algorithm::Grove(params))
     }
 
     /// Adds trees up to so many, and says how many fit; there is at least one.
@@ -182,7 +188,7 @@ impl<'a> Pace<'a> {
             return false;
         }
         let each = each.unwrap_or(0.0);
-        let blend = if label_trees > 0 { self.blend(begun + 1, label_trees, each) } else { 0.0 };
+        let blend = self.blend(begun + 1, label_trees, each);
         self.has_seconds(SAFETY * each * self.run.threads() as f64 + blend)
     }
 
@@ -199,7 +205,7 @@ impl<'a> Pace<'a> {
         let next = self.costs.label_trees / label_trees.max(1) as u64;
         let used = self.costs.label_trees + self.forest_bytes(trees);
         let tree = self.costs.tree.unwrap_or(0.0);
-        let blend = if trees > 0 { self.blend(trees, label_trees + 1, tree) } else { 0.0 };
+        let blend = self.blend(trees, label_trees + 1, tree);
         used + next <= self.room(0) && self.has_seconds(SAFETY * seconds + blend)
     }
 
@@ -234,8 +240,12 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// How long learning the blend of so many trees will take if one takes `tree` seconds.
+    /// How long learning the blend of so many trees will take if one takes `tree` seconds; nothing
+    /// if there is none to learn.
     fn blend(&self, trees: usize, label_trees: usize, tree: f64) -> f64 {
+        if !self.learns_blend {
+            return 0.0;
+        }
         let trees = trees.div_ceil(4).next_multiple_of(self.run.threads()) as f64;
         let label_trees = label_trees.div_ceil(3) as f64;
         let parts = trees * tree + label_trees * self.costs.label_tree.unwrap_or(0.0);
