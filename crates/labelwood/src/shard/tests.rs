@@ -1,6 +1,7 @@
 use super::*;
 use crate::data::generate::{Generator, Profile};
 use crate::data::{Dataset, ReadOptions, read};
+use crate::favour::Favour;
 use crate::model::{TrainError, Trained, train_with};
 use crate::store::Start;
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ impl Planned {
     fn new(algorithm: &Algorithm, calibrate: bool, shards: usize) -> Self {
         let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
         let dataset = dataset(&run);
-        let extras = Extras { calibrate, ..Extras::default() };
+        let extras = Extras { calibrate, favour: Favour::Tail, ..Extras::default() };
         let options = Options { shards, ..Options::default() };
         let path = folder.path().join("plan");
         let plan = Plan::make(&path, dataset.view(), extras, algorithm, &options, &run).unwrap();
@@ -76,7 +77,7 @@ impl Planned {
     /// Compares the merged model with one that was trained in one go.
     fn is_as_trained(&self, algorithm: &Algorithm, calibrate: bool) {
         let target = self.folder.path().join("trained");
-        let extras = Extras { calibrate, ..Extras::default() };
+        let extras = Extras { calibrate, favour: Favour::Tail, ..Extras::default() };
         let start = Start::default();
         train_with(&self.dataset, extras, algorithm, &target, start, &self.run).unwrap();
         assert!(files(&target) == files(&self.folder.path().join("merged")));
