@@ -5,6 +5,9 @@
 //! known: with probabilities p, take the labels with the largest p · w, where w is the label's
 //! inverse [`Propensity`]. [`Favour::Tail`] ranks labels so. Scores stay what they were, so that
 //! probabilities stay probabilities: only the order, and with it the choice of labels, changes.
+//!
+//! Where probabilities are those of linear classifiers, the rows of rare labels can weigh more in
+//! training, too: such a classifier sees few of them among many others.
 
 mod emphasis;
 
