@@ -21,7 +21,7 @@ from ._progress import Callback, following
 #: How many labels of a row have a score, at most, unless a number is given.
 MOST = 100
 #: Parameters of the constructor that are no settings of the algorithm.
-_PLAIN = ("calibrate", "random_state", "threshold", "n_jobs", "verbose")
+_PLAIN = ("calibrate", "favour", "random_state", "threshold", "n_jobs", "verbose")
 
 
 class Estimator(BaseEstimator):
@@ -58,9 +58,10 @@ class Estimator(BaseEstimator):
         settings = {name: _shortest(settings[name]) for name in settings if name not in cls._fixed}
         return cls(**{"random_state": seed, **settings, **others})
 
-    @property
-    def _calibrates(self) -> bool:
-        return bool(getattr(self, "calibrate", False))
+    def _learner(self) -> tuple[str, str, bool, str]:
+        """The algorithm, its settings, whether it is calibrated, and which labels it favours."""
+        calibrate = bool(getattr(self, "calibrate", False))
+        return self.algorithm, self._settings(), calibrate, str(self.favour)
 
     def _settings(self) -> str:
         settings = {name: _plain(value) for name, value in self.get_params(deep=False).items()
@@ -107,8 +108,8 @@ class Estimator(BaseEstimator):
         labels = Labels(y)
         with following(self.verbose, progress, type(self).__name__) as callback:
             model = _native.Model.train(
-                self.algorithm, self._settings(), self._calibrates, features(X), labels.arrays,
-                labels.names, into(folder, overwrite), threads(self.n_jobs), callback,
+                self._learner(), features(X), labels.arrays, labels.names,
+                into(folder, overwrite), threads(self.n_jobs), callback,
             )
         self._take(model)
         return self

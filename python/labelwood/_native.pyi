@@ -37,16 +37,14 @@ _Features = tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 _Labels = tuple[NDArray[Any], NDArray[Any], int]
 _Rows = tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]
 _Wish = tuple[str, int | None, int, bool]
-_Learner = tuple[str, str, bool]
+_Learner = tuple[str, str, bool, str]
 _Progress = Callable[[str, int, int], object] | None
 
 @final
 class Model:
     @staticmethod
     def train(
-        algorithm: str,
-        settings: str,
-        calibrate: bool,
+        learner: _Learner,
         features: _Features,
         labels: _Labels,
         names: Sequence[str] | None,
@@ -56,9 +54,7 @@ class Model:
     ) -> Model: ...
     @staticmethod
     def train_text(
-        algorithm: str,
-        settings: str,
-        calibrate: bool,
+        learner: _Learner,
         vectoriser: str,
         documents: str,
         texts: Sequence[str],

@@ -6,6 +6,9 @@ documentation says more about each. All estimators share these parameters:
 calibrate : bool, default=False
     Whether scores become probabilities, at the cost of a second training. A :class:`Grove`'s are
     without, and it has no such parameter.
+favour : {"none", "tail"}, default="none"
+    Which labels come before others of a better score: "tail" lets rare ones come first, so that
+    propensity-scored precision rises while precision falls; see ``tail_weight``.
 random_state : int, RandomState or None, default=42
     Every random choice follows from it; the same rows, settings and number give the same model,
     on any number of threads.
@@ -101,6 +104,7 @@ class CraftML(Estimator):
         precision="byte",
         beam=4,
         calibrate=False,
+        favour="none",
         random_state=42,
         threshold=0.5,
         n_jobs=None,
@@ -126,6 +130,7 @@ class CraftML(Estimator):
         self.precision = precision
         self.beam = beam
         self.calibrate = calibrate
+        self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
         self.n_jobs = n_jobs
@@ -148,6 +153,10 @@ class OneVsRest(Estimator):
         The weight of the loss against the length of the weights (LIBLINEAR's C).
     positive_weight : float, default=1
         The weight of positive rows against negative ones.
+    tail_weight : float or None, default=None
+        The power of the inverse propensity of a label by which its positive rows are weighted, so
+        that rare labels are learned at the expense of frequent ones; 0 for all alike. None is 0,
+        and 0.5 for :class:`LabelTree` and :class:`OneVsRest` with ``favour="tail"``.
     bias : float, default=1
         The value of a feature that every row has; 0 for none.
     tolerance : float, default=0.1
@@ -172,6 +181,7 @@ class OneVsRest(Estimator):
         loss="squared-hinge",
         cost=0.7,
         positive_weight=1.0,
+        tail_weight=None,
         bias=1.0,
         tolerance=0.1,
         iterations=200,
@@ -180,6 +190,7 @@ class OneVsRest(Estimator):
         link="steep-sigmoid",
         weighting="none",
         calibrate=False,
+        favour="none",
         random_state=42,
         threshold=0.5,
         n_jobs=None,
@@ -188,6 +199,7 @@ class OneVsRest(Estimator):
         self.loss = loss
         self.cost = cost
         self.positive_weight = positive_weight
+        self.tail_weight = tail_weight
         self.bias = bias
         self.tolerance = tolerance
         self.iterations = iterations
@@ -196,6 +208,7 @@ class OneVsRest(Estimator):
         self.link = link
         self.weighting = weighting
         self.calibrate = calibrate
+        self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
         self.n_jobs = n_jobs
@@ -233,7 +246,8 @@ class LabelTree(Estimator):
         Passes of the clustering of labels.
     vector_threshold : float, default=0
         Smaller entries of a label's vector are left out before clustering.
-    loss, cost, positive_weight, bias, tolerance, iterations, weight_threshold, precision, link
+    loss, cost, positive_weight, tail_weight, bias, tolerance, iterations, weight_threshold, \
+precision, link
         As in :class:`OneVsRest`.
     beam : int, default=10
         How many nodes of a level a prediction follows, at most.
@@ -258,6 +272,7 @@ class LabelTree(Estimator):
         loss="squared-hinge",
         cost=1.0,
         positive_weight=1.0,
+        tail_weight=None,
         bias=1.0,
         tolerance=0.1,
         iterations=200,
@@ -267,6 +282,7 @@ class LabelTree(Estimator):
         beam=10,
         weighting="none",
         calibrate=False,
+        favour="none",
         random_state=42,
         threshold=0.5,
         n_jobs=None,
@@ -284,6 +300,7 @@ class LabelTree(Estimator):
         self.loss = loss
         self.cost = cost
         self.positive_weight = positive_weight
+        self.tail_weight = tail_weight
         self.bias = bias
         self.tolerance = tolerance
         self.iterations = iterations
@@ -293,6 +310,7 @@ class LabelTree(Estimator):
         self.beam = beam
         self.weighting = weighting
         self.calibrate = calibrate
+        self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
         self.n_jobs = n_jobs
@@ -328,7 +346,8 @@ class LabelForest(Estimator):
     drop_unlabelled : bool, default=False
         Whether a submodel leaves out the rows that have none of its labels.
     branches, balanced, collapse, leaf, depth, smallest_group, passes, vector_threshold, loss, cost, \
-positive_weight, bias, tolerance, iterations, weight_threshold, precision, link, beam, weighting
+positive_weight, tail_weight, bias, tolerance, iterations, weight_threshold, precision, link, beam, \
+weighting
         As in :class:`LabelTree`; ``weight_threshold`` is 0.05 by default.
     """
 
@@ -355,6 +374,7 @@ positive_weight, bias, tolerance, iterations, weight_threshold, precision, link,
         loss="squared-hinge",
         cost=1.0,
         positive_weight=1.0,
+        tail_weight=None,
         bias=1.0,
         tolerance=0.1,
         iterations=200,
@@ -364,6 +384,7 @@ positive_weight, bias, tolerance, iterations, weight_threshold, precision, link,
         beam=10,
         weighting="none",
         calibrate=False,
+        favour="none",
         random_state=42,
         threshold=0.5,
         n_jobs=None,
@@ -386,6 +407,7 @@ positive_weight, bias, tolerance, iterations, weight_threshold, precision, link,
         self.loss = loss
         self.cost = cost
         self.positive_weight = positive_weight
+        self.tail_weight = tail_weight
         self.bias = bias
         self.tolerance = tolerance
         self.iterations = iterations
@@ -395,6 +417,7 @@ positive_weight, bias, tolerance, iterations, weight_threshold, precision, link,
         self.beam = beam
         self.weighting = weighting
         self.calibrate = calibrate
+        self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
         self.n_jobs = n_jobs
@@ -428,6 +451,7 @@ class Grove(Estimator):
         forest=None,
         label_tree=None,
         *,
+        favour="none",
         random_state=42,
         threshold=0.5,
         n_jobs=None,
@@ -435,6 +459,7 @@ class Grove(Estimator):
     ):
         self.forest = forest
         self.label_tree = label_tree
+        self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
         self.n_jobs = n_jobs
@@ -452,6 +477,10 @@ class Grove(Estimator):
                 raise InputError(
                     f"calibrate of {name} is True, but must be left out: the scores of a grove are "
                     "probabilities already"
+                )
+            if part.favour != "none":
+                raise InputError(
+                    f"favour of {name} is {part.favour!r}, but must be left out: give it to the grove"
                 )
             settings[name] = {**json.loads(part._settings()), "seed": seed}
         return json.dumps(settings)

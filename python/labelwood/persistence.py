@@ -32,7 +32,10 @@ def load(path: str | os.PathLike, *, mmap: bool = True) -> Estimator | TextTagge
     if algorithm not in BY_ALGORITHM:
         raise InputError(f"{os.fspath(path)}: there is no estimator for `{algorithm}` yet")
     calibrate = {"calibrate": True} if manifest.get("calibrate") else {}
-    estimator = BY_ALGORITHM[algorithm]._with_settings(manifest["settings"], **calibrate)
+    favour = manifest.get("favour", "none")
+    estimator = BY_ALGORITHM[algorithm]._with_settings(
+        manifest["settings"], favour=favour, **calibrate
+    )
     if not model.reads_text:
         estimator._take(model)
         return estimator

@@ -232,18 +232,18 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         learner, documents = self._learner(), self._documents(texts, tags)
         with following(self.verbose, progress, type(self).__name__) as callback:
             model = _native.Model.train_text(
-                *learner, self._vectoriser(), *documents, into(folder, overwrite),
+                learner, self._vectoriser(), *documents, into(folder, overwrite),
                 threads(self.n_jobs), callback,
             )
         self._take(model)
         return self
 
-    def _learner(self) -> tuple[str, str, bool]:
-        """The algorithm, its settings, and whether it is calibrated."""
+    def _learner(self) -> tuple[str, str, bool, str]:
+        """The algorithm, its settings, whether it is calibrated, and which labels it favours."""
         estimator = CraftML() if self.estimator is None else self.estimator
         if not isinstance(estimator, Estimator):
             raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
-        return estimator.algorithm, estimator._settings(), estimator._calibrates
+        return estimator._learner()
 
     def _documents(self, texts, tags) -> tuple[str, Sequence[str], list[list[str]]]:
         """How files of documents are read, the texts and their tags."""

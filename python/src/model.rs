@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use labelwood::data::documents::Options as DocumentOptions;
 use labelwood::data::{DatasetView, LabelIndex, LabelIndexBuilder};
+use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Options, Start, Stored};
 use labelwood::model::{Algorithm, Extras, Learned, Model as Inner, train_with};
 use labelwood::run::Run;
@@ -25,6 +26,25 @@ const FEW: usize = 64;
 /// The bytes of a model's files: the manifest, then the units in its order.
 type Files<'py> = Vec<Bound<'py, PyBytes>>;
 
+/// An algorithm's name, its settings as JSON, whether scores are made probabilities, and which labels
+/// are favoured.
+#[derive(FromPyObject)]
+pub struct Learner(PyBackedStr, PyBackedStr, bool, PyBackedStr);
+
+impl Learner {
+    /// The algorithm, and what its model holds besides.
+    pub fn parts(&self, py: Python<'_>) -> PyResult<(Algorithm, Extras<'static>)> {
+        let Learner(algorithm, settings, calibrate, favour) = self;
+        let algorithm = parse(py, algorithm, settings)?;
+        let name = serde_json::Value::from(&**favour);
+        let favour = serde_json::from_value(name).map_err(|_| {
+            let known = Favour::NAMES.join(" or ");
+            refuse(py, format!("favour is {favour:?}, but must be {known}"))
+        })?;
+        Ok((algorithm, Extras { calibrate: *calibrate, favour, ..Extras::default() }))
+    }
+}
+
 /// A trained model.
 #[pyclass(frozen, module = "labelwood._native")]
 pub struct Model(pub Inner);
@@ -34,13 +54,11 @@ impl Model {
     /// Trains on rows of features and labels, which are borrowed where their types allow it, in
     /// memory or `into` a folder, which may be overwritten.
     #[staticmethod]
-    #[pyo3(signature = (algorithm, settings, calibrate, features, labels, names, into, threads, progress))]
+    #[pyo3(signature = (learner, features, labels, names, into, threads, progress))]
     #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn train(
         py: Python<'_>,
-        algorithm: &str,
-        settings: &str,
-        calibrate: bool,
+        learner: Learner,
         features: FeatureArrays<'_>,
         labels: LabelArrays<'_>,
         names: Option<Vec<PyBackedStr>>,
@@ -48,7 +66,7 @@ impl Model {
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let algorithm = parse(py, algorithm, settings)?;
+        let (algorithm, extras) = learner.parts(py)?;
         let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
         let (features, labels) = (features.view(py)?, labels.view(py)?);
         if features.len() != labels.len() {
@@ -60,7 +78,6 @@ impl Model {
         }
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
-        let extras = Extras { calibrate, ..Extras::default() };
         let train = |run: &Run| learn(dataset, extras, &algorithm, into, run);
         work::run(py, threads, progress, train).map(Model)
     }
@@ -70,9 +87,7 @@ impl Model {
     #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn train_text(
         py: Python<'_>,
-        algorithm: &str,
-        settings: &str,
-        calibrate: bool,
+        learner: Learner,
         vectoriser: &str,
         documents: &str,
         texts: Vec<PyBackedStr>,
@@ -81,7 +96,7 @@ impl Model {
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let algorithm = parse(py, algorithm, settings)?;
+        let (algorithm, extras) = learner.parts(py)?;
         let vectoriser: text::Params = serde_json::from_str(vectoriser).or_raise(py)?;
         let documents: DocumentOptions = serde_json::from_str(documents).or_raise(py)?;
         work::run(py, threads, progress, |run| -> Result<Self, Fault> {
@@ -90,7 +105,7 @@ impl Model {
             let reader = TextReader::new(documents, vectoriser);
             let (features, labels) = (features.view(), labels.view());
             let dataset = DatasetView { features, labels, label_names: Some(&names) };
-            let extras = Extras { text: Some(&reader), calibrate, ..Extras::default() };
+            let extras = Extras { text: Some(&reader), ..extras };
             Ok(Model(learn(dataset, extras, &algorithm, into, run)?))
         })
     }
@@ -262,7 +277,7 @@ fn learn(
 }
 
 /// An algorithm and its settings, checked.
-pub fn parse(py: Python<'_>, algorithm: &str, settings: &str) -> PyResult<Algorithm> {
+fn parse(py: Python<'_>, algorithm: &str, settings: &str) -> PyResult<Algorithm> {
     let settings = serde_json::from_str(settings).or_raise(py)?;
     Algorithm::from_settings(algorithm, settings).map_err(|reason| refuse(py, reason))
 }

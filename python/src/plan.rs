@@ -13,13 +13,11 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
 use crate::errors::{Fault, OrRaise, refuse};
-use crate::model::{number, parse};
+use crate::model::{Learner, number};
 use crate::rows::{FeatureArrays, Features, LabelArrays, Labels};
 use crate::text::fit;
 use crate::work;
 
-/// An algorithm's name, its settings as JSON, and whether scores are made probabilities.
-type Learner = (PyBackedStr, PyBackedStr, bool);
 /// The plan's folder, the number of shards, what it is if neither is given nor known, and whether
 /// another plan is replaced.
 type Wish = (PathBuf, Option<usize>, usize, bool);
@@ -46,7 +44,7 @@ impl Plan {
         names: Option<Vec<PyBackedStr>>,
         threads: usize,
     ) -> PyResult<Self> {
-        let algorithm = parse(py, &learner.0, &learner.1)?;
+        let (algorithm, extras) = learner.parts(py)?;
         let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
         let (features, labels) = (features.view(py)?, labels.view(py)?);
         if features.len() != labels.len() {
@@ -56,7 +54,6 @@ impl Plan {
         }
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
-        let extras = Extras { calibrate: learner.2, ..Extras::default() };
         work::run(py, threads, None, |run| make(wish, None, dataset, extras, &algorithm, run))
     }
 
@@ -69,8 +66,7 @@ impl Plan {
         path: PathBuf,
         threads: usize,
     ) -> PyResult<Self> {
-        let algorithm = parse(py, &learner.0, &learner.1)?;
-        let extras = Extras { calibrate: learner.2, ..Extras::default() };
+        let (algorithm, extras) = learner.parts(py)?;
         work::run(py, threads, None, |run| -> Result<Self, Fault> {
             let rows = data::read(&path, &ReadOptions::default(), run)?.dataset;
             let is_mapped = path.extension().is_some_and(|ending| ending == "lwd")
@@ -93,7 +89,7 @@ impl Plan {
         tags: Vec<Vec<PyBackedStr>>,
         threads: usize,
     ) -> PyResult<Self> {
-        let algorithm = parse(py, &learner.0, &learner.1)?;
+        let (algorithm, extras) = learner.parts(py)?;
         let vectoriser: text::Params = serde_json::from_str(vectoriser).or_raise(py)?;
         let documents: DocumentOptions = serde_json::from_str(documents).or_raise(py)?;
         work::run(py, threads, None, |run| -> Result<Self, Fault> {
@@ -102,8 +98,7 @@ impl Plan {
             let reader = TextReader::new(documents, vectoriser);
             let (features, labels) = (features.view(), labels.view());
             let dataset = DatasetView { features, labels, label_names: Some(&names) };
-            let calibrate = learner.2;
-            let extras = Extras { text: Some(&reader), calibrate, ..Extras::default() };
+            let extras = Extras { text: Some(&reader), ..extras };
             make(wish, None, dataset, extras, &algorithm, run)
         })
     }

@@ -25,6 +25,7 @@ from labelwood import (
     OneVsRest,
     _native,
     datasets,
+    load,
     metrics,
 )
 from labelwood.estimators import BY_ALGORITHM
@@ -232,6 +233,39 @@ def test_calibrated_scores_are_probabilities():
     assert gaps[1] < 0.03 < gaps[0]
     with pytest.raises(InputError, match="calibrate of forest is True, but must be left out"):
         Grove(CraftML(calibrate=True)).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [CraftML(trees=5), OneVsRest(), LabelTree(trees=1), Grove(CraftML(trees=5), LabelTree(trees=1))],
+    ids=lambda estimator: estimator.algorithm,
+)
+def test_rare_labels_are_favoured_on_request(plain, tmp_path):
+    X, Y, _ = datasets.generate("eurlex-4k", rows=2000)
+    train, test = slice(0, 1500), slice(1500, 2000)
+    tail = clone(plain).set_params(favour="tail")
+    plain_score, tail_score = (
+        metrics.psp_at_k(
+            Y[test], estimator.fit(X[train], Y[train]).predict_top_k(X[test], 3), Y[train], 3
+        )
+        for estimator in (plain, tail)
+    )
+    assert tail_score > plain_score
+    tail.save(tmp_path / "tail")
+    loaded = load(tmp_path / "tail")
+    assert loaded.favour == "tail"
+    assert clone(loaded).fit(X[train], Y[train]).model_.files() == tail.model_.files()
+
+
+def test_what_is_favoured_weighs_in_training_unless_it_is_said(rows):
+    X, Y, _ = rows
+    units = lambda estimator: estimator.fit(X, Y).model_.files()[1:]  # noqa: E731
+    assert units(OneVsRest(favour="tail")) == units(OneVsRest(tail_weight=0.5))
+    assert units(OneVsRest(favour="tail", tail_weight=0)) == units(OneVsRest())
+    with pytest.raises(InputError, match='favour is "head", but must be none or tail'):
+        OneVsRest(favour="head").fit(X, Y)
+    with pytest.raises(InputError, match="favour of label_tree is 'tail', but must be left out"):
+        Grove(label_tree=LabelTree(favour="tail")).fit(X, Y)
 
 
 def test_the_clusters_of_a_tree_divide_its_labels(rows):

@@ -30,7 +30,8 @@ pub struct LearnArgs {
     calibrate: bool,
 
     /// Let rare labels come before frequent ones of a better score: PSP@k rises, P@k falls; tail
-    /// ranks by score x inverse propensity [default: none]
+    /// ranks by score x inverse propensity, and weighs rare labels more in training linear
+    /// classifiers [default: none]
     #[arg(long, value_name = "NAME", value_parser = named::<Favour>(&Favour::NAMES))]
     favour: Option<Favour>,
 
@@ -72,9 +73,9 @@ pub struct Rows {
 impl LearnArgs {
     /// What is asked for.
     pub fn wish(&self, context: &Context) -> Result<Wish> {
-        let wanted = self.settings.resolve(context)?;
-        let calibrate = self.calibrate || self.settings.is_calibrated()?;
         let favour = self.favour.map_or_else(|| self.settings.favour(), Ok)?;
+        let wanted = self.settings.resolve(favour, context)?;
+        let calibrate = self.calibrate || self.settings.is_calibrated()?;
         if let Wanted::Named(algorithm) = &wanted
             && calibrate
             && matches!(**algorithm, Algorithm::Grove(_))

@@ -196,6 +196,13 @@ struct LinearArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     positive_weight: Option<f32>,
 
+    /// The power of the inverse propensity of a label by which its positive rows are weighted, so
+    /// that rare labels are learned at the expense of frequent ones; 0 for all alike [default: 0,
+    /// and 0.5 for label-tree and one-vs-rest with --favour tail]
+    #[arg(long, value_name = "X")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tail_weight: Option<f32>,
+
     /// The value of a feature that every row has; 0 for none
     #[arg(long, value_name = "X")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -337,10 +344,10 @@ pub enum Wanted {
 }
 
 impl SettingsArgs {
-    /// What the flags mean, checked.
-    pub fn resolve(&self, context: &Context) -> Result<Wanted> {
+    /// What the flags mean, checked, for a model that favours such labels.
+    pub fn resolve(&self, favour: Favour, context: &Context) -> Result<Wanted> {
         if self.algorithm.as_deref() != Some(AUTO) {
-            return Ok(Wanted::Named(Box::new(self.named(context)?)));
+            return Ok(Wanted::Named(Box::new(self.named(favour, context)?)));
         }
         let typed = self.typed()?.keys().next().cloned();
         let others = [("preset", self.preset.is_some()), ("settings", self.settings.is_some())];
@@ -354,16 +361,18 @@ impl SettingsArgs {
         Ok(Wanted::Auto { seed: context.seed })
     }
 
-    fn named(&self, context: &Context) -> Result<Algorithm> {
+    fn named(&self, favour: Favour, context: &Context) -> Result<Algorithm> {
         let (base, seed) = match &self.settings {
             Some(model) => (self.of_model(model)?, context.typed_seed),
             None => (self.of_preset()?, Some(context.seed)),
         };
+        // What the model weighed is for what it favours.
+        let base = if favour == self.favour()? { base } else { base.favouring_none() };
         let mut typed = self.typed()?;
         if let Some(seed) = seed {
             typed.insert("seed".to_owned(), seed.into());
         }
-        over(&base, typed)
+        Ok(over(&base, typed)?.favouring(favour))
     }
 
     /// The settings that were typed, by the names that they have in the library.

@@ -236,8 +236,8 @@ class Model:
         labels = Labels(Y)
         try:
             model = _native.Model.train(
-                "label-tree", hyper_param._settings(), False, features(X), labels.arrays, None,
-                None, max(n_threads or 0, 0), None,
+                ("label-tree", hyper_param._settings(), False, "none"), features(X), labels.arrays,
+                None, None, max(n_threads or 0, 0), None,
             )
         except LabelwoodError as error:
             raise RuntimeError(f"Failed to train model: {error}") from error

@@ -101,7 +101,7 @@ def _plan(estimator, X, y, wish, cpus: int):
         return _plan_of_texts(estimator, X, y, wish, cpus), None
     if not isinstance(estimator, Estimator):
         raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
-    learner = (estimator.algorithm, estimator._settings(), estimator._calibrates)
+    learner = estimator._learner()
     if isinstance(X, (str, os.PathLike)):
         if y is not None:
             raise InputError("X is a file, which has the labels, too: leave out y")

@@ -174,7 +174,7 @@ fn flags_that_do_not_go_together_are_refused() {
 #[test]
 fn rare_labels_are_favoured_on_request() {
     let folder = generated();
-    for algorithm in ["grove --trees 6", "label-tree --trees 1"] {
+    for algorithm in ["grove --trees 6", "one-vs-rest", "label-tree --trees 1"] {
         let train = format!("train train.txt --algorithm {algorithm} -q --overwrite");
         let figures = |flags: &str, model: &str| {
             folder.run(&format!("{train} {flags} --model {model}")).succeeds();
@@ -189,7 +189,7 @@ fn rare_labels_are_favoured_on_request() {
     assert!(inside.contains("\nfavours     rare labels"), "{inside}");
     assert_eq!(json(&folder.run("inspect tail --json").succeeds())["favour"], "tail");
     repeats(&folder, "tail");
-    // Labels are cut by their scores, which are those of the plain model.
+    // Labels are cut by their scores.
     let scores = |model: &str| {
         let command = format!("predict {model} test.txt --format tsv --top-k 3 --threshold 0.2");
         folder.run(&command).succeeds()
@@ -199,4 +199,43 @@ fn rare_labels_are_favoured_on_request() {
         .run("train train.txt --settings tail --favour none --model tail --resume -q")
         .fails(1);
     assert!(error.contains("favour is \"tail\" there but \"none\" here"), "{error}");
+}
+
+#[test]
+fn rare_labels_weigh_more_in_training_unless_settings_say_otherwise() {
+    let folder = generated();
+    let train = |flags: &str, model: &str| {
+        folder.run(&format!("train train.txt {flags} -q --model {model}")).succeeds();
+    };
+    // What was learned, without the manifest, which tells what is favoured.
+    let learned = |model: &str| {
+        let mut files = files(&folder, model);
+        files.retain(|name, _| name != "manifest.json");
+        files
+    };
+    train("--algorithm one-vs-rest", "plain");
+    train("--algorithm one-vs-rest --favour tail", "tail");
+    assert_eq!(settings(&folder, "plain")["tail_weight"], 0.0);
+    assert_eq!(settings(&folder, "tail")["tail_weight"], 0.5);
+    assert!(learned("plain") != learned("tail"));
+    // Ranking alone.
+    train("--algorithm one-vs-rest --favour tail --tail-weight 0", "ranked");
+    assert!(learned("plain") == learned("ranked"));
+    // Training alone.
+    train("--algorithm one-vs-rest --tail-weight 0.5", "weighted");
+    assert!(learned("tail") == learned("weighted"));
+    // The weight goes with what is favoured.
+    train("--settings tail --favour none", "none");
+    assert!(files(&folder, "plain") == files(&folder, "none"));
+    train("--settings plain --favour tail", "favoured");
+    assert!(files(&folder, "tail") == files(&folder, "favoured"));
+    train("--settings ranked", "kept");
+    assert!(files(&folder, "ranked") == files(&folder, "kept"));
+    for (flags, reason) in [
+        ("--tail-weight 0.5", "--tail-weight is no setting of craftml"),
+        ("--algorithm one-vs-rest --tail-weight 9", "--tail-weight is 9, but must be from 0 to 4"),
+    ] {
+        let error = folder.run(&format!("train train.txt {flags} --model x -q")).fails(1);
+        assert!(error.contains(reason), "{error}");
+    }
 }

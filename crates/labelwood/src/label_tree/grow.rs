@@ -2,6 +2,7 @@
 
 use super::{Params, Tree};
 use crate::cluster::wide;
+use crate::favour::Emphasis;
 use crate::linear::{Builder, Child, Learn, Nodes};
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
@@ -24,6 +25,7 @@ pub(crate) struct Ground {
     pub(super) rows: Rows,
     /// The rows of each label.
     rows_of: LabelRows,
+    emphasis: Emphasis,
 }
 
 /// The mean of the rows of each of some labels, of length 1, once labels are to be grouped.
@@ -61,7 +63,7 @@ pub(super) struct Scratch {
 impl Ground {
     pub fn new(features: CsrView<'_>, labels: LabelRowsView<'_>, params: &Params) -> Self {
         let weights = FeatureWeights::learn(params.weighting, features);
-        Self::weighted(features, labels, weights)
+        Self::weighted(features, labels, weights, params)
     }
 
     /// The rows by weights that are known already.
@@ -69,9 +71,12 @@ impl Ground {
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
         weights: FeatureWeights,
+        params: &Params,
     ) -> Self {
         let rows = Rows::all(weights.prepare(features).view(), features.columns());
-        Ground { weights, features: features.columns(), rows, rows_of: labels.transpose() }
+        let rows_of = labels.transpose();
+        let emphasis = Emphasis::of_rows(rows_of.view(), labels.len(), params.tail_weight());
+        Ground { weights, features: features.columns(), rows, rows_of, emphasis }
     }
 
     /// The labels that occur.
@@ -86,6 +91,11 @@ impl Ground {
             return &[];
         }
         self.rows_of.row(label as usize).indices
+    }
+
+    /// How much the positive rows of a label count.
+    pub(super) fn emphasis_of(&self, label: u32) -> f32 {
+        self.emphasis.of(self.rows_of(label).len())
     }
 
     /// For each label the sum of its rows, scaled to length 1; then entries below `threshold` are
@@ -186,11 +196,13 @@ impl Grower<'_> {
     pub fn root(&self, labels: &[u32], all_rows: bool, seed: u64) -> Result<Root, Cancelled> {
         let mut builder = Builder::new(self.params.precision);
         let groups = self.divide(labels, 1, seed)?;
+        let emphasis = self.emphasis(labels, groups.as_deref());
         if all_rows {
             let positives = self.positives(labels, groups.as_deref(), |row| row);
-            self.learn(&mut builder, &self.ground.rows, &positives, seed)?;
+            self.learn(&mut builder, &self.ground.rows, &positives, &emphasis, seed)?;
         } else {
-            self.learn_own(&mut builder, labels, groups.as_deref(), seed, &mut self.scratch())?;
+            let (groups, scratch) = (groups.as_deref(), &mut self.scratch());
+            self.learn_own(&mut builder, labels, groups, &emphasis, seed, scratch)?;
         }
         match groups {
             None => {
@@ -212,7 +224,7 @@ impl Grower<'_> {
         let mut builder = Builder::new(self.params.precision);
         let group = labels.to_vec();
         let positives = self.positives(labels, Some(std::slice::from_ref(&group)), |row| row);
-        self.learn(&mut builder, &self.ground.rows, &positives, seed)?;
+        self.learn(&mut builder, &self.ground.rows, &positives, &[1.0], seed)?;
         builder.set_child(0, 0, Child::Node(0));
         Ok(Root { nodes: builder.finish(), groups: vec![group] })
     }
@@ -253,7 +265,8 @@ impl Grower<'_> {
     ) -> Result<u32, Cancelled> {
         self.run.check()?;
         let groups = self.divide(labels, level, seed)?;
-        let node = self.learn_own(builder, labels, groups.as_deref(), seed, scratch)?;
+        let emphasis = self.emphasis(labels, groups.as_deref());
+        let node = self.learn_own(builder, labels, groups.as_deref(), &emphasis, seed, scratch)?;
         match groups {
             None => set_labels(builder, node, labels),
             Some(groups) => {
@@ -319,6 +332,7 @@ impl Grower<'_> {
         builder: &mut Builder,
         labels: &[u32],
         groups: Option<&[Vec<u32>]>,
+        emphasis: &[f32],
         seed: u64,
         scratch: &mut Scratch,
     ) -> Result<usize, Cancelled> {
@@ -335,7 +349,16 @@ impl Grower<'_> {
             scratch.position_of[row as usize] = u32::MAX;
         }
         let rows = self.ground.rows.select(&rows, &mut scratch.column_of);
-        self.learn(builder, &rows, &positives, seed)
+        self.learn(builder, &rows, &positives, emphasis, seed)
+    }
+
+    /// How much the positive rows of each group count, or of each label if there are no groups. All
+    /// groups count alike: otherwise rows would be led to rare labels that none of them has.
+    fn emphasis(&self, labels: &[u32], groups: Option<&[Vec<u32>]>) -> Vec<f32> {
+        match groups {
+            Some(groups) => vec![1.0; groups.len()],
+            None => labels.iter().map(|&label| self.ground.emphasis_of(label)).collect(),
+        }
     }
 
     /// The positions of the rows of each group, or of each label if there are no groups.
@@ -358,16 +381,17 @@ impl Grower<'_> {
         }
     }
 
-    /// Learns a node's classifiers.
+    /// Learns a node's classifiers; the positive rows of each count as much as `emphasis` says.
     pub(super) fn learn(
         &self,
         builder: &mut Builder,
         rows: &Rows,
         positives: &[Vec<u32>],
+        emphasis: &[f32],
         seed: u64,
     ) -> Result<usize, Cancelled> {
         let learn = Learn { solver: self.params.solver, threshold: self.params.weight_threshold };
-        builder.learn(rows, positives, learn, derive(seed, WEIGHTS), self.run)
+        builder.learn(rows, positives, emphasis, learn, derive(seed, WEIGHTS), self.run)
     }
 }
 

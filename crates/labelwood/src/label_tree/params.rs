@@ -1,5 +1,6 @@
 //! The settings of label trees.
 
+use crate::favour::check_power;
 use crate::linear::{Link, Precision};
 use crate::params::ParamError;
 use crate::solver::{self, Loss};
@@ -43,6 +44,11 @@ pub struct Params {
     /// How the classifiers are learned.
     #[serde(flatten)]
     pub solver: solver::Params,
+    /// How much more the positive rows of rare labels count than those of frequent ones: the power
+    /// of their inverse propensity by which they are weighted, 0 for all alike. If it is left open,
+    /// as [`Favour`](crate::favour::Favour) says.
+    #[serde(default)]
+    pub tail_weight: Option<f32>,
     /// Weights that are not larger than this are dropped.
     pub weight_threshold: f32,
     /// How weights are stored.
@@ -70,6 +76,7 @@ impl Default for Params {
             passes: 10,
             vector_threshold: 0.0,
             solver: solver::Params { iterations: 200, ..solver::Params::default() },
+            tail_weight: None,
             weight_threshold: 0.1,
             precision: Precision::Half,
             link: Link::SquaredHinge,
@@ -145,6 +152,7 @@ impl Params {
             branches: self.branches.or(Some(fifth)),
             leaf: self.leaf.or(Some(fifth)),
             weighting: self.weighting.resolve(features),
+            tail_weight: Some(self.tail_weight()),
             ..self.clone()
         }
     }
@@ -157,6 +165,11 @@ impl Params {
     /// The labels of a node that is not divided, once it is resolved.
     pub(crate) fn leaf(&self) -> usize {
         self.leaf.unwrap_or(MOST)
+    }
+
+    /// The power of the inverse propensity that weighs positive rows, once it is resolved.
+    pub(crate) fn tail_weight(&self) -> f32 {
+        self.tail_weight.unwrap_or(0.0)
     }
 
     /// Refuses settings that no tree can be grown with, naming the first.
@@ -186,6 +199,7 @@ impl Params {
                 return Err(ParamError { setting, found: found.to_string(), expected });
             }
         }
+        check_power(self.tail_weight())?;
         self.solver.check()
     }
 }

@@ -64,7 +64,7 @@ impl<'a> Updater<'a> {
     ) -> Result<Self, Cancelled> {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         assert_eq!(features.columns(), trees.features, "the features are those of the trees");
-        let ground = Ground::weighted(features, labels, trees.weights.clone());
+        let ground = Ground::weighted(features, labels, trees.weights.clone(), &trees.params);
         let occurring = ground.known_labels();
         let all: LabelSet = occurring.iter().copied().collect();
         let vectors = ground.mean_rows(&all, trees.params.vector_threshold, run)?;
@@ -185,11 +185,21 @@ impl<'a> Updater<'a> {
         let theirs: Vec<Vec<u32>> = children.iter().map(leads_to).collect();
         let mut builder = Builder::new(self.trees.params.precision);
         let positives = grower.positives(&[], Some(&theirs), |row| row);
-        grower.learn(&mut builder, &self.ground.rows, &positives, seed)?;
+        let emphasis = self.emphasis(&children);
+        grower.learn(&mut builder, &self.ground.rows, &positives, &emphasis, seed)?;
         for (at, &child) in children.iter().enumerate() {
             builder.set_child(0, at, child);
         }
         Ok(builder.finish())
+    }
+
+    /// How much the positive rows of each child count.
+    fn emphasis(&self, children: &[Child]) -> Vec<f32> {
+        let of_child = |child: &Child| match *child {
+            Child::Label(label) => self.ground.emphasis_of(label),
+            Child::Node(_) => 1.0,
+        };
+        children.iter().map(of_child).collect()
     }
 
     /// Learns the nodes of a subtree again that new rows touch; `seed` is that of its first node.
@@ -211,7 +221,9 @@ impl<'a> Updater<'a> {
                 continue;
             }
             grower.run.check()?;
-            grower.learn_own(&mut builder, &labels, Some(groups), seeds[node], &mut scratch)?;
+            let emphasis = self.emphasis(&part.children[node]);
+            let (groups, seed) = (Some(&groups[..]), seeds[node]);
+            grower.learn_own(&mut builder, &labels, groups, &emphasis, seed, &mut scratch)?;
             for (at, &child) in part.children[node].iter().enumerate() {
                 builder.set_child(node, at, child);
             }

@@ -75,6 +75,7 @@ impl Builder {
         &mut self,
         rows: &Rows,
         positives: &[impl AsRef<[u32]> + Sync],
+        emphasis: &[f32],
         learn: Learn,
         seed: u64,
         run: &Run,
@@ -91,7 +92,13 @@ impl Builder {
                 let mut workspace = workspace.unwrap_or_else(|| Workspace::new(run.canceller()));
                 let lists: Vec<&[u32]> = positives.iter().map(AsRef::as_ref).collect();
                 let mut random = Stream::new(derive(seed, at as u64));
-                let weights = workspace.solve(rows, &lists, &learn.solver, &mut random);
+                let weights = workspace.solve_weighted(
+                    rows,
+                    &lists,
+                    &emphasis[at * LANES..],
+                    &learn.solver,
+                    &mut random,
+                );
                 run.check()?;
                 let mut block = Block::default();
                 block.biases.extend(&weights.bias.0[..lists.len()]);

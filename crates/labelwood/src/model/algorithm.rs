@@ -1,6 +1,7 @@
 //! What can be learned, and with which settings.
 
 use crate::craftml;
+use crate::favour::Favour;
 use crate::params::ParamError;
 use crate::run::Estimate;
 use crate::sparse::{CsrView, LabelRowsView};
@@ -159,6 +160,51 @@ impl Algorithm {
             Algorithm::OneVsRest(params) => params.weighting,
             Algorithm::LabelForest(params) => params.tree.weighting,
             Algorithm::Grove(params) => params.forest.weighting,
+        }
+    }
+
+    /// The algorithm as it serves what is favoured: where label trees or one-vs-rest leave the weight
+    /// of rare labels' rows open, it is chosen.
+    ///
+    /// Elsewhere all rows count alike unless settings say otherwise. CRAFTML only counts labels, and
+    /// weighting its counts is no more than weighting its scores; the blend of a grove learns what
+    /// the scores of rare labels are worth, and takes such a weight out again; and a random label
+    /// forest gains nothing by it.
+    ///
+    /// ```
+    /// use labelwood::favour::Favour;
+    /// use labelwood::model::Algorithm;
+    /// let open = Algorithm::preset("label-tree", "default").unwrap();
+    /// assert!(open.settings()["tail_weight"].is_null());
+    /// let tail = open.favouring(Favour::Tail);
+    /// assert_eq!(tail.settings()["tail_weight"], 0.5);
+    /// assert_eq!(tail.clone().favouring(Favour::None), tail);
+    /// ```
+    #[must_use]
+    pub fn favouring(mut self, favour: Favour) -> Algorithm {
+        let gains = matches!(self, Algorithm::LabelTree(_) | Algorithm::OneVsRest(_));
+        if let Some(weight) = self.tail_weight_mut() {
+            weight.get_or_insert(if gains { favour.tail_weight() } else { 0.0 });
+        }
+        self
+    }
+
+    /// The algorithm with the weight of rare labels' rows left open, as what is favoured says.
+    #[must_use]
+    pub fn favouring_none(mut self) -> Algorithm {
+        if let Some(weight) = self.tail_weight_mut() {
+            *weight = None;
+        }
+        self
+    }
+
+    fn tail_weight_mut(&mut self) -> Option<&mut Option<f32>> {
+        match self {
+            Algorithm::CraftMl(_) => None,
+            Algorithm::LabelTree(params) => Some(&mut params.tail_weight),
+            Algorithm::OneVsRest(params) => Some(&mut params.tail_weight),
+            Algorithm::LabelForest(params) => Some(&mut params.tree.tail_weight),
+            Algorithm::Grove(params) => Some(&mut params.label_tree.tail_weight),
         }
     }
 

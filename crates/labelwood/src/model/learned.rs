@@ -4,6 +4,7 @@ use super::units::Units;
 use super::{Algorithm, TrainError, craftml, grove, linear};
 use crate::craftml::{self as forest, Forest};
 use crate::data::DatasetView;
+use crate::favour::Scores;
 use crate::grove::{self as groves, Grove};
 use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees};
@@ -115,6 +116,15 @@ impl Learned {
             Learned::OneVsRest(labels) => Algorithm::OneVsRest(labels.params().clone()),
             Learned::LabelForest(forest) => Algorithm::LabelForest(forest.params().clone()),
             Learned::Grove(grove) => Algorithm::Grove(grove.params()),
+        }
+    }
+
+    /// What its scores are like, which decides how they are ranked by what is
+    /// [favoured](crate::favour).
+    pub fn scores(&self, is_calibrated: bool) -> Scores {
+        match self {
+            Learned::OneVsRest(_) if !is_calibrated => Scores::Everywhere,
+            _ => Scores::Probabilities,
         }
     }
 

@@ -248,7 +248,7 @@ impl<'a> Work<'a> {
         if extras.calibrate {
             calibrate::check(algorithm)?;
         }
-        let trainer = Trainer::new(dataset, algorithm, run)?;
+        let trainer = Trainer::new(dataset, &algorithm.clone().favouring(extras.favour), run)?;
         Ok(Work { dataset, extras, trainer })
     }
 
@@ -416,7 +416,8 @@ impl Model {
         let label_terms = text::read_label_terms(&stored)?;
         let calibration = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;
         let instances = stored.manifest().instances as usize;
-        let ranking = training.favour.ranking(instances, labels.counts());
+        let scores = learned.scores(calibration.is_some());
+        let ranking = training.favour.ranking(instances, labels.counts(), scores);
         Ok(Model { stored, labels, text, label_terms, learned, calibration, ranking })
     }
 

@@ -29,6 +29,7 @@ mod predict;
 
 pub use params::Params;
 
+use crate::favour::Emphasis;
 use crate::linear::{Builder, Child, Learn, Nodes, NodesFigures};
 use crate::params::ParamError;
 use crate::random::derive;
@@ -50,6 +51,7 @@ pub struct Trainer {
     rows: Rows,
     /// The rows of each label.
     rows_of: LabelRows,
+    emphasis: Emphasis,
 }
 
 /// Classifiers of all labels.
@@ -72,7 +74,11 @@ impl Trainer {
     ) -> Result<Self, ParamError> {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         params.check()?;
-        let params = Params { weighting: params.weighting.resolve(features), ..params };
+        let params = Params {
+            weighting: params.weighting.resolve(features),
+            tail_weight: Some(params.tail_weight()),
+            ..params
+        };
         let weights = FeatureWeights::learn(params.weighting, features);
         Ok(Self::weighted(features, labels, params, weights))
     }
@@ -105,7 +111,8 @@ impl Trainer {
     ) -> Self {
         let rows = Rows::all(weights.prepare(features).view(), features.columns());
         let rows_of = labels.transpose();
-        Trainer { params, weights, features: features.columns(), rows, rows_of }
+        let emphasis = Emphasis::of_rows(rows_of.view(), labels.len(), params.tail_weight());
+        Trainer { params, weights, features: features.columns(), rows, rows_of, emphasis }
     }
 
     /// The settings with every automatic choice made.
@@ -135,9 +142,12 @@ impl Trainer {
         labels.sort_by_key(|&label| std::cmp::Reverse(rows_of(label).len()));
         let positives: Vec<&[u32]> = labels.iter().map(|&label| rows_of(label)).collect();
         let learn = Learn { solver: self.params.solver, threshold: self.params.weight_threshold };
+        let emphasis: Vec<f32> =
+            positives.iter().map(|rows| self.emphasis.of(rows.len())).collect();
         let seed = derive(self.params.seed, number as u64);
         let mut builder = Builder::new(self.params.precision);
-        let node = run.install(|| builder.learn(&self.rows, &positives, learn, seed, run))?;
+        let node =
+            run.install(|| builder.learn(&self.rows, &positives, &emphasis, learn, seed, run))?;
         for (at, &label) in labels.iter().enumerate() {
             builder.set_child(node, at, Child::Label(label));
         }

@@ -1,5 +1,6 @@
 //! The settings of one-vs-rest.
 
+use crate::favour::check_power;
 use crate::linear::{Link, Precision};
 use crate::params::ParamError;
 use crate::solver;
@@ -19,6 +20,11 @@ pub struct Params {
     /// How the classifiers are learned.
     #[serde(flatten)]
     pub solver: solver::Params,
+    /// How much more the positive rows of rare labels count than those of frequent ones: the power
+    /// of their inverse propensity by which they are weighted, 0 for all alike. If it is left open,
+    /// as [`Favour`](crate::favour::Favour) says.
+    #[serde(default)]
+    pub tail_weight: Option<f32>,
     /// Weights that are not larger than this are dropped.
     pub weight_threshold: f32,
     /// How weights are stored.
@@ -35,6 +41,7 @@ impl Default for Params {
     fn default() -> Self {
         Params {
             solver: solver::Params { cost: 0.7, iterations: 200, ..solver::Params::default() },
+            tail_weight: None,
             weight_threshold: 0.03,
             precision: Precision::Half,
             // Unlike the hinges it never saturates where labels are still to be told apart.
@@ -68,6 +75,11 @@ impl Params {
         }
     }
 
+    /// The power of the inverse propensity that weighs positive rows, once it is resolved.
+    pub(crate) fn tail_weight(&self) -> f32 {
+        self.tail_weight.unwrap_or(0.0)
+    }
+
     /// Refuses settings that no classifier can be learned with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
         if !(self.weight_threshold >= 0.0 && self.weight_threshold.is_finite()) {
@@ -77,6 +89,7 @@ impl Params {
                 expected: "a number that is at least 0",
             });
         }
+        check_power(self.tail_weight())?;
         self.solver.check()
     }
 }

@@ -21,9 +21,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn each_label_s_weights_are_those_that_it_gets_alone((features, labels) in small_rows(40)) {
+    fn each_label_s_weights_are_those_that_it_gets_alone(
+        (features, labels) in small_rows(40),
+        tail_weight in prop::sample::select(vec![None, Some(0.5), Some(1.0)]),
+    ) {
         let run = Run::new(2).unwrap();
-        let trainer = Trainer::new(features.view(), labels.view(), exact()).unwrap();
+        let trainer = Trainer::new(features.view(), labels.view(), Params { tail_weight, ..exact() }).unwrap();
         let block = trainer.block(0, &run).unwrap();
         block.check(Some(0)).unwrap();
         for label in 0..labels.columns() as u32 {
@@ -32,7 +35,11 @@ proptest! {
             prop_assert_eq!(is_known.is_some(), !positives.is_empty());
             let Some(child) = is_known else { continue };
             let mut workspace = Workspace::default();
-            let alone = workspace.solve(&trainer.rows, &[positives], &exact().solver, &mut Stream::new(7));
+            let weight = trainer.emphasis.of(positives.len());
+            prop_assert!(tail_weight.is_some() || weight == 1.0);
+            let alone = workspace.solve_weighted(
+                &trainer.rows, &[positives], &[weight], &exact().solver, &mut Stream::new(7),
+            );
             prop_assert!((block.biases[child] - alone.bias.0[0]).abs() < 1e-4);
             let found = block.weights_of(label);
             for (column, feature) in trainer.rows.features().iter().enumerate() {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::data::generate::{Generator, Profile};
 use crate::data::{Dataset, ReadOptions, read};
+use crate::favour::Favour;
 use crate::model::{TrainError, Trained, train_with};
 use crate::store::Start;
 use std::collections::BTreeMap;
@@ -48,12 +49,17 @@ impl Planned {
     fn new(algorithm: &Algorithm, calibrate: bool, shards: usize) -> Self {
         let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
         let dataset = dataset(&run);
-        let extras = Extras { calibrate, ..Extras::default() };
+        let extras = Self::extras(calibrate);
         let options = Options { shards, ..Options::default() };
         let path = folder.path().join("plan");
         let plan = Plan::make(&path, dataset.view(), extras, algorithm, &options, &run).unwrap();
         assert_eq!(Plan::open(&path).unwrap(), plan);
         Planned { folder, dataset, run, plan }
+    }
+
+    /// Rare labels weigh more, so that every worker has to know of all labels.
+    fn extras(calibrate: bool) -> Extras<'static> {
+        Extras { calibrate, favour: Favour::Tail, ..Extras::default() }
     }
 
     fn train(&self, shard: usize, stage: usize) -> (usize, usize) {
@@ -76,7 +82,7 @@ impl Planned {
     /// Compares the merged model with one that was trained in one go.
     fn is_as_trained(&self, algorithm: &Algorithm, calibrate: bool) {
         let target = self.folder.path().join("trained");
-        let extras = Extras { calibrate, ..Extras::default() };
+        let extras = Self::extras(calibrate);
         let start = Start::default();
         train_with(&self.dataset, extras, algorithm, &target, start, &self.run).unwrap();
         assert!(files(&target) == files(&self.folder.path().join("merged")));
@@ -179,7 +185,7 @@ fn another_number_of_shards_keeps_what_is_finished() {
     let remake = |trees, shards, overwrite| {
         let options = Options { shards, overwrite, ..Options::default() };
         let algorithm = algorithm("craftml", &[("trees", trees)]);
-        let (rows, extras) = (planned.dataset.view(), Extras::default());
+        let (rows, extras) = (planned.dataset.view(), Planned::extras(false));
         Plan::make(planned.plan.folder(), rows, extras, &algorithm, &options, &planned.run)
     };
     assert!(matches!(remake(4, 3, false), Err(ShardError::Exists { .. })));

@@ -58,13 +58,31 @@ impl Workspace {
         params: &Params,
         random: &mut Stream,
     ) -> Weights<'_> {
+        self.solve_weighted(rows, positives, &[1.0; LANES], params, random)
+    }
+
+    /// The same, with each label's positive rows weighted by `emphasis` beyond what `params` say of
+    /// all labels.
+    ///
+    /// # Panics
+    ///
+    /// As [`Workspace::solve`], and with fewer numbers than labels.
+    pub fn solve_weighted(
+        &mut self,
+        rows: &Rows,
+        positives: &Positives<'_>,
+        emphasis: &[f32],
+        params: &Params,
+        random: &mut Stream,
+    ) -> Weights<'_> {
         assert!(positives.len() <= LANES, "at most {LANES} labels, not {}", positives.len());
+        let dual = &Dual::new(&emphasis[..positives.len()], params);
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has AVX2, as just asked.
-            return unsafe { self.solve_avx2(rows, positives, params, random) };
+            return unsafe { self.solve_avx2(rows, positives, dual, params, random) };
         }
-        self.solve_portable(rows, positives, params, random)
+        self.solve_portable(rows, positives, dual, params, random)
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -73,10 +91,11 @@ impl Workspace {
         &mut self,
         rows: &Rows,
         positives: &Positives<'_>,
+        dual: &Dual,
         params: &Params,
         random: &mut Stream,
     ) -> Weights<'_> {
-        self.solve_portable(rows, positives, params, random)
+        self.solve_portable(rows, positives, dual, params, random)
     }
 
     /// Compiled for each width of vector instruction; all give the same bits.
@@ -85,13 +104,13 @@ impl Workspace {
         &mut self,
         rows: &Rows,
         positives: &Positives<'_>,
+        dual: &Dual,
         params: &Params,
         random: &mut Stream,
     ) -> Weights<'_> {
-        let dual = Dual::new(positives.len(), params);
-        self.start(rows, positives, &dual, params.bias);
-        self.descend(rows, &dual, params, random);
-        self.recompute_weights(rows, &dual, params.bias);
+        self.start(rows, positives, dual, params.bias);
+        self.descend(rows, dual, params, random);
+        self.recompute_weights(rows, dual, params.bias);
         let (bias, columns) = self.weights.split_last().expect("the bias is always there");
         Weights { columns, bias: *bias }
     }

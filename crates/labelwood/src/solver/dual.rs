@@ -10,20 +10,31 @@ use crate::cluster::lanes::Lanes;
 /// The dual problem's constants, of negative and of positive rows.
 pub(super) struct Dual {
     pub loss: Loss,
-    /// What the squared hinge adds to the diagonal: half the inverse of the cost.
-    pub ridge: [f32; 2],
+    /// What the squared hinge adds to the diagonal: half the inverse of the cost. Only positive rows
+    /// have a cost of each label's own.
+    pub ridge: (f32, Lanes),
     /// The largest dual variable; 0 in lanes without a label.
     pub most: [Lanes; 2],
 }
 
 impl Dual {
-    pub fn new(labels: usize, params: &Params) -> Self {
-        let costs = [params.cost, params.cost * params.positive_weight];
+    /// For as many labels as there are weights, each the weight of the label's positive rows beside
+    /// that of all labels.
+    pub fn new(weights: &[f32], params: &Params) -> Self {
+        let all = params.cost * params.positive_weight;
+        let costs = each(|lane| weights.get(lane).map_or(all, |weight| all * weight));
+        let used = |most: f32, lane: usize| if lane < weights.len() { most } else { 0.0 };
         let (ridge, most) = match params.loss {
-            Loss::SquaredHinge => (costs.map(|cost| 0.5 / cost), [f32::MAX; 2]),
-            Loss::Hinge | Loss::Logistic => ([0.0; 2], costs),
+            Loss::SquaredHinge => {
+                let most = each(|lane| used(f32::MAX, lane));
+                ((0.5 / params.cost, each(|lane| 0.5 / costs.0[lane])), [most; 2])
+            }
+            Loss::Hinge | Loss::Logistic => {
+                let negative = each(|lane| used(params.cost, lane));
+                let positive = each(|lane| used(costs.0[lane], lane));
+                ((0.0, Lanes::ZERO), [negative, positive])
+            }
         };
-        let most = most.map(|most| each(|lane| if lane < labels { most } else { 0.0 }));
         Dual { loss: params.loss, ridge, most }
     }
 

@@ -66,8 +66,9 @@ impl Sums {
     fn hinge(&self, dual: &Dual, lane: usize) -> [f64; 2] {
         let cross = self.crosses[lane];
         let count = [0, 1].map(|side: usize| self.counts[side][lane]);
+        let ridge = [dual.ridge.0, dual.ridge.1.0[lane]];
         let curvature =
-            [0, 1].map(|side| self.squares[side][lane] + f64::from(dual.ridge[side]) * count[side]);
+            [0, 1].map(|side| self.squares[side][lane] + f64::from(ridge[side]) * count[side]);
         let determinant = curvature[0] * curvature[1] - cross * cross;
         let mut pair = [0.0; 2];
         if determinant > 1e-9 * curvature[0] * curvature[1] {

@@ -146,9 +146,10 @@ impl<'a> Pass<'a> {
     ) -> Step {
         let sign = spread(signs);
         let most = each(|lane| self.dual.most(&sign, lane));
-        let pick = |of: [f32; 2], lane: usize| by_sign(of[0], of[1], sign.0[lane]);
+        let (ridge, own_ridge) = &self.dual.ridge;
         let gradient = each(|lane| {
-            sign.0[lane] * products.0[lane] - 1.0 + duals.0[lane] * pick(self.dual.ridge, lane)
+            let ridge = by_sign(*ridge, own_ridge.0[lane], sign.0[lane]);
+            sign.0[lane] * products.0[lane] - 1.0 + duals.0[lane] * ridge
         });
         // Chosen among numbers, never among combined conditions, which vectors are slow at.
         let projected = each(|lane| {
@@ -170,10 +171,11 @@ impl<'a> Pass<'a> {
         if furthest(&projected) <= self.idle {
             return Step { change: None, is_active };
         }
-        let curvature = self.dual.ridge.map(|ridge| greater(square + ridge, f32::MIN_POSITIVE));
-        let over = curvature.map(|curvature| 1.0 / curvature);
+        let over = |ridge: f32| 1.0 / greater(square + ridge, f32::MIN_POSITIVE);
+        let (step, own_step) = (over(*ridge), each(|lane| over(own_ridge.0[lane])));
         let improved = each(|lane| {
-            let free = duals.0[lane] - projected.0[lane] * pick(over, lane);
+            let step = by_sign(step, own_step.0[lane], sign.0[lane]);
+            let free = duals.0[lane] - projected.0[lane] * step;
             lesser(greater(free, 0.0), most.0[lane])
         });
         let change = each(|lane| (improved.0[lane] - duals.0[lane]) * sign.0[lane]);

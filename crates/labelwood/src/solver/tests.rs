@@ -29,10 +29,21 @@ fn rows(dense: &[Vec<f32>]) -> Rows {
 
 /// The weights of each label by feature, and last that of the bias.
 fn solve(dense: &[Vec<f32>], positives: &[&[u32]], params: &Params) -> Vec<Vec<f32>> {
+    solve_weighted(dense, positives, &[1.0; LANES], params)
+}
+
+/// The same with each label's positive rows weighted.
+fn solve_weighted(
+    dense: &[Vec<f32>],
+    positives: &[&[u32]],
+    emphasis: &[f32],
+    params: &Params,
+) -> Vec<Vec<f32>> {
     params.check().unwrap();
     let rows = rows(dense);
     let mut workspace = Workspace::default();
-    let weights = workspace.solve(&rows, positives, params, &mut Stream::new(1));
+    let mut random = Stream::new(1);
+    let weights = workspace.solve_weighted(&rows, positives, emphasis, params, &mut random);
     let width = dense.iter().map(Vec::len).max().unwrap_or(0);
     for lane in positives.len()..LANES {
         assert_eq!(weights.bias.0[lane], 0.0);
@@ -168,6 +179,41 @@ fn a_positive_weight_of_two_is_every_positive_row_twice() {
 }
 
 #[test]
+fn a_weight_of_all_labels_alike_gives_the_bits_of_the_setting() {
+    let (dense, positives) = random_problem(200, 30, 6);
+    let positives: Vec<&[u32]> = positives.iter().map(Vec::as_slice).collect();
+    for loss in LOSSES {
+        for positive_weight in [1.0f32, 2.5] {
+            let params = Params { loss, ..Params::default() };
+            let alike = solve_weighted(&dense, &positives, &[positive_weight; LANES], &params);
+            let set = solve(&dense, &positives, &Params { positive_weight, ..params });
+            assert_eq!(alike, set, "{loss:?}");
+        }
+    }
+}
+
+#[test]
+fn each_label_has_a_weight_of_its_own() {
+    let (dense, positives) = random_problem(150, 25, 7);
+    let positives: Vec<&[u32]> = positives.iter().map(Vec::as_slice).collect();
+    let emphasis: Vec<f32> = (0..LANES).map(|lane| 0.25 + 0.25 * lane as f32).collect();
+    for loss in LOSSES {
+        let params = Params { cost: 0.5, positive_weight: 1.5, ..exact(loss) };
+        let found = solve_weighted(&dense, &positives, &emphasis, &params);
+        for (lane, found) in found.iter().enumerate() {
+            let own = Params { positive_weight: 1.5 * emphasis[lane], ..params };
+            assert_near(found, &reference(&dense, positives[lane], &own), 1e-3);
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "range end index 2 out of range")]
+fn labels_without_a_weight_are_refused() {
+    let _ = solve_weighted(&[vec![1.0]], &[&[0], &[]], &[1.0], &exact(Loss::Hinge));
+}
+
+#[test]
 fn a_feature_of_rows_far_on_the_right_side_has_no_weight() {
     // The last row's margin is beyond 1 whatever its second feature.
     let dense = [vec![1.0, 0.0], vec![-1.0, 0.0], vec![-9.0, 0.5]];
@@ -214,8 +260,14 @@ fn all_vector_widths_and_repeated_calls_give_the_same_bits() {
             };
             let first = bits(workspace.solve(&rows, &positives, &params, &mut Stream::new(5)));
             let again = bits(workspace.solve(&rows, &positives, &params, &mut Stream::new(5)));
-            let portable =
-                bits(workspace.solve_portable(&rows, &positives, &params, &mut Stream::new(5)));
+            let dual = dual::Dual::new(&[1.0; LANES], &params);
+            let portable = bits(workspace.solve_portable(
+                &rows,
+                &positives,
+                &dual,
+                &params,
+                &mut Stream::new(5),
+            ));
             assert!(first == again && first == portable, "{loss:?}");
         }
     }
@@ -337,6 +389,7 @@ proptest! {
         bias in prop::sample::select(vec![0.0f32, 0.5, 1.0]),
         cost in 0.1f32..2.0,
         positive_weight in prop::sample::select(vec![1.0f32, 3.0]),
+        emphasis in prop::collection::vec(0.2f32..5.0, 4),
     ) {
         let of_label = |members: &Vec<bool>| {
             (0..dense.len() as u32).filter(|&row| members[row as usize]).collect::<Vec<_>>()
@@ -345,7 +398,9 @@ proptest! {
         let positives: Vec<&[u32]> = positives.iter().map(Vec::as_slice).collect();
         for loss in LOSSES {
             let params = Params { cost, bias, positive_weight, ..exact(loss) };
-            for (found, positives) in solve(&dense, &positives, &params).iter().zip(&positives) {
+            let found = solve_weighted(&dense, &positives, &emphasis, &params);
+            for ((found, positives), emphasis) in found.iter().zip(&positives).zip(&emphasis) {
+                let params = Params { positive_weight: positive_weight * emphasis, ..params };
                 assert_near(found, &reference(&dense, positives, &params), 1e-3);
                 if loss != Loss::Hinge {
                     for slope in gradient(&dense, positives, &params, found) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::calibration::Calibration;
-use labelwood::favour::Favour;
+use labelwood::favour::{Favour, Scores};
 use labelwood::grove::Blend;
 use labelwood::metrics::Slice;
 use labelwood::model::store::Update;
@@ -138,6 +138,8 @@ struct Inside {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<serde_json::Value>,
     favour: Favour,
+    #[serde(skip)]
+    scores: Scores,
     #[serde(skip_serializing_if = "Option::is_none")]
     shrunk: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -274,6 +276,7 @@ impl Inside {
             settings: manifest.training.settings.clone(),
             text: manifest.training.text.clone(),
             favour: manifest.training.favour,
+            scores: model.learned().scores(model.calibration().is_some()),
             shrunk: manifest.training.shrunk.clone(),
             updates: manifest.training.updates.clone(),
             bytes: manifest.bytes() + manifest_bytes,
@@ -315,7 +318,11 @@ impl Display for Inside {
             Bytes(manifest)
         )?;
         if self.favour == Favour::Tail {
-            writeln!(out, "favours     rare labels (tail): ranked by score x inverse propensity")?;
+            let weight = match self.scores {
+                Scores::Probabilities => "inverse propensity",
+                Scores::Everywhere => "the root of inverse propensity",
+            };
+            writeln!(out, "favours     rare labels (tail): ranked by score x {weight}")?;
         }
         self.write_settings(out)?;
         self.write_probabilities(out)?;

@@ -227,7 +227,8 @@ impl Training<'_> {
         let fit = clock.spent();
         let test = test.map(|test| {
             let counts = rows.labels.view().column_counts();
-            let ranking = self.favour.ranking(rows.len(), &counts);
+            let scores = learned.scores(calibration.is_some());
+            let ranking = self.favour.ranking(rows.len(), &counts, scores);
             let predict = |k: usize| {
                 let most = if ranking.is_some() { k.max(RANKED) } else { k };
                 let scored = learned.predict(test.features.view(), Query::top(most), &self.run)?;

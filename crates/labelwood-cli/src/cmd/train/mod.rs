@@ -156,7 +156,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Some((train, test)) => (train, test.as_ref()),
         None => (&dataset, None),
     };
-    let algorithm = args.choose(&wanted, calibrate, train, reader.as_ref(), context, &run)?;
+    let algorithm =
+        args.choose(&wanted, calibrate, train, reader.as_ref(), context, &run)?.favouring(favour);
     // The scores of a grove that auto chose are probabilities without.
     let calibrate = calibrate && !matches!(algorithm, Algorithm::Grove(_));
     let training =

@@ -1,6 +1,8 @@
 //! What every tree has in common.
 
 use super::*;
+use crate::data::generate::{Generator, Profile};
+use crate::linear::Precision;
 use crate::linear::testing::{axes, collect, small_rows};
 use crate::random::Stream;
 use crate::solver::{self, Loss};
@@ -124,6 +126,8 @@ fn settings_that_cannot_be_are_refused_by_name() {
         ("beam", Params { beam: 0, ..good() }),
         ("vector_threshold", Params { vector_threshold: f32::NAN, ..good() }),
         ("weight_threshold", Params { weight_threshold: -0.1, ..good() }),
+        ("tail_weight", Params { tail_weight: Some(-1.0), ..good() }),
+        ("tail_weight", Params { tail_weight: Some(f32::NAN), ..good() }),
         ("cost", solver(solver::Params { cost: 0.0, ..good().solver })),
         ("bias", solver(solver::Params { bias: -1.0, ..good().solver })),
     ];
@@ -139,7 +143,39 @@ fn settings_come_back_from_their_text() {
         let params = Params::preset(name).unwrap();
         let text = serde_json::to_string(&params).unwrap();
         assert_eq!(serde_json::from_str::<Params>(&text).unwrap(), params);
+        // Models of before the weight of rare labels do not tell it.
+        let older = text.replace("\"tail_weight\":null,", "");
+        assert!(older != text && serde_json::from_str::<Params>(&older).unwrap() == params);
     }
+}
+
+#[test]
+fn rare_labels_weigh_more_in_nodes_that_lead_to_labels_and_nowhere_else() {
+    let profile = Profile { instances: 400, ..Profile::named("eurlex-4k").unwrap() };
+    let run = Run::new(2).unwrap();
+    let (features, labels) = Generator::new(profile, 3).unwrap().rows(0..400, &run).unwrap();
+    let plain = Params { trees: 1, precision: Precision::Single, ..Params::default() };
+    let tail = Params { tail_weight: Some(1.0), ..plain.clone() };
+    let [plain, tail] = [plain, tail].map(|params| grown(&features, &labels, &params, 2));
+    let (plain, tail) = (&plain.trees[0], &tail.trees[0]);
+    assert_eq!(plain.root, tail.root);
+    let counts = labels.view().column_counts();
+    let mut higher = [0usize; 2];
+    for (plain, tail) in plain.subtrees.iter().zip(&tail.subtrees) {
+        for at in 0..plain.biases.len() {
+            let Child::Label(label) = plain.child(at) else {
+                assert_eq!(plain.biases[at], tail.biases[at]);
+                continue;
+            };
+            assert_eq!(tail.child(at), Child::Label(label));
+            let is_frequent = usize::from(counts[label as usize] > 20);
+            higher[is_frequent] += usize::from(tail.biases[at] > plain.biases[at]);
+        }
+    }
+    let frequent = counts.iter().filter(|&&count| count > 20).count();
+    let rare = counts.iter().filter(|&&count| count > 0).count() - frequent;
+    assert!(higher[0] * 2 > rare, "{higher:?} of {rare} rare and {frequent} frequent labels");
+    assert!(higher[1] * 2 < frequent, "{higher:?} of {rare} rare and {frequent} frequent labels");
 }
 
 #[test]

@@ -13,8 +13,14 @@ use proptest::prelude::*;
 /// Small trees of every shape.
 fn params() -> impl Strategy<Value = Params> {
     let shape = (1usize..6, any::<bool>(), 0usize..4, 1usize..4, 1usize..5, 1usize..4);
-    (shape, 1usize..3, 0u64..5).prop_map(
-        |((branches, balanced, collapse, leaf, depth, smallest_group), trees, seed)| Params {
+    let tail_weight = prop::sample::select(vec![None, Some(1.0)]);
+    (shape, 1usize..3, tail_weight, 0u64..5).prop_map(
+        |(
+            (branches, balanced, collapse, leaf, depth, smallest_group),
+            trees,
+            tail_weight,
+            seed,
+        )| Params {
             trees,
             branches: Some(branches),
             balanced,
@@ -22,6 +28,7 @@ fn params() -> impl Strategy<Value = Params> {
             leaf: Some(leaf),
             depth,
             smallest_group,
+            tail_weight,
             seed,
             ..Params::default()
         },

@@ -139,11 +139,11 @@ fn resolve(
         });
     }
     let DatasetView { features, labels, .. } = dataset;
-    match algorithm {
+    match algorithm.clone().favouring(extras.favour) {
         Algorithm::CraftMl(params) => Ok(Algorithm::CraftMl(params.resolve(features, labels))),
         Algorithm::LabelTree(params) => Ok(Algorithm::LabelTree(params.resolve(features, labels))),
         Algorithm::Grove(params) => Ok(Algorithm::Grove(params.resolve(features, labels))),
-        other => Err(no_trees(other)),
+        other => Err(no_trees(&other)),
     }
 }
 
