@@ -70,7 +70,7 @@ impl Args {
         match typed.iter().find(|(_, value)| value.is_some()) {
             Some((flag, _)) => bail!(
                 "{flag} is for `train`, which adds trees while there is room: the trees of a plan \
-                 are all trained, so choose fewer with --trees and see what plan says they take"
+                 are all trained, so choose fewer with --trees and see what `plan` says they take"
             ),
             None => Ok(()),
         }
