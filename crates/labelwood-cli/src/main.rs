@@ -10,6 +10,8 @@ mod cmd;
 mod context;
 mod duration;
 mod fault;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod heap;
 mod input;
 mod learn;
 mod log;
@@ -28,7 +30,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap;
+
 fn main() -> ExitCode {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    heap::set_up();
     let cli = args::Cli::parse();
     let verbose = cli.common.verbose > 0;
     let context = context::Context::new(&cli.common);

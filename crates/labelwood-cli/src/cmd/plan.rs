@@ -6,15 +6,17 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::data;
-use labelwood::model::Extras;
+use labelwood::model::{Algorithm, Extras};
+use labelwood::run::Run;
 use labelwood::shard::{Options, Plan};
+use labelwood::{auto, data};
 use serde::Serialize;
 
+use super::train::memory::Need;
 use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::input::Kind;
-use crate::learn::{LearnArgs, Wish};
+use crate::learn::{LearnArgs, Rows, Wish};
 use crate::output::print;
 use crate::settings::Wanted;
 use crate::text::describe;
@@ -43,17 +45,70 @@ pub struct Args {
     #[arg(long)]
     overwrite: bool,
 
+    /// Keep the rows in the model, so that `labelwood update` can divide leaves and learn linear
+    /// classifiers again
+    #[arg(long)]
+    keep_rows: bool,
+
     /// Print the shards as one line of JSON
     #[arg(long)]
     json: bool,
+
+    /// For a message that says what to do instead
+    #[arg(long, hide = true)]
+    budget: Option<String>,
+
+    /// For a message that says what to do instead
+    #[arg(long, hide = true)]
+    max_model: Option<String>,
+}
+
+impl Args {
+    /// Refuses what only `train` can do.
+    fn check(&self) -> Result<()> {
+        let typed = [("--budget", &self.budget), ("--max-model", &self.max_model)];
+        match typed.iter().find(|(_, value)| value.is_some()) {
+            Some((flag, _)) => bail!(
+                "{flag} is for `train`, which adds trees while there is room: the trees of a plan \
+                 are all trained, so choose fewer with --trees and see what `plan` says they take"
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// The algorithm for these rows: the one that was asked for, or the one that is best and fits
+    /// into this machine's memory, as `train` chooses it.
+    fn choose(
+        &self,
+        wanted: Wanted,
+        calibrate: bool,
+        rows: &Rows,
+        context: &Context,
+        run: &Run,
+    ) -> Result<Algorithm> {
+        let seed = match wanted {
+            Wanted::Named(algorithm) => return Ok(*algorithm),
+            Wanted::Auto { seed } => seed,
+        };
+        let Rows { dataset, reader } = rows;
+        let (threads, reader) = (run.threads(), reader.as_ref());
+        let fits = |algorithm: &Algorithm| {
+            Need { dataset, algorithm, calibrate, threads, keeps_model: false, reader }.fits(None)
+        };
+        let limits = auto::Limits::default();
+        let auto::Choice { algorithm, why } =
+            auto::choose(dataset.view(), seed, limits, fits, run)?;
+        if !self.json {
+            why.iter().for_each(|reason| context.note(format_args!("auto: {reason}")));
+        }
+        Ok(algorithm)
+    }
 }
 
 /// Reads the rows and writes the plan.
 pub fn run(args: Args, context: &Context) -> Result<()> {
+    args.check()?;
     let Wish { wanted, calibrate, favour } = args.learn.wish(context)?;
-    let Wanted::Named(algorithm) = wanted else {
-        bail!("--algorithm auto is for `train`: name one, or give --settings with a trained model");
-    };
     let run = context.run()?;
     let rows = args.learn.read(false, &run)?;
     if let Some(reader) = &rows.reader
@@ -61,12 +116,16 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     {
         context.note(describe(reader, &rows.dataset));
     }
+    let algorithm = args.choose(wanted, calibrate, &rows, context, &run)?;
+    // The scores of a grove that auto chose are probabilities without.
+    let calibrate = calibrate && !matches!(algorithm, Algorithm::Grove(_));
     let options = Options {
         shards: args.shards.get(),
         data: mapped(&args.learn)?,
         overwrite: args.overwrite,
     };
-    let extras = Extras { text: rows.reader.as_ref(), calibrate, favour, keep_rows: false };
+    let text = rows.reader.as_ref();
+    let extras = Extras { text, calibrate, favour, keep_rows: args.keep_rows };
     let plan = Plan::make(&args.output, rows.dataset.view(), extras, &algorithm, &options, &run)?;
     let summary = Summary::of(&plan);
     if args.json {

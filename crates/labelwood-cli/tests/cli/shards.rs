@@ -64,6 +64,36 @@ fn workers_that_mpirun_numbers_share_the_shards_and_wait_for_the_first_stage() {
 }
 
 #[test]
+fn rows_that_are_kept_are_merged() {
+    let folder = generated();
+    folder.run(&format!("train {FOREST} --keep-rows --model trained")).succeeds();
+    folder.run(&format!("plan {FOREST} --keep-rows --output plan --shards 2")).succeeds();
+    for index in 0..2 {
+        folder.run(&format!("shard --plan plan --index {index} -q")).succeeds();
+    }
+    folder.run("merge --plan plan --model merged -q").succeeds();
+    assert!(files(&folder, "trained") == files(&folder, "merged"));
+    folder.run("update merged test.txt -q").succeeds();
+}
+
+#[test]
+fn a_plan_is_for_what_auto_chooses() {
+    let folder = generated();
+    folder.run("train train.txt --algorithm auto --model trained -q").succeeds();
+    let planned = folder.run("plan train.txt --algorithm auto --output plan --shards 2");
+    assert!(planned.code() == 0 && planned.stderr().contains("auto: "), "{}", planned.stderr());
+    for stage in 1..=2 {
+        for index in 0..2 {
+            folder.run(&format!("shard --plan plan --index {index} --stage {stage} -q")).succeeds();
+        }
+    }
+    folder.run("merge --plan plan --model merged -q").succeeds();
+    assert!(files(&folder, "trained") == files(&folder, "merged"));
+    let error = folder.run("plan train.txt --budget 60s --output other --shards 2").fails(1);
+    assert!(error.contains("--budget is for `train`") && error.lines().count() == 1, "{error}");
+}
+
+#[test]
 fn no_shared_disk_is_needed() {
     let folder = generated();
     folder.run(&format!("train {FOREST} --model trained")).succeeds();

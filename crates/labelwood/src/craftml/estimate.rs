@@ -57,8 +57,7 @@ impl Params {
         let label_entries = labels.entries() as u64;
         let csr = |rows: u64, entries: u64, width: u64| rows * 8 + entries * width;
         let given = csr(rows, entries, 8) + csr(rows, label_entries, 4);
-        let prepared =
-            params.weighting.prepared_bytes(features) + csr(rows, label_entries, 8) + rows * 16;
+        let prepared = params.weighting.prepared_bytes(features) + label_entries * 4 + rows * 16;
         let projected =
             |projection: Projection, columns: usize, most: usize, entries: u64, shared: bool| {
                 let once = match projection.resolve(columns) {

@@ -5,6 +5,7 @@
 //! the very form in which they are stored, so that an instance finds the same way in prediction.
 
 use super::centroids::Centroids;
+use super::join::{Grown, Joint};
 use super::params::Params;
 use super::plot::{Plot, Renaming, Strip};
 use super::project::Projector;
@@ -13,7 +14,7 @@ use crate::cluster;
 use crate::cluster::lanes::LANES;
 use crate::random::{Stream, derive, mix};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Entries, LabelRowsView, OwnedEntries};
+use crate::sparse::{CsrView, Entries, LabelRowsView, OwnedEntries, scale_to_unit};
 use crate::weighting::{FeatureWeights, WeightedRows};
 use rayon::prelude::*;
 use std::sync::Mutex;
@@ -27,8 +28,8 @@ const PARALLEL: usize = 1024;
 pub(super) struct Instances<'a> {
     /// Weighted features of length 1, not yet projected.
     pub features: WeightedRows<'a>,
-    /// Labels as vectors of length 1, not yet projected.
-    pub label_vectors: OwnedEntries,
+    /// What each label of a row counts, so that the row has length 1.
+    pub label_values: Vec<f32>,
     /// Labels as given.
     pub labels: LabelRowsView<'a>,
     /// Equal rows of features have equal numbers.
@@ -40,11 +41,9 @@ pub(super) struct Instances<'a> {
 impl<'a> Instances<'a> {
     /// Weighs the features, and scales both features and labels.
     pub fn new(features: CsrView<'a>, labels: LabelRowsView<'a>, weights: &FeatureWeights) -> Self {
-        let mut label_vectors = OwnedEntries::with_capacity(labels.len(), labels.entries());
-        for row in labels.rows() {
-            label_vectors.columns.extend_from_slice(row.indices);
-            label_vectors.values.resize(label_vectors.columns.len(), 1.0);
-            label_vectors.end_unit_row();
+        let mut label_values = vec![1.0; labels.entries()];
+        for ends in labels.offsets().windows(2) {
+            scale_to_unit(&mut label_values[ends[0] as usize..ends[1] as usize]);
         }
         let feature_hash = |hash, (column, value): (u32, f32)| {
             mix(hash ^ (u64::from(column) << 32 | u64::from(value.to_bits())))
@@ -52,11 +51,17 @@ impl<'a> Instances<'a> {
         let label_hash = |hash, &label: &u32| mix(hash ^ u64::from(label));
         Instances {
             features: weights.prepare(features),
-            label_vectors,
+            label_values,
             labels,
             feature_hashes: features.rows().map(|row| row.iter().fold(1, feature_hash)).collect(),
             label_hashes: labels.rows().map(|row| row.indices.iter().fold(1, label_hash)).collect(),
         }
+    }
+
+    /// Labels as vectors of length 1, not yet projected.
+    fn label_vectors(&self) -> Entries<'_> {
+        let (offsets, columns) = (self.labels.offsets(), self.labels.indices());
+        Entries { offsets, columns, values: &self.label_values }
     }
 }
 
@@ -168,7 +173,7 @@ impl<'a> Grower<'a> {
             features: (!params.diversity.features_differ())
                 .then(|| project(feature_projector, instances.features.view(), FEATURES)),
             label_vectors: (!params.diversity.labels_differ())
-                .then(|| project(label_projector, instances.label_vectors.view(), LABELS)),
+                .then(|| project(label_projector, instances.label_vectors(), LABELS)),
             scratch: Mutex::default(),
         }
     }
@@ -248,7 +253,8 @@ impl<'a> Grower<'a> {
             scales: &scratch.centroids.nearness.scales,
             biases: scratch.centroids.nearness.biases.as_ref(),
         });
-        let parallel = order.len() >= PARALLEL && self.run.threads() > 1;
+        let rows = order.len();
+        let parallel = rows >= PARALLEL && self.run.threads() > 1;
         // Rows that all trees share stay, so that copies can wait until they are needed.
         let waits = plot.is_shared();
         let parts = self.parts(order, &plot, waits, split, seed, depth, scratch);
@@ -265,18 +271,17 @@ impl<'a> Grower<'a> {
             self.grow_node(order, plot, seed, depth + 1, builder, scratch)
         };
         if parallel {
-            let grown = parts.into_par_iter().map(|part| {
+            let joint = Mutex::new(Joint::new(builder, node, rows));
+            parts.into_par_iter().enumerate().try_for_each(|(at, part)| {
                 let mut scratch = self.take_scratch();
                 let mut subtree = Builder::new(self.params.branches, self.params.precision);
+                let rows = part.order.len();
                 let root = grow(part, &mut subtree, &mut scratch)?;
                 self.give_back(scratch);
-                Ok((subtree, root))
-            });
-            let grown = grown.collect::<Result<Vec<_>, Cancelled>>()?;
-            for (at, (subtree, root)) in grown.into_iter().enumerate() {
-                let child = builder.append(subtree, root);
-                builder.set_child(node, at, child);
-            }
+                let mut joint = joint.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                joint.add(at, Grown { subtree, root, rows });
+                Ok(())
+            })?;
         } else {
             for (at, part) in parts.into_iter().enumerate() {
                 let child = grow(part, builder, scratch)?;
@@ -364,7 +369,7 @@ impl<'a> Grower<'a> {
 
     /// The labels of a node that has its own projection.
     fn own_labels(&self, order: &[u32], seed: u64, renaming: &mut Renaming) -> Strip<'static> {
-        let given = self.instances.label_vectors.view();
+        let given = self.instances.label_vectors();
         own(self.label_projector, given, order, derive(seed, LABELS), renaming)
     }
 

@@ -30,6 +30,7 @@ mod block;
 mod centroids;
 mod estimate;
 mod grow;
+mod join;
 mod marks;
 mod params;
 mod plot;

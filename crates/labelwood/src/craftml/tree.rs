@@ -390,6 +390,28 @@ impl Builder {
         self.children[start + at] = child.reference();
     }
 
+    /// Makes room for a subtree, and where there is none, for `times` as much and a little more, so
+    /// that large arrays are hardly ever moved. Room that is not used takes no memory.
+    pub fn reserve(&mut self, subtree: &Builder, times: f64) {
+        fn room<T>(array: &mut Vec<T>, more: &[T], times: f64) {
+            if array.capacity() - array.len() < more.len() {
+                array.reserve_exact((more.len() as f64 * times.max(1.0) * 1.05) as usize + 1);
+            }
+        }
+        room(&mut self.children_start, &subtree.children_start, times);
+        room(&mut self.children, &subtree.children, times);
+        room(&mut self.scales, &subtree.scales, times);
+        room(&mut self.biases, &subtree.biases, times);
+        room(&mut self.words_start, &subtree.words_start, times);
+        room(&mut self.words, &subtree.words, times);
+        room(&mut self.values_start, &subtree.values_start, times);
+        room(&mut self.values, &subtree.values, times);
+        room(&mut self.leaf_start, &subtree.leaf_start, times);
+        room(&mut self.leaf_instances, &subtree.leaf_instances, times);
+        room(&mut self.leaf_labels, &subtree.leaf_labels, times);
+        room(&mut self.leaf_counts, &subtree.leaf_counts, times);
+    }
+
     /// Appends a subtree and returns where its root is now.
     pub fn append(&mut self, subtree: Builder, root: Child) -> Child {
         fn shift<T: Copy + std::ops::Add<Output = T>>(to: &mut Vec<T>, starts: &[T], by: T) {
