@@ -281,6 +281,16 @@ def render(folder, figures):
     print(f"written: {folder / 'peers.md'}", file=sys.stderr)
 
 
+def earlier(folder):
+    """The sets of the page that is there: those that are not measured now stay as they were."""
+    figures = folder / "peers.json"
+    return json.loads(figures.read_text())["sets"] if figures.exists() else {}
+
+
+def in_order(sets):
+    return {name: sets[name] for name in sorted(sets, key=lambda name: SETS.index(name) if name in SETS else 0)}
+
+
 def arguments():
     def several(known):
         def parse(text):
@@ -333,9 +343,8 @@ def main():
     others = {name: found for name, found in store.results.items() if name not in SETS}
     for folder, sets in [(PAGES, known), (WORK, others)]:
         if sets:
-            order = sorted(sets, key=lambda name: SETS.index(name) if name in SETS else 0)
-            figures = {"conditions": conditions(args), "sets": {name: summary(name, sets[name]) for name in order}}
-            render(folder, figures)
+            fresh = {name: summary(name, found) for name, found in sets.items()}
+            render(folder, {"conditions": conditions(args), "sets": in_order(earlier(folder) | fresh)})
 
 
 if __name__ == "__main__":
