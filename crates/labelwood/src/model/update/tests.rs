@@ -68,7 +68,11 @@ fn forest() -> craftml::Params {
 fn algorithms() -> [Algorithm; 4] {
     [
         Algorithm::CraftMl(forest()),
-        Algorithm::Grove(grove::Params { forest: forest(), label_tree: linear(), learn_blend: true }),
+        Algorithm::Grove(grove::Params {
+            forest: forest(),
+            label_tree: linear(),
+            learn_blend: true,
+        }),
         Algorithm::LabelTree(linear()),
         Algorithm::OneVsRest(one_vs_rest::Params::default()),
     ]
