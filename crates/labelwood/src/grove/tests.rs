@@ -120,3 +120,25 @@ fn the_scores_of_new_rows_are_probabilities() {
     }
     assert!((expected / hits - 1.0).abs() < 0.15, "{expected} hits expected, {hits} found");
 }
+
+#[test]
+fn a_blend_that_is_not_to_be_learned_is_the_default_one() {
+    let run = Run::new(2).unwrap();
+    let (features, labels) = rows(300, &run);
+    let params = Params { learn_blend: false, ..small() };
+    let trainer = Trainer::new(features.view(), labels.view(), params).unwrap();
+    let grove = trainer.grove(&run).unwrap();
+    assert_eq!((grove.blend, grove.params()), (Blend::default(), trainer.params().clone()));
+    let learned = Trainer::new(features.view(), labels.view(), small()).unwrap();
+    assert_ne!(learned.blend(&run).unwrap(), Blend::default());
+}
+
+#[test]
+fn settings_tell_only_of_a_blend_that_is_not_learned() {
+    let written = serde_json::to_value(small()).unwrap();
+    assert_eq!(written.get("learn_blend"), None);
+    assert_eq!(serde_json::from_value::<Params>(written).unwrap(), small());
+    let late = Params { learn_blend: false, ..small() };
+    let written = serde_json::to_value(&late).unwrap();
+    assert_eq!(serde_json::from_value::<Params>(written).unwrap(), late);
+}

@@ -26,6 +26,10 @@ fn limits_only_take_trees_away() {
     assert!(may_become(&grove(30, 3), &craftml(12, leaf)));
     assert!(!may_become(&grove(30, 3), &craftml(12, leaf + 1)));
     assert!(!may_become(&grove(30, 3), &grove(31, 3)));
+    let Algorithm::Grove(params) = grove(12, 1) else { unreachable!("it is a grove") };
+    let late = Algorithm::Grove(groves::Params { learn_blend: false, ..params });
+    assert!(may_become(&grove(30, 3), &late));
+    assert!(!may_become(&late, &grove(12, 1)));
     assert!(!may_become(&craftml(30, leaf), &grove(30, 3)));
 }
 
