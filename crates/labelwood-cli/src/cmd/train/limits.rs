@@ -139,9 +139,9 @@ pub fn outcome(
         }
         ((trees, _), None) => format!("{trees} of {forest} trees were grown"),
     };
-    let blend = match settings.get("learn_blend") {
-        Some(_) => "; there was no time to learn the blend, so the default one is taken",
-        None => "",
+    let blend = match settings["learn_blend"].as_bool() {
+        Some(false) => "; there was no time to learn the blend, so the default one is taken",
+        _ => "",
     };
     let used = Seconds(start.elapsed().as_secs_f64());
     let budget = args.limits.budget.map(|budget| format!("; {used} of {budget} are used"));

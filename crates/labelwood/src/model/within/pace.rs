@@ -119,15 +119,21 @@ impl<'a> Pace<'a> {
             label_trees += 1;
         }
         let trees = self.forest(forest, forest.trees, label_trees)?;
+        let total = forest.trees;
         let mut params = params.clone();
         params.forest.trees = trees;
         params.label_tree.trees = label_trees;
         params.learn_blend = self.learns_blend;
-        self.write_blend(params)
+        self.write_blend(params, total)
     }
 
-    /// The blend of parts that are grown: the default one if learning takes too long.
-    fn write_blend(&self, mut params: groves::Params) -> Result<Algorithm, TrainError> {
+    /// The blend of parts that are grown, of a forest that was to have `total` trees: the default one
+    /// if learning takes too long.
+    fn write_blend(
+        &self,
+        mut params: groves::Params,
+        total: usize,
+    ) -> Result<Algorithm, TrainError> {
         let DatasetView { features, labels, .. } = self.dataset;
         let blend = match groves::Trainer::new(features, labels, params.clone())?.blend(self.run) {
             Err(Cancelled) if self.is_late() => {
@@ -135,8 +141,7 @@ impl<'a> Pace<'a> {
                 groves::Blend::default()
             }
             Err(source) => {
-                let trees = params.forest.trees;
-                let (finished, total) = (trees, trees);
+                let finished = params.forest.trees;
                 return Err(TrainError::Cancelled { finished, total, units: "trees", source });
             }
             Ok(blend) => blend,
