@@ -10,6 +10,7 @@
 mod numbers;
 
 pub use numbers::Numbers;
+pub(crate) use numbers::each_pair;
 
 use std::fmt;
 use std::fs::File;

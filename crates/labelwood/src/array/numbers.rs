@@ -1,6 +1,7 @@
 //! Whole numbers stored as narrowly as they allow.
 
 use super::Array;
+use std::ops::Range;
 
 /// An array of whole numbers in the narrowest type that holds them all.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +49,38 @@ impl Numbers {
     }
 }
 
+/// Calls `each` with the elements of two arrays at the positions of a range, their types known.
+#[inline(always)]
+pub(crate) fn each_pair(
+    left: &Numbers,
+    right: &Numbers,
+    range: Range<usize>,
+    mut each: impl FnMut(u32, u32),
+) {
+    macro_rules! arms {
+        ($(($one:ident, $other:ident)),*) => {
+            match (left, right) {
+                $((Numbers::$one(left), Numbers::$other(right)) => {
+                    for (&one, &other) in left[range.clone()].iter().zip(&right[range]) {
+                        each(one.into(), other.into());
+                    }
+                })*
+            }
+        };
+    }
+    arms!(
+        (U8, U8),
+        (U8, U16),
+        (U8, U32),
+        (U16, U8),
+        (U16, U16),
+        (U16, U32),
+        (U32, U8),
+        (U32, U16),
+        (U32, U32)
+    )
+}
+
 impl From<Vec<u32>> for Numbers {
     fn from(wide: Vec<u32>) -> Self {
         match wide.iter().max() {
@@ -77,6 +110,19 @@ mod tests {
             assert_eq!(found, bytes);
             assert_eq!(narrow.has_zero(), wide.contains(&0));
             assert_eq!((0..wide.len()).map(|at| narrow.get(at)).collect::<Vec<_>>(), wide);
+        }
+    }
+
+    #[test]
+    fn pairs_are_those_at_the_same_positions_whatever_their_types() {
+        let kinds = [[1, 2, 3], [1, 2, 300], [1, 2, 70_000]];
+        for left in kinds {
+            for right in kinds {
+                let (one, other) = (Numbers::from(left.to_vec()), Numbers::from(right.to_vec()));
+                let mut found = Vec::new();
+                each_pair(&one, &other, 1..3, |one, other| found.push((one, other)));
+                assert_eq!(found, [(left[1], right[1]), (left[2], right[2])]);
+            }
         }
     }
 }

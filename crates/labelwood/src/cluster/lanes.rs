@@ -37,6 +37,18 @@ impl Lanes {
         bits
     }
 
+    /// The sum of all lanes, added up by halves.
+    #[inline(always)]
+    pub fn sum(&self) -> f32 {
+        let mut sums = self.0;
+        for half in [8, 4, 2, 1] {
+            for lane in 0..half {
+                sums[lane] += sums[lane + half];
+            }
+        }
+        sums[0]
+    }
+
     /// Adds each of `other`'s lanes times a value.
     #[inline(always)]
     pub fn add_product(&mut self, value: f32, other: &Lanes) {

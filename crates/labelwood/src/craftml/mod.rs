@@ -36,6 +36,7 @@ mod params;
 mod plot;
 mod project;
 mod route;
+mod shares;
 mod shrink;
 mod tree;
 mod update;

@@ -11,6 +11,7 @@ use super::grow::FEATURES;
 use super::marks;
 use super::params::Precision;
 use super::project::Projector;
+use super::shares::shares;
 use super::tree::{Child, Tree};
 use super::{Forest, tree_seed};
 use crate::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
@@ -19,12 +20,12 @@ use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Entries, OwnedEntries, Predictions, Query, Scored, Votes};
 use rayon::prelude::*;
 
-/// Rows that go through the trees together.
-const BLOCK: usize = 16_384;
-/// How fast a child's share falls off with its distance to the nearest, in standard deviations.
-const SHARPNESS: f32 = 3.0;
-/// Children with a smaller share of a row's weight are not followed.
-const LEAST_SHARE: f32 = 0.1;
+/// Rows that go through the trees together: the more, the fewer times a node is unpacked, but what
+/// they reach in all trees is held, about 2 KB a row.
+const BLOCK: usize = 49_152;
+/// Rows at a node whose products with its centroids are held at a time.
+const CHUNK: usize = 128;
+
 /// A row at a node or leaf, and the share of its weight that came there.
 #[derive(Clone, Copy, Debug)]
 struct Path {
@@ -40,12 +41,63 @@ struct Stop {
     paths: Vec<Path>,
 }
 
+impl Stop {
+    /// What tells this place in the tree from others.
+    fn place(&self) -> u32 {
+        Child::Node(self.node).reference()
+    }
+}
+
 /// A row at a leaf.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     row: u32,
     leaf: u32,
     weight: f32,
+}
+
+impl Visit {
+    /// What tells this place in the tree from others.
+    fn place(&self) -> u32 {
+        Child::Leaf(self.leaf).reference()
+    }
+}
+
+/// The end of a path: a leaf, and the share of the row's weight that came there.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    leaf: u32,
+    weight: f32,
+}
+
+/// The leaves of one tree that each row has reached.
+struct Reached {
+    /// Where each row's ends start, and after the last row where they end.
+    starts: Vec<u32>,
+    ends: Vec<End>,
+}
+
+impl Reached {
+    /// Puts visits in the order of their rows.
+    fn new(visits: &[Visit], rows: usize) -> Self {
+        let mut starts = vec![0u32; rows + 1];
+        visits.iter().for_each(|visit| starts[visit.row as usize + 1] += 1);
+        for row in 0..rows {
+            starts[row + 1] += starts[row];
+        }
+        let mut next = starts.clone();
+        let mut ends = vec![End { leaf: 0, weight: 0.0 }; visits.len()];
+        for &Visit { row, leaf, weight } in visits {
+            let at = &mut next[row as usize];
+            ends[*at as usize] = End { leaf, weight };
+            *at += 1;
+        }
+        Reached { starts, ends }
+    }
+
+    fn of(&self, row: usize) -> &[End] {
+        &self.ends[self.starts[row] as usize..self.starts[row + 1] as usize]
+    }
 }
 
 /// The best `k` labels of each row.
@@ -82,7 +134,7 @@ pub(super) fn count<R: Send>(
 ) -> Result<Vec<R>, Cancelled> {
     let rows = forest.weights.apply(features, forest.features);
     let beam = query.beam.unwrap_or(forest.params.beam).max(1);
-    let visits = forest
+    let reached = forest
         .trees
         .par_iter()
         .enumerate()
@@ -91,15 +143,14 @@ pub(super) fn count<R: Send>(
             let seed = tree_seed(&forest.params, forest.first + at);
             Ok(Router::new(forest, tree, rows.view(), beam).route(seed))
         })
-        .collect::<Result<Vec<Vec<Visit>>, Cancelled>>()?;
-    let (starts, ballots) = by_row(&visits, features.len());
+        .collect::<Result<Vec<Reached>, Cancelled>>()?;
     Ok((0..features.len())
         .into_par_iter()
         .map_init(
             || Votes::new(forest.labels),
             |votes, row| {
-                for &(tree, visit) in &ballots[starts[row]..starts[row + 1]] {
-                    vote(votes, &forest.trees[tree as usize], visit, query);
+                for (tree, reached) in forest.trees.iter().zip(&reached) {
+                    reached.of(row).iter().for_each(|&end| vote(votes, tree, end, query));
                 }
                 finish(votes)
             },
@@ -109,43 +160,20 @@ pub(super) fn count<R: Send>(
 
 /// The leaf of a tree that each row falls into, by the one path that growing would take.
 pub(super) fn leaves(forest: &Forest, tree: usize, rows: Entries<'_>) -> Vec<u32> {
-    let mut leaves = vec![0; rows.offsets.len() - 1];
     let router = Router::new(forest, &forest.trees[tree], rows, 1);
-    for visit in router.route(tree_seed(&forest.params, tree)) {
-        leaves[visit.row as usize] = visit.leaf;
-    }
-    leaves
-}
-
-/// All visits, with their trees, grouped by row; the second array says where each row's start.
-fn by_row(visits: &[Vec<Visit>], rows: usize) -> (Vec<usize>, Vec<(u32, Visit)>) {
-    let mut starts = vec![0usize; rows + 1];
-    for visit in visits.iter().flatten() {
-        starts[visit.row as usize + 1] += 1;
-    }
-    for row in 0..rows {
-        starts[row + 1] += starts[row];
-    }
-    let mut next = starts.clone();
-    let mut grouped = vec![(0, Visit { row: 0, leaf: 0, weight: 0.0 }); starts[rows]];
-    for (tree, visits) in visits.iter().enumerate() {
-        for visit in visits {
-            grouped[next[visit.row as usize]] = (tree as u32, *visit);
-            next[visit.row as usize] += 1;
-        }
-    }
-    (starts, grouped)
+    let reached = router.route(tree_seed(&forest.params, tree));
+    reached.ends.iter().map(|end| end.leaf).collect()
 }
 
 /// Adds the votes of a leaf: for each label, the share of the leaf's instances that have it.
-fn vote(votes: &mut Votes, tree: &Tree, visit: Visit, query: Query<'_>) {
-    let instances = f64::from(tree.leaf_instances.get(visit.leaf as usize));
-    let vote = Votes::units(f64::from(visit.weight) / instances);
-    for (label, count) in tree.leaf(visit.leaf as usize) {
+fn vote(votes: &mut Votes, tree: &Tree, end: End, query: Query<'_>) {
+    let instances = f64::from(tree.leaf_instances.get(end.leaf as usize));
+    let vote = Votes::units(f64::from(end.weight) / instances);
+    tree.each_label(end.leaf as usize, |label, count| {
         if query.allows(label) {
             votes.add(label, vote.wrapping_mul(u64::from(count)));
         }
-    }
+    });
 }
 
 /// Takes a block of rows through one tree.
@@ -190,12 +218,14 @@ impl<'a> Router<'a> {
     }
 
     /// The leaves that the rows reach.
-    fn route(mut self, seed: u64) -> Vec<Visit> {
+    fn route(mut self, seed: u64) -> Reached {
         let rows = 0..self.rows.offsets.len() as u32 - 1;
         let node = match self.tree.root() {
             Child::Node(node) => node,
             Child::Leaf(leaf) => {
-                return rows.map(|row| Visit { row, leaf, weight: 1.0 }).collect();
+                let visits: Vec<Visit> =
+                    rows.clone().map(|row| Visit { row, leaf, weight: 1.0 }).collect();
+                return Reached::new(&visits, rows.len());
             }
         };
         if !self.nodes_differ && !self.projector.is_identity() {
@@ -214,11 +244,30 @@ impl<'a> Router<'a> {
             }
             level = next;
         }
-        self.visits
+        Reached::new(&self.visits, rows.len())
     }
 
     /// Sends the rows at a node on to its children.
     fn pass(&mut self, stop: Stop, next: &mut Vec<Stop>) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("bmi1")
+            && std::arch::is_x86_feature_detected!("popcnt")
+        {
+            // SAFETY: the processor has all three, as just asked.
+            return unsafe { self.pass_avx2(stop, next) };
+        }
+        self.pass_portable(stop, next);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,popcnt")]
+    fn pass_avx2(&mut self, stop: Stop, next: &mut Vec<Stop>) {
+        self.pass_portable(stop, next);
+    }
+
+    #[inline(always)]
+    fn pass_portable(&mut self, stop: Stop, next: &mut Vec<Stop>) {
         let Stop { node, seed, paths } = stop;
         let node = node as usize;
         self.ids.clear();
@@ -237,34 +286,40 @@ impl<'a> Router<'a> {
         };
         let children = self.tree.child_range(node);
         let nearness = stored_nearness(self.tree, children.clone());
-        let (sent, beam) = (&mut self.sent, self.beam);
-        let mut send = |at: usize, products: &Lanes| {
-            let (near, path) = (nearness.of(products), paths[at]);
-            if beam == 1 {
-                return sent[best_lane(&near, children.len())].push(path);
-            }
-            for (child, share) in shares(&near, children.len()) {
-                sent[child].push(Path { row: path.row, weight: path.weight * share });
-            }
-        };
         let wanted: usize = self.ids.iter().map(|&row| entries.row(row).0.len()).sum();
-        if marks::pays(paths.len(), wanted, self.tree.words_of(node)) {
-            for (at, &row) in self.ids.iter().enumerate() {
-                send(at, &marks::products(self.tree, node, entries.row(row), &mut self.hits));
-            }
-        } else {
+        let one_by_one = marks::pays(paths.len(), wanted, self.tree.words_of(node));
+        if !one_by_one {
             self.slot_of.resize(self.projector.dimensions, 0);
             let scratch = (&mut self.slot_of[..], &mut self.table, &mut self.used);
             unpack(self.tree, node, entries, &self.ids, wanted, scratch);
-            let table = Table { slot_of: &self.slot_of, lanes: &self.table };
-            similarities(&table, entries, &self.ids, send);
+        }
+        let table = Table { slot_of: &self.slot_of, lanes: &self.table };
+        let mut products = [Lanes::ZERO; CHUNK];
+        for (ids, paths) in self.ids.chunks(CHUNK).zip(paths.chunks(CHUNK)) {
+            if one_by_one {
+                for (products, &row) in products.iter_mut().zip(ids) {
+                    *products = marks::products(self.tree, node, entries.row(row), &mut self.hits);
+                }
+            } else {
+                similarities(&table, entries, ids, |at, found| products[at] = *found);
+            }
+            for (&path, products) in paths.iter().zip(&products) {
+                send(path, &nearness.of(products), children.len(), self.beam, &mut self.sent);
+            }
+        }
+        if !one_by_one {
             for &feature in &self.used {
                 self.slot_of[feature as usize] = 0;
             }
         }
+        self.collect(children.start, seed, next);
+    }
+
+    /// Lets the rows that a node has sent on come to its children, the first of which is `first`.
+    fn collect(&mut self, first: usize, seed: u64, next: &mut Vec<Stop>) {
         let sent = self.sent.iter_mut().enumerate().filter(|(_, paths)| !paths.is_empty());
         for (at, paths) in sent {
-            match self.tree.child(children.start + at) {
+            match self.tree.child(first + at) {
                 Child::Node(node) => {
                     let paths = std::mem::take(paths);
                     next.push(Stop { node, seed: derive(seed, at as u64), paths });
@@ -278,6 +333,22 @@ impl<'a> Router<'a> {
                 }
             }
         }
+    }
+}
+
+/// Sends a row on to the children that it is near to.
+#[inline(always)]
+fn send(path: Path, near: &Lanes, children: usize, beam: usize, sent: &mut [Vec<Path>]) {
+    let best = best_lane(near, children);
+    if beam == 1 {
+        return sent[best].push(path);
+    }
+    let shares = shares(near, best, children);
+    let mut followed = shares.nonzero();
+    while followed != 0 {
+        let child = followed.trailing_zeros() as usize % LANES;
+        followed &= followed - 1;
+        sent[child].push(Path { row: path.row, weight: path.weight * shares.0[child] });
     }
 }
 
@@ -295,6 +366,7 @@ fn stored_nearness(tree: &Tree, children: std::ops::Range<usize>) -> Nearness {
 
 /// Unpacks a node's centroids, as far as the rows have their features, of which they have `wanted`,
 /// into `table`, maps the features in `slot_of` and lists those mapped in `used`.
+#[inline(always)]
 fn unpack(
     tree: &Tree,
     node: usize,
@@ -357,40 +429,6 @@ pub(super) fn fill(lanes: &mut Lanes, touches: u16, values: &[u8], precision: Pr
     }
 }
 
-/// The children worth following, with their shares of the row's weight, which add up to 1.
-fn shares(near: &Lanes, count: usize) -> impl Iterator<Item = (usize, f32)> {
-    let best = best_lane(near, count);
-    let near = &near.0[..count];
-    let mean = near.iter().sum::<f32>() / count as f32;
-    let variance =
-        near.iter().map(|value| (value - mean) * (value - mean)).sum::<f32>() / count as f32;
-    let mut weights = [0.0f32; LANES];
-    weights[best] = 1.0;
-    if variance > 0.0 {
-        let slope = SHARPNESS / variance.sqrt();
-        for (weight, value) in weights.iter_mut().zip(near) {
-            let exponent = slope * (value - near[best]);
-            // Further away than this it cannot reach the least share, and does not count.
-            if exponent > -2.5 {
-                *weight = libm::expf(exponent);
-            }
-        }
-    }
-    let total: f32 = weights.iter().sum();
-    let mut kept = 0.0;
-    for weight in &mut weights {
-        if *weight < LEAST_SHARE * total {
-            *weight = 0.0;
-        }
-        kept += *weight;
-    }
-    weights
-        .into_iter()
-        .enumerate()
-        .filter(|&(_, weight)| weight > 0.0)
-        .map(move |(at, weight)| (at, weight / kept))
-}
-
 /// Keeps each row's `beam` heaviest paths, finished ones included, and makes up for the rest.
 fn narrow(level: &mut Vec<Stop>, visits: &mut Vec<Visit>, rows: usize, beam: usize) {
     let mut held = vec![0u32; rows];
@@ -401,37 +439,56 @@ fn narrow(level: &mut Vec<Stop>, visits: &mut Vec<Visit>, rows: usize, beam: usi
     if held.iter().all(|&held| held as usize <= beam) {
         return;
     }
-    // The paths of crowded rows: row, weight and a number that tells them apart.
-    let crowded = |row: u32| held[row as usize] as usize > beam;
-    let mut paths: Vec<(u32, f32, u64)> = Vec::new();
-    for stop in level.iter() {
-        let crowded = stop.paths.iter().filter(|path| crowded(path.row));
-        paths.extend(crowded.map(|path| (path.row, path.weight, u64::from(stop.node))));
+    // The orders of a crowded row's paths stand together.
+    let mut starts = vec![0u32; rows + 1];
+    for (row, &held) in held.iter().enumerate() {
+        starts[row + 1] = starts[row] + if held as usize > beam { held } else { 0 };
     }
-    let finished = visits.iter().filter(|visit| crowded(visit.row));
-    paths.extend(finished.map(|visit| (visit.row, visit.weight, 1 << 32 | u64::from(visit.leaf))));
-    paths.sort_unstable_by(|left, right| {
-        left.0.cmp(&right.0).then(right.1.total_cmp(&left.1)).then(left.2.cmp(&right.2))
-    });
-    // For each crowded row, its lightest path that is kept and what the kept ones weigh.
-    let mut limits = vec![None; rows];
-    for row in paths.chunk_by(|left, right| left.0 == right.0) {
-        let kept = &row[..beam];
-        let weight: f32 = kept.iter().map(|path| path.1).sum();
-        limits[row[0].0 as usize] = Some((kept[beam - 1].1, kept[beam - 1].2, weight));
-    }
-    let keep = |row: u32, weight: &mut f32, place: u64| match limits[row as usize] {
-        None => true,
-        Some((least, last, total)) => {
-            let kept = *weight > least || (*weight == least && place <= last);
-            *weight /= total;
-            kept
+    let mut orders = vec![0u64; starts[rows] as usize];
+    let mut filled = starts.clone();
+    let mut put = |row: u32, order: u64| {
+        if held[row as usize] as usize > beam {
+            orders[filled[row as usize] as usize] = order;
+            filled[row as usize] += 1;
         }
     };
+    for stop in level.iter() {
+        stop.paths.iter().for_each(|path| put(path.row, order(path.weight, stop.place())));
+    }
+    visits.iter().for_each(|visit| put(visit.row, order(visit.weight, visit.place())));
+    // For each row the last path that is kept, and what the kept ones weigh.
+    let mut limits = vec![(u64::MAX, 1.0f32); rows];
+    for (limit, range) in limits.iter_mut().zip(starts.windows(2)) {
+        let orders = &mut orders[range[0] as usize..range[1] as usize];
+        if !orders.is_empty() {
+            orders.sort_unstable();
+            let kept = &orders[..beam];
+            *limit = (kept[beam - 1], kept.iter().map(|&order| weight_of(order)).sum());
+        }
+    }
+    let keep = |row: u32, weight: &mut f32, place: u32| {
+        let (last, total) = limits[row as usize];
+        let is_kept = order(*weight, place) <= last;
+        *weight /= total;
+        is_kept
+    };
     for stop in level.iter_mut() {
-        let place = u64::from(stop.node);
+        let place = stop.place();
         stop.paths.retain_mut(|path| keep(path.row, &mut path.weight, place));
     }
     level.retain(|stop| !stop.paths.is_empty());
-    visits.retain_mut(|visit| keep(visit.row, &mut visit.weight, 1 << 32 | u64::from(visit.leaf)));
+    visits.retain_mut(|visit| {
+        let place = visit.place();
+        keep(visit.row, &mut visit.weight, place)
+    });
+}
+
+/// A number that is the lower the heavier a path is; `place` decides between equal ones. Weights are
+/// not negative, so their bits are in their order.
+fn order(weight: f32, place: u32) -> u64 {
+    u64::from(!weight.to_bits()) << 32 | u64::from(place)
+}
+
+fn weight_of(order: u64) -> f32 {
+    f32::from_bits(!((order >> 32) as u32))
 }

@@ -3,7 +3,7 @@
 use super::block::{Decoder, Encoder};
 use super::marks::Marks;
 use super::params::Precision;
-use crate::array::{Array, Numbers};
+use crate::array::{Array, Numbers, each_pair};
 use crate::cluster::lanes::{LANES, Lanes};
 use crate::sparse::LabelRowsView;
 use std::collections::BTreeMap;
@@ -23,7 +23,8 @@ impl Child {
         if reference & LEAF == 0 { Child::Node(reference) } else { Child::Leaf(reference & !LEAF) }
     }
 
-    fn reference(self) -> u32 {
+    /// A number of its own: nodes before leaves, each in their order.
+    pub(super) fn reference(self) -> u32 {
         match self {
             Child::Node(node) => node,
             Child::Leaf(leaf) => leaf | LEAF,
@@ -152,10 +153,18 @@ impl Tree {
     }
 
     /// The labels of a leaf with how many of its instances have each.
-    #[inline]
     pub(super) fn leaf(&self, leaf: usize) -> impl Iterator<Item = (u32, u32)> {
-        let range = self.leaf_start[leaf] as usize..self.leaf_start[leaf + 1] as usize;
-        range.map(|at| (self.leaf_labels.get(at), self.leaf_counts.get(at)))
+        self.leaf_range(leaf).map(|at| (self.leaf_labels.get(at), self.leaf_counts.get(at)))
+    }
+
+    /// Calls `each(label, count)` with what [`Tree::leaf`] gives.
+    #[inline(always)]
+    pub(super) fn each_label(&self, leaf: usize, each: impl FnMut(u32, u32)) {
+        each_pair(&self.leaf_labels, &self.leaf_counts, self.leaf_range(leaf), each);
+    }
+
+    fn leaf_range(&self, leaf: usize) -> std::ops::Range<usize> {
+        self.leaf_start[leaf] as usize..self.leaf_start[leaf + 1] as usize
     }
 
     /// Says what does not fit together, so that walking the tree can neither leave the arrays nor

@@ -46,7 +46,7 @@ const CANDIDATES: usize = 30;
 /// Labels of each part whose scores are known, at least.
 const KNOWN: usize = 100;
 /// Rows that are predicted together.
-const BLOCK: usize = 16_384;
+const BLOCK: usize = 49_152;
 
 /// Grows the parts of a grove from the same rows.
 pub struct Trainer<'a> {

@@ -8,7 +8,7 @@
 use super::Tree;
 use crate::linear::{Child, Link, Nodes, Scorer};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Entries, LabelSet, Predictions, Query, Scored, Votes, best_first};
+use crate::sparse::{CsrView, Entries, LabelSet, Predictions, Query, Votes};
 use crate::weighting::FeatureWeights;
 use rayon::prelude::*;
 
@@ -84,8 +84,8 @@ impl Ensemble<'_> {
             }
             let finished = ballots.into_iter().map(|ballot| {
                 for vote in ballot {
-                    let probability = libm::expf(vote.score);
-                    sums.add(vote.id, Votes::units(f64::from(probability)));
+                    let (log, id) = vote.parts();
+                    sums.add(id, Votes::units(f64::from(libm::expf(log))));
                 }
                 finish(sums)
             });
@@ -142,6 +142,23 @@ struct Visit {
     log: f32,
 }
 
+/// A child or label with the logarithm of its probability, in one number: the likeliest is the
+/// lowest, of equally likely ones the first. Logarithms of probabilities are not positive, and the
+/// bits of such numbers rise as they fall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Likely(u64);
+
+impl Likely {
+    #[inline(always)]
+    fn new(log: f32, id: u32) -> Self {
+        Likely(u64::from(log.to_bits()) << 32 | u64::from(id))
+    }
+
+    fn parts(self) -> (f32, u32) {
+        (f32::from_bits((self.0 >> 32) as u32), self.0 as u32)
+    }
+}
+
 /// Takes rows through trees; holds the scratch memory for it.
 struct Walk<'a> {
     query: Query<'a>,
@@ -150,10 +167,12 @@ struct Walk<'a> {
     votes: usize,
     scorer: Scorer,
     level: Vec<Visit>,
-    next: Vec<Visit>,
     rows: Vec<u32>,
-    /// The labels that each row has come to, with the logarithms of their probabilities.
-    found: Vec<Vec<Scored>>,
+    /// The nodes of the next level that each row may go to, with the bits of their logarithms, which
+    /// put them in order.
+    next: Vec<Vec<(u32, Place)>>,
+    /// The labels that each row has come to.
+    found: Vec<Vec<Likely>>,
 }
 
 impl<'a> Walk<'a> {
@@ -165,24 +184,24 @@ impl<'a> Walk<'a> {
             votes,
             scorer: Scorer::new(trees.features),
             level: Vec::new(),
-            next: Vec::new(),
             rows: Vec::new(),
+            next: Vec::new(),
             found: Vec::new(),
         }
     }
 
-    /// Adds the labels that a tree votes for to each row's ballot, with the logarithms of their
-    /// probabilities.
+    /// Adds the labels that a tree votes for to each row's ballot.
     fn tree(
         &mut self,
         tree: &Tree,
         open: Option<&Open>,
         entries: Entries<'_>,
         rows: &[u32],
-        ballots: &mut [Vec<Scored>],
+        ballots: &mut [Vec<Likely>],
     ) {
         let first = rows.first().copied().unwrap_or(0);
         self.found.resize(rows.len().max(self.found.len()), Vec::new());
+        self.next.resize(rows.len().max(self.next.len()), Vec::new());
         self.level.clear();
         self.level.extend(rows.iter().map(|&row| Visit { place: ROOT, row, log: 0.0 }));
         while !self.level.is_empty() {
@@ -191,10 +210,10 @@ impl<'a> Walk<'a> {
                 self.node(tree, open, entries, visits, first);
             }
             self.level = level;
-            self.narrow();
+            self.narrow(first);
         }
         for (ballot, found) in ballots.iter_mut().zip(&mut self.found) {
-            keep_best(found, self.votes, best_first);
+            keep_best(found, self.votes);
             ballot.append(found);
         }
     }
@@ -211,60 +230,62 @@ impl<'a> Walk<'a> {
         let (part, node) = visits[0].place;
         let nodes = if part == WHOLE { &tree.root } else { &tree.subtrees[part as usize] };
         let leaves_root = part == WHOLE && !tree.subtrees.is_empty();
+        let place = |child| if leaves_root { (child, 0) } else { (part, child) };
         let children = nodes.children(node as usize);
         self.rows.clear();
         self.rows.extend(visits.iter().map(|visit| visit.row));
         let (link, query, beam) = (self.link, self.query, self.beam);
         let (next, found) = (&mut self.next, &mut self.found);
-        let mut onward: Vec<Visit> = Vec::new();
+        let mut onward: Vec<Likely> = Vec::new();
         self.scorer.score(nodes, node as usize, entries, &self.rows, |at, margins| {
             let Visit { row, log, .. } = visits[at];
-            let found = &mut found[(row - first) as usize];
+            let at = (row - first) as usize;
+            let found = &mut found[at];
             for (child, &margin) in children.clone().zip(margins) {
                 let log = log + link.log_probability(margin);
                 match nodes.child(child) {
                     Child::Label(id) => {
                         if query.allows(id) {
-                            found.push(Scored { id, score: log });
+                            found.push(Likely::new(log, id));
                         }
                     }
                     Child::Node(child) => {
-                        let place = if leaves_root { (child, 0) } else { (part, child) };
-                        if open.is_none_or(|open| open.leads_on(place)) {
-                            onward.push(Visit { place, row, log });
+                        if open.is_none_or(|open| open.leads_on(place(child))) {
+                            onward.push(Likely::new(log, child));
                         }
                     }
                 }
             }
             // What is not among the best here is not among the best of the level.
-            keep_best(&mut onward, beam, likelier);
-            next.append(&mut onward);
+            keep_best(&mut onward, beam);
+            next[at].extend(onward.drain(..).map(|likely| {
+                let (log, child) = likely.parts();
+                (log.to_bits(), place(child))
+            }));
         });
     }
 
     /// Makes the visits to the next level this one's: of each row the most probable few.
-    fn narrow(&mut self) {
+    fn narrow(&mut self, first: u32) {
         self.level.clear();
-        self.next.sort_unstable_by(|left, right| {
-            left.row.cmp(&right.row).then_with(|| likelier(left, right))
-        });
-        for visits in self.next.chunk_by(|left, right| left.row == right.row) {
-            self.level.extend(&visits[..visits.len().min(self.beam)]);
+        for (row, next) in (first..).zip(&mut self.next) {
+            keep_best(next, self.beam);
+            let visits = next.drain(..);
+            self.level.extend(visits.map(|(bits, place)| Visit {
+                place,
+                row,
+                log: f32::from_bits(bits),
+            }));
         }
-        self.next.clear();
-        self.level.sort_unstable_by_key(|visit| (visit.place, visit.row));
+        // Rows stay in order.
+        self.level.sort_by_key(|visit| visit.place);
     }
 }
 
-/// Orders the visits of a row: the most probable first.
-fn likelier(left: &Visit, right: &Visit) -> std::cmp::Ordering {
-    right.log.total_cmp(&left.log).then(left.place.cmp(&right.place))
-}
-
-/// Cuts `items` down to the first `most` of an order; they stay in no order.
-fn keep_best<T>(items: &mut Vec<T>, most: usize, order: fn(&T, &T) -> std::cmp::Ordering) {
+/// Cuts `items` down to the `most` lowest; they stay in no order.
+fn keep_best<T: Ord>(items: &mut Vec<T>, most: usize) {
     if items.len() > most && most > 0 {
-        items.select_nth_unstable_by(most - 1, order);
+        items.select_nth_unstable(most - 1);
     }
     items.truncate(most);
 }

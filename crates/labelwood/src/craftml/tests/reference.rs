@@ -2,6 +2,7 @@
 
 use super::super::grow::FEATURES;
 use super::super::project::Projector;
+use super::super::shares::ROUNDING;
 use super::super::tree::Child;
 use super::*;
 use proptest::prelude::*;
@@ -49,7 +50,8 @@ fn shares(near: &[f32], beam: usize) -> Vec<(usize, f32)> {
     let best = (0..near.len()).rev().max_by(|&l, &r| near[l].total_cmp(&near[r])).unwrap();
     let mean = near.iter().sum::<f32>() / count;
     let deviation = (near.iter().map(|n| (n - mean) * (n - mean)).sum::<f32>() / count).sqrt();
-    if beam == 1 || deviation == 0.0 {
+    let differ = deviation * deviation > ROUNDING * mean * mean;
+    if beam == 1 || !differ {
         return vec![(best, 1.0)];
     }
     let weight = |near_j: f32| {
@@ -62,7 +64,7 @@ fn shares(near: &[f32], beam: usize) -> Vec<(usize, f32)> {
         .iter()
         .enumerate()
         .map(|(child, &near)| (child, weight(near)))
-        .filter(|&(_, weight)| weight > 0.0 && weight >= 0.1 * total)
+        .filter(|&(child, weight)| child == best || weight > 0.0 && weight >= 0.1 * total)
         .collect();
     let kept: f32 = followed.iter().map(|followed| followed.1).sum();
     followed.into_iter().map(|(child, weight)| (child, weight / kept)).collect()
