@@ -134,15 +134,16 @@ pub(super) fn count<R: Send>(
 ) -> Result<Vec<R>, Cancelled> {
     let rows = forest.weights.apply(features, forest.features);
     let beam = query.beam.unwrap_or(forest.params.beam).max(1);
+    let reach = |(at, tree)| {
+        run.check()?;
+        let seed = tree_seed(&forest.params, forest.first + at);
+        Ok(Router::new(forest, tree, rows.view(), beam).route(seed))
+    };
     let reached = forest
         .trees
         .par_iter()
         .enumerate()
-        .map(|(at, tree)| {
-            run.check()?;
-            let seed = tree_seed(&forest.params, forest.first + at);
-            Ok(Router::new(forest, tree, rows.view(), beam).route(seed))
-        })
+        .map(reach)
         .collect::<Result<Vec<Reached>, Cancelled>>()?;
     Ok((0..features.len())
         .into_par_iter()
@@ -190,6 +191,8 @@ struct Router<'a> {
     used: Vec<u32>,
     ids: Vec<u32>,
     hits: Vec<marks::Hit>,
+    /// The products of some rows at a node with its centroids.
+    products: Vec<Lanes>,
     /// The rows that go on to each child of a node; empty between nodes.
     sent: Vec<Vec<Path>>,
     visits: Vec<Visit>,
@@ -212,6 +215,7 @@ impl<'a> Router<'a> {
             used: Vec::new(),
             ids: Vec::new(),
             hits: Vec::new(),
+            products: Vec::new(),
             sent: vec![Vec::new(); params.branches],
             visits: Vec::new(),
         }
@@ -294,16 +298,17 @@ impl<'a> Router<'a> {
             unpack(self.tree, node, entries, &self.ids, wanted, scratch);
         }
         let table = Table { slot_of: &self.slot_of, lanes: &self.table };
-        let mut products = [Lanes::ZERO; CHUNK];
+        self.products.resize(paths.len().min(CHUNK).max(self.products.len()), Lanes::ZERO);
         for (ids, paths) in self.ids.chunks(CHUNK).zip(paths.chunks(CHUNK)) {
             if one_by_one {
-                for (products, &row) in products.iter_mut().zip(ids) {
+                for (products, &row) in self.products.iter_mut().zip(ids) {
                     *products = marks::products(self.tree, node, entries.row(row), &mut self.hits);
                 }
             } else {
+                let products = &mut self.products;
                 similarities(&table, entries, ids, |at, found| products[at] = *found);
             }
-            for (&path, products) in paths.iter().zip(&products) {
+            for (&path, products) in paths.iter().zip(&self.products) {
                 send(path, &nearness.of(products), children.len(), self.beam, &mut self.sent);
             }
         }

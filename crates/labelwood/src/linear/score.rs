@@ -49,13 +49,29 @@ pub struct Scorer {
     position_of: Vec<u32>,
     /// Where each of a row's features is among the node's, if there.
     places: Vec<u32>,
+    /// The entries of a row whose features the node has.
+    hits: Vec<Hit>,
     scores: Vec<f32>,
+}
+
+/// An entry of a row: its value, and where its feature's weights are.
+#[derive(Clone, Copy)]
+struct Hit {
+    start: u32,
+    end: u32,
+    factor: f32,
 }
 
 impl Scorer {
     /// For rows with up to `features` features.
     pub fn new(features: usize) -> Self {
-        Scorer { features, position_of: Vec::new(), places: Vec::new(), scores: Vec::new() }
+        Scorer {
+            features,
+            position_of: Vec::new(),
+            places: Vec::new(),
+            hits: Vec::new(),
+            scores: Vec::new(),
+        }
     }
 
     /// Calls `each(position, margins)` with the margins of all children of `node` for each of
@@ -117,6 +133,7 @@ impl Scorer {
             if !mapped {
                 find(features, columns, &mut self.places);
             }
+            self.hits.clear();
             for (entry, (&column, &factor)) in columns.iter().zip(factors).enumerate() {
                 let found = if mapped {
                     (self.position_of[column as usize] as usize).checked_sub(1)
@@ -124,9 +141,16 @@ impl Scorer {
                     let at = self.places[entry] as usize;
                     (features.get(at) == Some(&column)).then_some(at)
                 };
-                let Some(at) = found else { continue };
-                let start = if at == 0 { 0 } else { ends[at - 1] as usize };
-                let weights = start..ends[at] as usize;
+                if let Some(at) = found {
+                    let start = if at == 0 { 0 } else { ends[at - 1] };
+                    self.hits.push(Hit { start, end: ends[at], factor });
+                }
+            }
+            if !mapped {
+                fetch(&self.hits, owners, values);
+            }
+            for &Hit { start, end, factor } in &self.hits {
+                let weights = start as usize..end as usize;
                 for (&owner, &value) in owners[weights.clone()].iter().zip(&values[weights]) {
                     // An owner that is no child is a damaged file, too.
                     if let Some(score) = self.scores.get_mut(owner.into() as usize) {
@@ -143,6 +167,15 @@ impl Scorer {
                 }
             }
         }
+    }
+}
+
+/// Asks for the first weights of all hits at once, so that adding them up does not wait for one
+/// after the other.
+fn fetch<O: Copy + Into<u32>, V: Copy>(hits: &[Hit], owners: &[O], values: &[V]) {
+    for hit in hits {
+        let at = hit.start as usize;
+        std::hint::black_box((owners.get(at).copied(), values.get(at).copied()));
     }
 }
 

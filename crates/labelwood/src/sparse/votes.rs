@@ -1,6 +1,7 @@
 //! Sums of scores that do not depend on their order.
 
 use super::top_k::{Scored, top_k};
+use std::cell::Cell;
 
 /// Votes are counted in units of 2^-40.
 const VOTE: f64 = (1u64 << 40) as f64;
@@ -24,10 +25,20 @@ pub struct Votes {
     voted: Vec<u32>,
 }
 
+thread_local! {
+    /// The sums of the last votes on this thread, all zero. Fresh memory for the sums of many labels
+    /// would cost a single row more than its prediction does.
+    static LAST: Cell<Vec<u64>> = const { Cell::new(Vec::new()) };
+}
+
 impl Votes {
     /// For labels below `labels`.
     pub fn new(labels: usize) -> Self {
-        Votes { sums: vec![0; labels], voted: Vec::new() }
+        let mut sums = LAST.take();
+        if sums.len() != labels {
+            sums = vec![0; labels];
+        }
+        Votes { sums, voted: Vec::new() }
     }
 
     /// A vote, which is at least 0, as a whole number.
@@ -85,5 +96,36 @@ impl Votes {
         top_k(&mut scored, k);
         scored.shrink_to_fit();
         scored
+    }
+}
+
+impl Drop for Votes {
+    fn drop(&mut self) {
+        self.voted.iter().for_each(|&id| self.sums[id as usize] = 0);
+        LAST.set(std::mem::take(&mut self.sums));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn votes_that_nobody_counted_are_forgotten() {
+        for labels in [10, 10, 5, 20] {
+            let mut votes = Votes::new(labels);
+            assert_eq!(votes.take(), []);
+            votes.add(labels as u32 - 1, 7);
+            votes.add(labels as u32, 7);
+            assert_eq!(votes.voted.len(), 1, "of {labels} labels");
+        }
+    }
+
+    #[test]
+    fn two_counts_at_once_do_not_meet() {
+        let (mut one, mut other) = (Votes::new(4), Votes::new(4));
+        one.add(1, 2);
+        other.add(1, 3);
+        assert_eq!((one.take(), other.take()), (vec![(1, 2)], vec![(1, 3)]));
     }
 }
