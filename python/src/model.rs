@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
-use labelwood::data::documents::Options as DocumentOptions;
-use labelwood::data::{DatasetView, LabelIndex, LabelIndexBuilder};
+use labelwood::data::{DatasetView, LabelIndex};
 use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Options, Start, Stored};
 use labelwood::model::{Algorithm, Extras, Learned, Model as Inner, train_with};
 use labelwood::run::Run;
-use labelwood::sparse::{CsrView, LabelRows, LabelSet, Query};
-use labelwood::text::{self, TextReader};
+use labelwood::sparse::{CsrView, LabelSet, Query};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -17,7 +15,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::errors::{Fault, OrRaise, refuse};
 use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, arrays, prediction_arrays};
-use crate::text::fit;
+use crate::text::Reading;
 use crate::work;
 
 /// Up to so many rows are predicted on the calling thread: starting others would take longer.
@@ -97,16 +95,11 @@ impl Model {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (algorithm, extras) = learner.parts(py)?;
-        let vectoriser: text::Params = serde_json::from_str(vectoriser).or_raise(py)?;
-        let documents: DocumentOptions = serde_json::from_str(documents).or_raise(py)?;
+        let reading = Reading::parse(py, vectoriser, documents)?;
         work::run(py, threads, progress, |run| -> Result<Self, Fault> {
-            let (vectoriser, features) = fit(&texts, vectoriser, run)?;
-            let (labels, names) = number(&tags);
-            let reader = TextReader::new(documents, vectoriser);
-            let (features, labels) = (features.view(), labels.view());
-            let dataset = DatasetView { features, labels, label_names: Some(&names) };
+            let (dataset, reader) = reading.learn(&texts, &tags, run)?;
             let extras = Extras { text: Some(&reader), ..extras };
-            Ok(Model(learn(dataset, extras, &algorithm, into, run)?))
+            Ok(Model(learn(dataset.view(), extras, &algorithm, into, run)?))
         })
     }
 
@@ -280,21 +273,4 @@ fn learn(
 fn parse(py: Python<'_>, algorithm: &str, settings: &str) -> PyResult<Algorithm> {
     let settings = serde_json::from_str(settings).or_raise(py)?;
     Algorithm::from_settings(algorithm, settings).map_err(|reason| refuse(py, reason))
-}
-
-/// Tags as numbers, in the order in which they are met.
-pub fn number(tags: &[Vec<PyBackedStr>]) -> (LabelRows, LabelIndex) {
-    let mut names = LabelIndexBuilder::default();
-    let (mut offsets, mut ids) = (vec![0], Vec::new());
-    for tags in tags {
-        let mut row: Vec<u32> = tags.iter().map(|tag| names.id(tag)).collect();
-        row.sort_unstable();
-        row.dedup();
-        ids.append(&mut row);
-        offsets.push(ids.len() as u64);
-    }
-    let values = vec![(); ids.len()];
-    let labels = LabelRows::try_new(names.len(), offsets, ids, values)
-        .expect("ids are sorted, single and known");
-    (labels, names.finish())
 }

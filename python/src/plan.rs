@@ -3,19 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use labelwood::data::documents::Options as DocumentOptions;
 use labelwood::data::{self, DatasetView, Format, LabelIndex, ReadOptions};
 use labelwood::model::{Algorithm, Extras};
 use labelwood::run::Run;
 use labelwood::shard::{Options, Plan as Inner, ShardError, Work};
-use labelwood::text::{self, TextReader};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
 use crate::errors::{Fault, OrRaise, refuse};
-use crate::model::{Learner, number};
+use crate::model::Learner;
 use crate::rows::{FeatureArrays, Features, LabelArrays, Labels};
-use crate::text::fit;
+use crate::text::Reading;
 use crate::work;
 
 /// The plan's folder, the number of shards, what it is if neither is given nor known, and whether
@@ -90,16 +88,11 @@ impl Plan {
         threads: usize,
     ) -> PyResult<Self> {
         let (algorithm, extras) = learner.parts(py)?;
-        let vectoriser: text::Params = serde_json::from_str(vectoriser).or_raise(py)?;
-        let documents: DocumentOptions = serde_json::from_str(documents).or_raise(py)?;
+        let reading = Reading::parse(py, vectoriser, documents)?;
         work::run(py, threads, None, |run| -> Result<Self, Fault> {
-            let (vectoriser, features) = fit(&texts, vectoriser, run)?;
-            let (labels, names) = number(&tags);
-            let reader = TextReader::new(documents, vectoriser);
-            let (features, labels) = (features.view(), labels.view());
-            let dataset = DatasetView { features, labels, label_names: Some(&names) };
+            let (dataset, reader) = reading.learn(&texts, &tags, run)?;
             let extras = Extras { text: Some(&reader), ..extras };
-            make(wish, None, dataset, extras, &algorithm, run)
+            make(wish, None, dataset.view(), extras, &algorithm, run)
         })
     }
 

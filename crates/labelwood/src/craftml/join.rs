@@ -47,3 +47,65 @@ impl<'a> Joint<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::params::Precision;
+    use super::super::tree::{NewNode, Tree};
+    use super::*;
+    use crate::cluster::lanes::Lanes;
+    use crate::sparse::LabelRows;
+
+    /// A node over features that stand in no other, with as many children as are not yet set.
+    fn push_node(builder: &mut Builder, feature: u32, lanes: &[usize]) -> u32 {
+        let table = [Lanes(std::array::from_fn(|lane| lane as f32 + 1.0))];
+        let scales = &Lanes([1.0; 16]);
+        builder.push_node(&NewNode {
+            features: &[feature],
+            table: &table,
+            lanes,
+            scales,
+            biases: None,
+        })
+    }
+
+    /// A root with three children: a leaf, a node with two leaves, and a leaf.
+    fn joined(order: [usize; 3]) -> Tree {
+        let labels = LabelRows::try_new(9, vec![0, 1, 2, 4, 5], vec![3, 1, 4, 8, 0], vec![(); 5]);
+        let labels = labels.unwrap();
+        let leaf =
+            |subtree: &mut Builder, row| subtree.push_leaf(labels.view(), &[row], &mut vec![]);
+        let mut builder = Builder::new(4, Precision::Byte);
+        let root = push_node(&mut builder, 0, &[0, 1, 2]);
+        let mut joint = Joint::new(&mut builder, root, 4);
+        for at in order {
+            let mut subtree = Builder::new(4, Precision::Byte);
+            let (root, rows) = match at {
+                0 => (leaf(&mut subtree, 0), 1),
+                1 => {
+                    let node = push_node(&mut subtree, 7, &[0, 1]);
+                    for (at, row) in [1, 2].into_iter().enumerate() {
+                        let child = leaf(&mut subtree, row);
+                        subtree.set_child(node, at, child);
+                    }
+                    (Child::Node(node), 2)
+                }
+                _ => (leaf(&mut subtree, 3), 1),
+            };
+            joint.add(at, Grown { subtree, root, rows });
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn subtrees_stand_in_the_order_of_their_children_however_they_come() {
+        let expected = joined([0, 1, 2]);
+        let children: Vec<Child> = expected.child_range(0).map(|at| expected.child(at)).collect();
+        assert_eq!(children, [Child::Leaf(0), Child::Node(1), Child::Leaf(3)]);
+        let labels = (0..4).map(|leaf| expected.leaf(leaf).map(|(label, _)| label).collect());
+        assert_eq!(labels.collect::<Vec<Vec<u32>>>(), [vec![3], vec![1], vec![4, 8], vec![0]]);
+        for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            assert_eq!(joined(order), expected, "{order:?}");
+        }
+    }
+}

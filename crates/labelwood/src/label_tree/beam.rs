@@ -15,7 +15,7 @@ use rayon::prelude::*;
 /// Rows that are weighted together, between two looks at the canceller.
 const BLOCK: usize = 16_384;
 /// Rows that a thread takes through the trees together, at most and at least.
-const CHUNK: std::ops::RangeInclusive<usize> = 64..=1024;
+const CHUNK: std::ops::RangeInclusive<usize> = 64..=2048;
 /// Votes that a thread holds for the rows that it takes through the trees, about.
 const HELD_VOTES: usize = 1 << 21;
 
@@ -70,8 +70,9 @@ impl Ensemble<'_> {
             .allowed
             .map(|allowed| self.trees.iter().map(|tree| Open::new(tree, allowed)).collect());
         let votes = self.votes.max(query.k);
-        let chunk = HELD_VOTES / votes.saturating_mul(self.trees.len()).max(1);
-        let chunk = chunk.clamp(*CHUNK.start(), *CHUNK.end());
+        let held = HELD_VOTES / votes.saturating_mul(self.trees.len()).max(1);
+        let share = features.len().div_ceil(run.threads());
+        let chunk = held.min(share).clamp(*CHUNK.start(), *CHUNK.end());
         let rows = self.weights.apply(features, self.features);
         let ids: Vec<u32> = (0..features.len() as u32).collect();
         let begin = || (Walk::new(self, query, votes), Votes::new(self.labels));
