@@ -91,9 +91,9 @@ class Estimator(BaseEstimator):
             In lists, labels are names, or numbers from 0.
         folder : str or path, optional
             Where the model is written as it is learned, part by part, as the command does it. A
-            large model then takes disk instead of memory, and a training that was stopped goes on
-            where it was when the same rows and settings are given again. Without it, the model is
-            in memory.
+            training that was stopped goes on where it was when the same rows and settings are given
+            again. Without it, a small model is in memory, and one of more than 64 MB in files of
+            the system's temporary folder (``TMPDIR``), which are mapped and go with the model.
         overwrite : bool, default=False
             Whether what is in the folder is replaced.
         progress : callable, optional

@@ -11,6 +11,8 @@ from scipy import sparse
 
 from ._errors import InputError
 
+#: Models of more bytes are learned in a temporary folder: they need not be in memory.
+LARGE_MODEL = 64 << 20
 #: How many values a warning names.
 _NAMED = 5
 #: How far the caller of `fit` is from where the warning is given.
@@ -28,9 +30,9 @@ def threads(n_jobs: int | None) -> int:
     return int(n_jobs)
 
 
-def into(folder: str | os.PathLike | None, overwrite: bool) -> tuple[str, bool] | None:
-    """Where a model is written while it is learned, if anywhere."""
-    return None if folder is None else (os.fspath(folder), bool(overwrite))
+def into(folder: str | os.PathLike | None, overwrite: bool) -> tuple[str, bool] | int:
+    """The folder that a model is learned in, or from what size on it is learned on disk."""
+    return LARGE_MODEL if folder is None else (os.fspath(folder), bool(overwrite))
 
 
 def as_csr(X) -> sparse.csr_array | sparse.csr_matrix:

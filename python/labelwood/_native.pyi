@@ -48,7 +48,7 @@ class Model:
         features: _Features,
         labels: _Labels,
         names: Sequence[str] | None,
-        into: tuple[str, bool] | None,
+        into: tuple[str, bool] | int | None,
         threads: int,
         progress: _Progress,
     ) -> Model: ...
@@ -59,7 +59,7 @@ class Model:
         documents: str,
         texts: Sequence[str],
         tags: Sequence[Sequence[str]],
-        into: tuple[str, bool] | None,
+        into: tuple[str, bool] | int | None,
         threads: int,
         progress: _Progress,
     ) -> Model: ...

@@ -226,8 +226,7 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
     ):
         """Learns from texts and the tags of each.
 
-        The model is in memory or, with ``folder``, written there as it is learned; see
-        :meth:`CraftML.fit`.
+        With ``folder``, the model is written there as it is learned; see :meth:`CraftML.fit`.
         """
         learner, documents = self._learner(), self._documents(texts, tags)
         with following(self.verbose, progress, type(self).__name__) as callback:

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use labelwood::data::{DatasetView, LabelIndex};
 use labelwood::favour::Favour;
-use labelwood::model::store::{Load, Options, Start, Stored};
-use labelwood::model::{Algorithm, Extras, Learned, Model as Inner, train_with};
+use labelwood::model::store::{Load, Options, Start, StoreError, Stored};
+use labelwood::model::{Algorithm, Extras, Learned, Model as Inner, TrainError, train_with};
 use labelwood::run::Run;
 use labelwood::sparse::{CsrView, LabelSet, Query};
 use numpy::PyArray1;
@@ -60,7 +60,7 @@ impl Model {
         features: FeatureArrays<'_>,
         labels: LabelArrays<'_>,
         names: Option<Vec<PyBackedStr>>,
-        into: Option<(PathBuf, bool)>,
+        into: Option<Into>,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -90,7 +90,7 @@ impl Model {
         documents: &str,
         texts: Vec<PyBackedStr>,
         tags: Vec<Vec<PyBackedStr>>,
-        into: Option<(PathBuf, bool)>,
+        into: Option<Into>,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -252,21 +252,68 @@ pub fn model_from_files(py: Python<'_>, files: Files<'_>) -> PyResult<Model> {
     })
 }
 
-/// Trains in memory, or into a folder, which is then mapped. A training of the same rows and settings
-/// that was stopped goes on, unless the folder is to be overwritten.
+/// Where a model is learned, if not in memory.
+#[derive(FromPyObject)]
+pub enum Into {
+    /// In a folder, and whether what is there is replaced. A training of the same rows and settings
+    /// that was stopped goes on there otherwise.
+    Folder(PathBuf, bool),
+    /// In a temporary folder, if it takes at least so many bytes by the estimate.
+    DiskFrom(u64),
+}
+
+/// Trains in memory, or into a folder, which is then mapped.
 fn learn(
     dataset: DatasetView<'_>,
     extras: Extras<'_>,
     algorithm: &Algorithm,
-    into: Option<(PathBuf, bool)>,
+    into: Option<Into>,
     run: &Run,
 ) -> Result<Inner, Fault> {
-    let Some((folder, overwrite)) = into else {
-        return Ok(Inner::train(dataset, extras, algorithm, run)?);
+    match into {
+        Some(Into::Folder(folder, overwrite)) => {
+            let start = Start { resume: !overwrite, overwrite };
+            train_with(dataset, extras, algorithm, &folder, start, run)?;
+            return Ok(Inner::open(&folder, Options::default(), run)?);
+        }
+        Some(Into::DiskFrom(least)) if cfg!(unix) => {
+            let estimate = algorithm.estimate(dataset.features, dataset.labels, run.threads());
+            if estimate.model >= least
+                && let Some(model) = learn_on_disk(dataset, extras, algorithm, run)?
+            {
+                return Ok(model);
+            }
+        }
+        _ => (),
+    }
+    Ok(Inner::train(dataset, extras, algorithm, run)?)
+}
+
+/// Trains into a temporary folder and maps what it holds; none if there is no room for it.
+///
+/// The folder goes as soon as the files are mapped, which keeps what they hold: nothing is left
+/// behind, however the process ends later.
+fn learn_on_disk(
+    dataset: DatasetView<'_>,
+    extras: Extras<'_>,
+    algorithm: &Algorithm,
+    run: &Run,
+) -> Result<Option<Inner>, Fault> {
+    let Ok(temporary) = tempfile::Builder::new().prefix("labelwood-").tempdir() else {
+        return Ok(None);
     };
-    let start = Start { resume: !overwrite, overwrite };
-    train_with(dataset, extras, algorithm, &folder, start, run)?;
-    Ok(Inner::open(&folder, Options::default(), run)?)
+    let folder = temporary.path().join("model");
+    match train_with(dataset, extras, algorithm, &folder, Start::default(), run) {
+        Ok(_) => {
+            Ok(Some(Inner::open(&folder, Options { verify: false, ..Options::default() }, run)?))
+        }
+        Err(TrainError::Store(StoreError::Io { source, .. })) => {
+            let place = temporary.path().parent().unwrap_or(temporary.path());
+            tracing::warn!("{}: {source}; the model is learned in memory instead", place.display());
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// An algorithm and its settings, checked.
