@@ -294,6 +294,20 @@ impl fmt::Debug for FileBytes {
     }
 }
 
+/// Asks for the cache line of an element, which need not be there.
+#[inline(always)]
+pub(crate) fn prefetch<T>(slice: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: SSE is part of every x86-64; a prefetch is a hint that reads nothing a program
+        // can see and faults on no address, and the pointer is not dereferenced.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(at).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, at);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

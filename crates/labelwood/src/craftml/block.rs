@@ -5,6 +5,8 @@
 //! A gap that does not fit leaves the high bits 0 and follows in the next word, or, when that is 0,
 //! in the two words after it. The values of the touched children follow in an array of their own.
 
+use crate::array::prefetch;
+
 /// Appends the words of one node.
 pub(super) struct Encoder<'a> {
     words: &'a mut Vec<u16>,
@@ -62,6 +64,12 @@ impl<'a> Decoder<'a> {
     pub fn after(&self, words: usize, next: u32) -> Self {
         let rest = self.words.as_slice().get(words..).unwrap_or_default();
         Decoder { words: rest.iter(), next, ..*self }
+    }
+
+    /// Asks for the memory of a word.
+    #[inline(always)]
+    pub fn fetch(&self, word: usize) {
+        prefetch(self.words.as_slice(), word);
     }
 
     #[cold]

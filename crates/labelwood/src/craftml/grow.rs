@@ -45,16 +45,16 @@ impl<'a> Instances<'a> {
         for ends in labels.offsets().windows(2) {
             scale_to_unit(&mut label_values[ends[0] as usize..ends[1] as usize]);
         }
-        let feature_hash = |hash, (column, value): (u32, f32)| {
-            mix(hash ^ (u64::from(column) << 32 | u64::from(value.to_bits())))
-        };
-        let label_hash = |hash, &label: &u32| mix(hash ^ u64::from(label));
+        let feature_hashes = features.rows().map(|row| {
+            hash(row.iter().map(|(at, value)| u64::from(at) << 32 | u64::from(value.to_bits())))
+        });
+        let label_hashes = labels.rows().map(|row| hash(row.indices.iter().map(|&at| at.into())));
         Instances {
             features: weights.prepare(features),
             label_values,
             labels,
-            feature_hashes: features.rows().map(|row| row.iter().fold(1, feature_hash)).collect(),
-            label_hashes: labels.rows().map(|row| row.indices.iter().fold(1, label_hash)).collect(),
+            feature_hashes: feature_hashes.collect(),
+            label_hashes: label_hashes.collect(),
         }
     }
 
@@ -63,6 +63,11 @@ impl<'a> Instances<'a> {
         let (offsets, columns) = (self.labels.offsets(), self.labels.indices());
         Entries { offsets, columns, values: &self.label_values }
     }
+}
+
+/// A number for distinct numbers: a sum, which unlike a chain need not wait for the term before.
+fn hash(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, |sum: u64, number| sum.wrapping_add(mix(number)))
 }
 
 /// The place, below a node's or tree's seed, of its feature projection.

@@ -8,7 +8,7 @@
 
 use super::centroids::Nearness;
 use super::grow::FEATURES;
-use super::marks;
+use super::marks::{self, Company};
 use super::params::Precision;
 use super::project::Projector;
 use super::shares::shares;
@@ -23,6 +23,8 @@ use rayon::prelude::*;
 /// Rows that go through the trees together: the more, the fewer times a node is unpacked, but what
 /// they reach in all trees is held, about 2 KB a row.
 const BLOCK: usize = 49_152;
+/// With so many rows or less in a block, nodes get marks to find features by.
+const FEW: usize = 128;
 /// Rows at a node whose products with its centroids are held at a time.
 const CHUNK: usize = 128;
 
@@ -186,6 +188,7 @@ struct Router<'a> {
     shared: Option<OwnedEntries>,
     nodes_differ: bool,
     beam: usize,
+    company: Company,
     slot_of: Vec<u32>,
     table: Vec<Lanes>,
     used: Vec<u32>,
@@ -210,6 +213,7 @@ impl<'a> Router<'a> {
             shared: None,
             nodes_differ: params.diversity.features_differ(),
             beam,
+            company: if rows.offsets.len() <= FEW { Company::Few } else { Company::Many },
             slot_of: Vec::new(),
             table: Vec::new(),
             used: Vec::new(),
@@ -240,6 +244,9 @@ impl<'a> Router<'a> {
         let mut level = vec![Stop { node, seed, paths }];
         while !level.is_empty() {
             let mut next = Vec::new();
+            if let Company::Few = self.company {
+                self.fetch(&level);
+            }
             for stop in level {
                 self.pass(stop, &mut next);
             }
@@ -249,6 +256,19 @@ impl<'a> Router<'a> {
             level = next;
         }
         Reached::new(&self.visits, rows.len())
+    }
+
+    /// Asks for the memory of all nodes of a level at once.
+    fn fetch(&self, level: &[Stop]) {
+        let entries = match &self.shared {
+            Some(shared) => shared.view(),
+            None if self.nodes_differ => return,
+            None => self.rows,
+        };
+        let visits = level.iter().flat_map(|stop| {
+            stop.paths.iter().map(|path| (stop.node as usize, entries.row(path.row).0))
+        });
+        marks::fetch(self.tree, visits);
     }
 
     /// Sends the rows at a node on to its children.
@@ -291,7 +311,7 @@ impl<'a> Router<'a> {
         let children = self.tree.child_range(node);
         let nearness = stored_nearness(self.tree, children.clone());
         let wanted: usize = self.ids.iter().map(|&row| entries.row(row).0.len()).sum();
-        let one_by_one = marks::pays(paths.len(), wanted, self.tree.words_of(node));
+        let one_by_one = self.company.pays(paths.len(), wanted, self.tree.words_of(node));
         if !one_by_one {
             self.slot_of.resize(self.projector.dimensions, 0);
             let scratch = (&mut self.slot_of[..], &mut self.table, &mut self.used);
@@ -302,7 +322,8 @@ impl<'a> Router<'a> {
         for (ids, paths) in self.ids.chunks(CHUNK).zip(paths.chunks(CHUNK)) {
             if one_by_one {
                 for (products, &row) in self.products.iter_mut().zip(ids) {
-                    *products = marks::products(self.tree, node, entries.row(row), &mut self.hits);
+                    let row = entries.row(row);
+                    *products = marks::products(self.tree, node, row, self.company, &mut self.hits);
                 }
             } else {
                 let products = &mut self.products;

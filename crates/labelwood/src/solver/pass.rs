@@ -5,6 +5,7 @@ use super::dual::{Dual, by_sign, logit_root};
 use super::params::{Loss, Params};
 use super::rows::Rows;
 use super::vector::{add, each, furthest, greater, greatest, lesser, spread};
+use crate::array::prefetch;
 use crate::cluster::lanes::{LANES, Lanes};
 
 /// What is the same for all rows of one pass.
@@ -220,18 +221,4 @@ impl Range {
             self.most.0[lane] = greater(self.most.0[lane], gradient.0[lane]);
         }
     }
-}
-
-/// Asks for the cache line of an element, which need not be there.
-#[inline(always)]
-fn prefetch<T>(slice: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: SSE is part of every x86-64; a prefetch is a hint that reads nothing a program
-        // can see and faults on no address, and the pointer is not dereferenced.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(at).cast()) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, at);
 }

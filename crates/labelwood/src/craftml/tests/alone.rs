@@ -8,7 +8,7 @@ fn a_row_alone_is_answered_as_in_company() {
         let rows = Rows::random(3000, 6000, 40, 5);
         let forest =
             rows.forest(Params { trees: 2, keep: Some(1.0), diversity, ..Params::default() });
-        // Rows of up to eight features: these nodes have marks to find them by.
+        // Rows of up to eight features: these nodes have marks to find them by, for blocks, too.
         assert!(forest.trees.iter().all(|tree| tree.words_of(0) > 8 * 256));
         let query = Query { beam: Some(beam), ..Query::top(5) };
         let features = rows.features.view();
@@ -16,6 +16,11 @@ fn a_row_alone_is_answered_as_in_company() {
         for at in (0..features.len()).step_by(7) {
             let alone = forest.predict(features.slice(at..at + 1).view(), query, &run(1)).unwrap();
             assert_eq!(alone.row(0), together.row(at));
+        }
+        // So few that they look features up, and so many that each is at nodes of its own.
+        for size in [20, 300] {
+            let some = forest.predict(features.slice(0..size).view(), query, &run(1)).unwrap();
+            assert!((0..size).all(|at| some.row(at) == together.row(at)));
         }
     }
 }

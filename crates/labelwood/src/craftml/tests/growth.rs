@@ -34,7 +34,8 @@ pub(super) fn check(rows: &Rows, forest: &Forest) {
 fn members(rows: &Rows, forest: &Forest, tree: usize) -> Vec<Vec<usize>> {
     let mut members = vec![Vec::new(); forest.trees[tree].leaves()];
     for (at, row) in rows.features.rows().enumerate() {
-        let visits = walk(forest, tree, &prepared(forest, row), 1);
+        let visits =
+            walk(forest, tree, &prepared(forest, row), 1).expect("one path makes no close call");
         assert_eq!(visits.len(), 1);
         members[visits[0].0 as usize].push(at);
     }
