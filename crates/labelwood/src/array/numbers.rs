@@ -38,6 +38,25 @@ impl Numbers {
         }
     }
 
+    /// The elements of some arrays, one after the other.
+    pub(crate) fn join<'a>(parts: impl Iterator<Item = &'a Numbers> + Clone) -> Numbers {
+        fn all<'a, T>(
+            parts: impl Iterator<Item = &'a Numbers> + Clone,
+            as_: fn(u32) -> T,
+        ) -> Vec<T> {
+            let mut joined = Vec::with_capacity(parts.clone().map(Numbers::len).sum());
+            parts.for_each(|part| joined.extend((0..part.len()).map(|at| as_(part.get(at)))));
+            joined
+        }
+        if parts.clone().any(|part| matches!(part, Numbers::U32(_))) {
+            Numbers::U32(all(parts, |number| number).into())
+        } else if parts.clone().any(|part| matches!(part, Numbers::U16(_))) {
+            Numbers::U16(all(parts, |number| number as u16).into())
+        } else {
+            Numbers::U8(all(parts, |number| number as u8).into())
+        }
+    }
+
     /// The element at a position.
     #[inline(always)]
     pub fn get(&self, at: usize) -> u32 {
@@ -110,6 +129,18 @@ mod tests {
             assert_eq!(found, bytes);
             assert_eq!(narrow.has_zero(), wide.contains(&0));
             assert_eq!((0..wide.len()).map(|at| narrow.get(at)).collect::<Vec<_>>(), wide);
+        }
+    }
+
+    #[test]
+    fn joined_numbers_are_as_wide_as_the_widest() {
+        let parts = [vec![1, 2], vec![], vec![300], vec![70_000, 4]].map(Numbers::from);
+        for count in 0..=parts.len() {
+            let numbers =
+                |part: &Numbers| (0..part.len()).map(|at| part.get(at)).collect::<Vec<_>>();
+            let expected =
+                Numbers::from(parts[..count].iter().flat_map(numbers).collect::<Vec<_>>());
+            assert_eq!(Numbers::join(parts[..count].iter()), expected);
         }
     }
 

@@ -132,6 +132,8 @@ impl Ground {
             }
             means.end_unit_row();
         }
+        means.columns.shrink_to_fit();
+        means.values.shrink_to_fit();
         Ok(means)
     }
 }

@@ -28,8 +28,10 @@ pub struct Builder {
 #[derive(Default)]
 struct Block {
     biases: Vec<f32>,
-    /// The rank of the feature among those of the node, the child and its weight.
-    weights: Vec<(u32, u32, f32)>,
+    /// The rank of each feature among those of the node, and a bit for each child with a weight.
+    features: Vec<(u32, u16)>,
+    /// The weights of each feature, child by child.
+    weights: Vec<f32>,
 }
 
 /// How a node's weights are learned and which are kept.
@@ -104,10 +106,15 @@ impl Builder {
                 block.biases.extend(&weights.bias.0[..lists.len()]);
                 for (rank, &column) in order.iter().enumerate() {
                     let lanes = &weights.columns[column as usize];
+                    let mut kept = 0;
                     for (lane, &weight) in lanes.0[..lists.len()].iter().enumerate() {
                         if weight.abs() > learn.threshold {
-                            block.weights.push((rank as u32, (at * LANES + lane) as u32, weight));
+                            kept |= 1 << lane;
+                            block.weights.push(weight);
                         }
+                    }
+                    if kept != 0 {
+                        block.features.push((rank as u32, kept));
                     }
                 }
                 self.pool().push(workspace);
@@ -146,20 +153,24 @@ impl Builder {
     /// Brings the weights of all blocks into the order of features.
     fn merge(&mut self, blocks: &[Block], feature_at: impl Fn(u32) -> u32) {
         let base = self.owners.len();
-        let mut next = vec![0; blocks.len()];
-        let head =
-            |block: usize, next: &[usize]| blocks[block].weights.get(next[block]).map(|w| w.0);
-        while let Some(rank) = (0..blocks.len()).filter_map(|block| head(block, &next)).min() {
-            for (block, at) in next.iter_mut().enumerate() {
-                let rest = &blocks[block].weights[*at..];
-                let own = rest.iter().take_while(|weight| weight.0 == rank);
-                for &(_, owner, weight) in own {
-                    self.owners.push(owner);
-                    self.values.push(weight);
-                    *at += 1;
-                }
+        let weights = blocks.iter().map(|block| block.weights.len()).sum();
+        self.owners.reserve(weights);
+        self.values.reserve(weights);
+        let mut rest: Vec<_> = blocks
+            .iter()
+            .map(|block| (block.features.iter().peekable(), &block.weights[..]))
+            .collect();
+        while let Some(next) = rest.iter_mut().filter_map(|rest| Some(rest.0.peek()?.0)).min() {
+            for (block, (features, weights)) in rest.iter_mut().enumerate() {
+                let Some(&(_, kept)) = features.next_if(|feature| feature.0 == next) else {
+                    continue;
+                };
+                let lanes = (0..LANES).filter(|lane| kept >> lane & 1 == 1);
+                self.owners.extend(lanes.map(|lane| (block * LANES + lane) as u32));
+                let these = weights.split_off(..kept.count_ones() as usize).unwrap_or_default();
+                self.values.extend_from_slice(these);
             }
-            self.features.push(feature_at(rank));
+            self.features.push(feature_at(next));
             self.ends.push((self.owners.len() - base) as u32);
         }
         self.features_start.push(self.features.len() as u64);

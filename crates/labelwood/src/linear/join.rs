@@ -13,19 +13,23 @@ impl Nodes {
                 Some(std::mem::replace(next, *next + nodes.len() as u32))
             })
             .collect();
-        let mut children: Vec<u32> = Vec::new();
-        let mut owners: Vec<u32> = Vec::new();
-        let mut values: Vec<f32> = Vec::new();
+        let parts = || [root].into_iter().chain(subtrees);
+        // Reserved: arrays that grow take half as much again, and while they move, twice that.
+        let room = |len: fn(&Nodes) -> usize| parts().map(len).sum::<usize>() + 1;
+        let mut children: Vec<u32> = Vec::with_capacity(room(|nodes| nodes.children.len()));
+        let mut biases = Vec::with_capacity(children.capacity());
+        let mut features = Vec::with_capacity(room(|nodes| nodes.features.len()));
+        let mut ends = Vec::with_capacity(features.capacity());
         let (mut children_start, mut features_start, mut weights_start) =
             (vec![0], vec![0], vec![0]);
-        let (mut biases, mut features, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-        for (part, nodes) in [root].into_iter().chain(subtrees).enumerate() {
+        let mut weights = 0u64;
+        for (part, nodes) in parts().enumerate() {
             let moved = |at: usize| match nodes.child(at) {
                 Child::Node(child) if part == 0 => Child::Node(starts[child as usize]),
                 Child::Node(child) => Child::Node(starts[part - 1] + child),
                 label => label,
             };
-            let shift = (children.len() as u32, features.len() as u64, owners.len() as u64);
+            let shift = (children.len() as u32, features.len() as u64, weights);
             children_start.extend(nodes.children_start[1..].iter().map(|start| start + shift.0));
             features_start.extend(nodes.features_start[1..].iter().map(|start| start + shift.1));
             weights_start.extend(nodes.weights_start[1..].iter().map(|start| start + shift.2));
@@ -33,8 +37,7 @@ impl Nodes {
             biases.extend_from_slice(&nodes.biases);
             features.extend_from_slice(&nodes.features);
             ends.extend_from_slice(&nodes.ends);
-            owners.extend((0..nodes.owners.len()).map(|at| nodes.owners.get(at)));
-            values.extend((0..nodes.values.len()).map(|at| nodes.values.get(at)));
+            weights += nodes.owners.len() as u64;
         }
         Nodes {
             children_start: children_start.into(),
@@ -44,8 +47,8 @@ impl Nodes {
             features: features.into(),
             weights_start: weights_start.into(),
             ends: ends.into(),
-            owners: Numbers::from(owners),
-            values: Values::new(values, root.precision()),
+            owners: Numbers::join(parts().map(|nodes| &nodes.owners)),
+            values: Values::join(parts().map(|nodes| &nodes.values), root.precision()),
         }
     }
 }

@@ -253,11 +253,24 @@ impl Values {
         match precision {
             Precision::Single => Values::Single(values.into()),
             Precision::Half => {
-                // The largest half: a weight beyond it would become infinite.
-                let most = f16::MAX.to_f32();
-                let narrow = |weight: &f32| f16::from_f32(weight.clamp(-most, most)).to_bits();
-                Values::Half(values.iter().map(narrow).collect::<Vec<_>>().into())
+                Values::Half(values.into_iter().map(narrowed).collect::<Vec<_>>().into())
             }
+        }
+    }
+
+    /// The numbers of some arrays, one after the other.
+    pub fn join<'a>(parts: impl Iterator<Item = &'a Values> + Clone, precision: Precision) -> Self {
+        fn all<'a, T>(
+            parts: impl Iterator<Item = &'a Values> + Clone,
+            as_: fn(f32) -> T,
+        ) -> Vec<T> {
+            let mut joined = Vec::with_capacity(parts.clone().map(Values::len).sum());
+            parts.for_each(|part| joined.extend((0..part.len()).map(|at| as_(part.get(at)))));
+            joined
+        }
+        match precision {
+            Precision::Single => Values::Single(all(parts, |weight| weight).into()),
+            Precision::Half => Values::Half(all(parts, narrowed).into()),
         }
     }
 
@@ -274,6 +287,13 @@ impl Values {
             Values::Single(values) => values[at],
         }
     }
+}
+
+/// A single-precision number as a half-precision one.
+fn narrowed(weight: f32) -> u16 {
+    // The largest half: a weight beyond it would become infinite.
+    let most = f16::MAX.to_f32();
+    f16::from_f32(weight.clamp(-most, most)).to_bits()
 }
 
 /// A half-precision number as a single-precision one, without a branch; exact for finite numbers.
