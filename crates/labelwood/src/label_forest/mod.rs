@@ -137,6 +137,10 @@ impl Trainer {
             } else {
                 grower.root(labels, !self.params.drop_unlabelled, seed)?
             };
+            if root.groups.iter().all(|group| group.len() <= self.params.tree.leaf()) {
+                // They were needed to divide the root's labels, and no others are divided.
+                vectors.forget();
+            }
             Ok(grower.tree(root, seed)?.joined())
         })
     }

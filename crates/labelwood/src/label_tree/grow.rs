@@ -144,6 +144,11 @@ impl LabelVectors {
         LabelVectors { of: labels.iter().copied().collect(), made: Mutex::default() }
     }
 
+    /// Frees them until somebody asks again.
+    pub fn forget(&self) {
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Whoever comes first makes them, and others wait for it.
     fn get(&self, grower: &Grower<'_>) -> Result<Arc<OwnedEntries>, Cancelled> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,8 +20,6 @@ pub struct Builder {
     owners: Vec<u32>,
     values: Vec<f32>,
     precision: Precision,
-    /// One for each thread that solves; used again and again, since they are large.
-    workspaces: Mutex<Vec<Workspace>>,
 }
 
 /// The kept weights of a block of children, feature by feature.
@@ -56,7 +54,6 @@ impl Builder {
             owners: Vec::new(),
             values: Vec::new(),
             precision,
-            workspaces: Mutex::default(),
         }
     }
 
@@ -84,13 +81,15 @@ impl Builder {
     ) -> Result<usize, Cancelled> {
         let mut order: Vec<u32> = (0..rows.features().len() as u32).collect();
         order.sort_unstable_by_key(|&column| rows.features()[column as usize]);
+        // One for each thread that solves; used again and again, since they are large.
+        let workspaces = Mutex::new(Vec::new());
         let blocks = positives
             .par_chunks(LANES)
             .enumerate()
             .with_max_len(1)
             .map(|(at, positives)| {
                 run.check()?;
-                let workspace = self.pool().pop();
+                let workspace = lock(&workspaces).pop();
                 let mut workspace = workspace.unwrap_or_else(|| Workspace::new(run.canceller()));
                 let lists: Vec<&[u32]> = positives.iter().map(AsRef::as_ref).collect();
                 let mut random = Stream::new(derive(seed, at as u64));
@@ -117,10 +116,11 @@ impl Builder {
                         block.features.push((rank as u32, kept));
                     }
                 }
-                self.pool().push(workspace);
+                lock(&workspaces).push(workspace);
                 Ok(block)
             })
             .collect::<Result<Vec<_>, Cancelled>>()?;
+        drop(workspaces);
         let bias = learn.solver.bias;
         self.biases
             .extend(blocks.iter().flat_map(|block| &block.biases).map(|weight| weight * bias));
@@ -144,10 +144,6 @@ impl Builder {
         self.values.extend(weights.map(|at| nodes.values.get(at)));
         self.features_start.push(self.features.len() as u64);
         self.weights_start.push(self.owners.len() as u64);
-    }
-
-    fn pool(&self) -> MutexGuard<'_, Vec<Workspace>> {
-        self.workspaces.lock().expect("no thread panics between taking and giving back")
     }
 
     /// Brings the weights of all blocks into the order of features.
@@ -196,4 +192,8 @@ impl Builder {
             values: Values::new(self.values, self.precision),
         }
     }
+}
+
+fn lock(workspaces: &Mutex<Vec<Workspace>>) -> MutexGuard<'_, Vec<Workspace>> {
+    workspaces.lock().expect("no thread panics between taking and giving back")
 }
