@@ -1,10 +1,11 @@
 //! Spherical k-means with any number of groups, balanced or not.
 //!
 //! Label trees group labels with it: few calls, many long rows, up to hundreds of groups. The
-//! centres live in tables of [`LANES`] each, and every pass over the rows runs on all threads;
-//! each centre is added up in the order of its members, so that threads cannot change a bit.
+//! centres are added up from their members, [`LANES`] in a table and a few tables at a time, and
+//! rows are compared with them on all threads; each centre is added up in the order of its members,
+//! so that threads cannot change a bit.
 
-use super::lanes::{LANES, Lanes, Table, best_lane, similarities};
+use super::lanes::{LANES, Lanes, Table, similarities};
 use crate::random::Stream;
 use crate::run::{Cancelled, Run};
 use crate::sparse::Entries;
@@ -54,10 +55,11 @@ pub fn group(
         return Ok(vec![0; rows.len()]);
     }
     let mut centres = Centres::at_starts(entries, rows, columns, clusters, random);
+    let mut room = centres.room();
     let mut assigned = Vec::new();
     let mut before = f64::NEG_INFINITY;
     for pass in 1..=params.passes {
-        let cosines = centres.cosines(entries, rows, params.balanced, run);
+        let cosines = centres.cosines(rows, params.balanced, &mut room, run);
         run.check()?;
         assigned = cosines.assign();
         let chosen = |(row, &group): (usize, &u32)| f64::from(cosines.of(row, group));
@@ -66,9 +68,9 @@ pub fn group(
             break;
         }
         before = mean;
-        centres.set_to_means(entries, rows, &assigned);
+        centres.members = rows.iter().copied().zip(assigned.iter().copied()).collect();
     }
-    centres.dissolve_small(entries, rows, params.smallest, &mut assigned);
+    centres.dissolve_small(rows, params.smallest, &mut room, &mut assigned);
     Ok(assigned)
 }
 
@@ -97,19 +99,30 @@ impl Cosines {
     }
 }
 
-/// The centres, in tables of [`LANES`].
-struct Centres {
+/// The centres: means of rows.
+struct Centres<'a> {
+    entries: Entries<'a>,
     clusters: usize,
     /// The slot of each column that occurs, else 0.
     slot_of: Vec<u32>,
-    tables: Vec<Vec<Lanes>>,
-    /// One over each centre's length.
-    scales: Vec<Lanes>,
+    slots: usize,
+    /// The rows that the centres are means of, each with the number of its centre.
+    members: Vec<(u32, u32)>,
 }
 
-impl Centres {
+/// Some of the centres, side by side.
+struct Side {
+    /// The number of the first, and how many they are.
+    first: usize,
+    count: usize,
+    lanes: Vec<Lanes>,
+    /// One over each centre's length.
+    scales: Lanes,
+}
+
+impl<'a> Centres<'a> {
     fn at_starts(
-        entries: Entries<'_>,
+        entries: Entries<'a>,
         rows: &[u32],
         columns: usize,
         clusters: usize,
@@ -126,62 +139,70 @@ impl Centres {
         }
         let mut starts = rows.to_vec();
         random.sample_to_front(&mut starts, clusters);
-        let groups = clusters.div_ceil(LANES);
-        let mut centres = Centres {
-            clusters,
-            slot_of,
-            tables: vec![vec![Lanes::ZERO; slots as usize]; groups],
-            scales: vec![Lanes::ZERO; groups],
-        };
-        let each_its_own: Vec<u32> = (0..clusters as u32).collect();
-        centres.set_to_means(entries, &starts[..clusters], &each_its_own);
-        centres
+        let members = starts[..clusters].iter().copied().zip(0..).collect();
+        Centres { entries, clusters, slot_of, slots: slots as usize, members }
     }
 
-    fn set_to_means(&mut self, entries: Entries<'_>, rows: &[u32], assigned: &[u32]) {
-        let slot_of = &self.slot_of;
-        self.tables.par_iter_mut().zip(&mut self.scales).enumerate().for_each(
-            |(group, (table, scales))| {
-                table.fill(Lanes::ZERO);
-                for (&row, &cluster) in rows.iter().zip(assigned) {
-                    if cluster as usize / LANES == group {
-                        let (columns, values) = entries.row(row);
-                        for (&column, &value) in columns.iter().zip(values) {
-                            let slot = slot_of[column as usize] as usize;
-                            table[slot].0[cluster as usize % LANES] += value;
-                        }
-                    }
-                }
-                let mut squares = Lanes::ZERO;
-                table.iter().for_each(|centre| squares.add_squares(centre));
-                let over_length =
-                    |square: f32| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-                *scales = Lanes(squares.0.map(over_length));
-            },
-        );
+    /// Room for as many tables as there are threads: all of them would take much memory.
+    fn room(&self) -> Vec<Side> {
+        let at_once = rayon::current_num_threads().min(self.clusters.div_ceil(LANES));
+        let lanes = || vec![Lanes::ZERO; self.slots];
+        let empty = |_| Side { first: 0, count: 0, lanes: lanes(), scales: Lanes::ZERO };
+        (0..at_once).map(empty).collect()
+    }
+
+    /// Calls `each` with some centres after the others, as many as there is room for.
+    fn each_some(&self, room: &mut [Side], mut each: impl FnMut(&[Side])) {
+        let firsts: Vec<usize> = (0..self.clusters).step_by(LANES).collect();
+        for firsts in firsts.chunks(room.len()) {
+            let tables = &mut room[..firsts.len()];
+            tables.par_iter_mut().zip(firsts).for_each(|(table, &first)| self.fill(table, first));
+            each(tables);
+        }
+    }
+
+    /// Makes a table that of the centres from `first` on.
+    fn fill(&self, table: &mut Side, first: usize) {
+        table.first = first;
+        table.count = (self.clusters - first).min(LANES);
+        table.lanes.fill(Lanes::ZERO);
+        let own = first as u32..(first + table.count) as u32;
+        for &(row, cluster) in self.members.iter().filter(|member| own.contains(&member.1)) {
+            let (columns, values) = self.entries.row(row);
+            for (&column, &value) in columns.iter().zip(values) {
+                let slot = self.slot_of[column as usize] as usize;
+                table.lanes[slot].0[cluster as usize - first] += value;
+            }
+        }
+        let mut squares = Lanes::ZERO;
+        table.lanes.iter().for_each(|centre| squares.add_squares(centre));
+        let over_length = |square: f32| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
+        table.scales = Lanes(squares.0.map(over_length));
     }
 
     /// Once the run is cancelled, the cosines mean nothing.
-    fn cosines(&self, entries: Entries<'_>, rows: &[u32], all: bool, run: &Run) -> Cosines {
+    fn cosines(&self, rows: &[u32], all: bool, room: &mut [Side], run: &Run) -> Cosines {
         if all {
             let mut values = vec![0.0; rows.len() * self.clusters];
-            let chunks = values.par_chunks_mut(CHUNK * self.clusters).zip(rows.par_chunks(CHUNK));
-            chunks.filter(|_| run.check().is_ok()).for_each(|(values, rows)| {
-                self.compare(entries, rows, |row, first, cosines, count| {
-                    let at = row * self.clusters + first;
-                    values[at..at + count].copy_from_slice(&cosines.0[..count]);
+            self.each_some(room, |centres| {
+                let chunks =
+                    values.par_chunks_mut(CHUNK * self.clusters).zip(rows.par_chunks(CHUNK));
+                chunks.filter(|_| run.check().is_ok()).for_each(|(values, rows)| {
+                    self.compare(centres, rows, |row, first, cosines| {
+                        let at = row * self.clusters + first;
+                        values[at..at + cosines.len()].copy_from_slice(cosines);
+                    });
                 });
             });
             return Cosines::All { clusters: self.clusters, values };
         }
         let mut best = vec![(0, f32::NEG_INFINITY); rows.len()];
-        let chunks = best.par_chunks_mut(CHUNK).zip(rows.par_chunks(CHUNK));
-        chunks.filter(|_| run.check().is_ok()).for_each(|(best, rows)| {
-            self.compare(entries, rows, |row, first, cosines, count| {
-                let lane = best_lane(cosines, count);
-                if cosines.0[lane] > best[row].1 {
-                    best[row] = ((first + lane) as u32, cosines.0[lane]);
-                }
+        self.each_some(room, |centres| {
+            let chunks = best.par_chunks_mut(CHUNK).zip(rows.par_chunks(CHUNK));
+            chunks.filter(|_| run.check().is_ok()).for_each(|(best, rows)| {
+                self.compare(centres, rows, |row, first, cosines| {
+                    take_nearest(&mut best[row], first, cosines, |_| true);
+                });
             });
         });
         Cosines::Best(best)
@@ -190,47 +211,56 @@ impl Centres {
     /// Moves the rows of groups with fewer than `smallest` rows to the nearest other centre.
     fn dissolve_small(
         &self,
-        entries: Entries<'_>,
         rows: &[u32],
         smallest: usize,
+        room: &mut [Side],
         assigned: &mut [u32],
     ) {
         let mut sizes = vec![0usize; self.clusters];
         assigned.iter().for_each(|&group| sizes[group as usize] += 1);
         let stays = |group: usize| sizes[group] >= smallest;
         let Some(first) = (0..self.clusters).find(|&group| stays(group)) else { return };
-        for (&row, group) in rows.iter().zip(assigned) {
-            if stays(*group as usize) {
-                continue;
-            }
-            let mut best = (first, f32::NEG_INFINITY);
-            self.compare(entries, &[row], |_, first, cosines, count| {
-                for (lane, &cosine) in cosines.0[..count].iter().enumerate() {
-                    if stays(first + lane) && cosine > best.1 {
-                        best = (first + lane, cosine);
-                    }
-                }
+        let moving: Vec<usize> =
+            (0..rows.len()).filter(|&at| !stays(assigned[at] as usize)).collect();
+        if moving.is_empty() {
+            return;
+        }
+        let moving_rows: Vec<u32> = moving.iter().map(|&at| rows[at]).collect();
+        let mut best = vec![(first as u32, f32::NEG_INFINITY); moving.len()];
+        self.each_some(room, |centres| {
+            self.compare(centres, &moving_rows, |row, first, cosines| {
+                take_nearest(&mut best[row], first, cosines, stays);
             });
-            *group = best.0 as u32;
+        });
+        for (at, best) in moving.into_iter().zip(best) {
+            assigned[at] = best.0;
         }
     }
 
-    /// Calls `each(row's position, first cluster, cosines, how many)` for every row and table.
-    fn compare(
-        &self,
-        entries: Entries<'_>,
-        rows: &[u32],
-        mut each: impl FnMut(usize, usize, &Lanes, usize),
-    ) {
-        for (group, (lanes, scales)) in self.tables.iter().zip(&self.scales).enumerate() {
-            let first = group * LANES;
-            let count = (self.clusters - first).min(LANES);
+    /// Calls `each(row's position, first centre, cosines)` for every row and table.
+    fn compare(&self, centres: &[Side], rows: &[u32], mut each: impl FnMut(usize, usize, &[f32])) {
+        for Side { first, count, lanes, scales } in centres {
             let table = Table { slot_of: &self.slot_of, lanes };
-            similarities(&table, entries, rows, |row, products| {
+            similarities(&table, self.entries, rows, |row, products| {
                 let mut cosines = *products;
                 cosines.scale(scales);
-                each(row, first, &cosines, count);
+                each(row, *first, &cosines.0[..*count]);
             });
+        }
+    }
+}
+
+/// Takes the nearest of the centres from `first` on that are allowed, if it is nearer than the
+/// best so far; of equally near ones the first.
+fn take_nearest(
+    best: &mut (u32, f32),
+    first: usize,
+    cosines: &[f32],
+    is_allowed: impl Fn(usize) -> bool,
+) {
+    for (group, &cosine) in (first..).zip(cosines) {
+        if cosine > best.1 && is_allowed(group) {
+            *best = (group as u32, cosine);
         }
     }
 }

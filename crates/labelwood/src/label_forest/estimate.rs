@@ -22,13 +22,13 @@ impl Params {
         let levels = tree.levels(shape.labels * self.rate) + 1.0;
         let weights = shape.weights(tree.weight_threshold, levels);
         // Each submodel that grows has centres of its own.
-        let centres = (growing - 1.0) * shape.centres(tree.branches());
+        let centres = (growing - 1.0) * shape.centres(tree.branches(), threads);
         let memory = shape.prepared()
             + growing * shape.vectors() * self.rate
             + shape.labels * (copies * 4.0 + 24.0)
             + tree.growing(&shape, threads)
             + centres
-            + growing * Shape::building(weights * self.rate);
+            + growing * Shape::building(weights * self.rate, tree.branches());
         let model = copies * tree.stored(&shape, weights);
         Estimate { memory: memory as u64, model: model as u64 }
     }

@@ -5,9 +5,6 @@ use crate::linear::Shape;
 use crate::run::Estimate;
 use crate::sparse::{CsrView, LabelRowsView};
 
-/// The share of the labels in the largest of a root's groups, about.
-const LARGEST_GROUP: f64 = 0.2;
-
 impl Params {
     /// The memory and disk that a training on so many threads needs, about, when each part is
     /// written as soon as it is grown.
@@ -23,9 +20,16 @@ impl Params {
         let memory = shape.prepared()
             + shape.vectors()
             + params.growing(&shape, threads)
-            + Shape::building(weights * LARGEST_GROUP * (threads as f64).min(1.0 / LARGEST_GROUP));
+            + Shape::building(weights * params.at_once(threads), params.branches());
         let model = self.trees as f64 * params.stored(&shape, weights);
         Estimate { memory: memory as u64, model: model as u64 }
+    }
+
+    /// The share of a tree's weights in the subtrees that so many threads grow at once, about: some
+    /// groups of a root's are larger than others.
+    fn at_once(&self, threads: usize) -> f64 {
+        let largest = 0.75 / (self.branches() as f64).sqrt();
+        (largest * threads as f64).min(1.0)
     }
 
     /// How many levels of nodes a tree over so many labels has, about; beyond a few, the upper ones
@@ -41,7 +45,7 @@ impl Params {
     /// Bytes that all threads grow nodes with, besides the nodes.
     pub(crate) fn growing(&self, shape: &Shape, threads: usize) -> f64 {
         let scratch = shape.rows * 4.0 + shape.features * 4.0;
-        threads as f64 * (shape.workspace() + scratch) + shape.centres(self.branches())
+        threads as f64 * (shape.workspace() + scratch) + shape.centres(self.branches(), threads)
     }
 
     /// Bytes of a tree that has so many weights.

@@ -4,9 +4,10 @@ use super::Precision;
 use crate::cluster::lanes::LANES;
 use crate::sparse::{CsrView, LabelRowsView};
 
-/// Bytes that a weight takes while its node is built: as it is learned, as it is put in order, and
-/// as it is stored.
-const BUILDING: f64 = 24.0;
+/// Bytes that a weight takes while its nodes are built: its number, its child, and some room.
+const BUILDING: f64 = 12.0;
+/// Bytes that a feature of a node takes meanwhile, which its weights share: one for each child at most.
+const FEATURE: f64 = 16.0;
 
 /// The sizes that memory follows from.
 #[derive(Clone, Copy, Debug)]
@@ -55,9 +56,10 @@ impl Shape {
         self.features * (lanes + 8.0) + self.rows * (lanes + 16.0)
     }
 
-    /// Bytes of the centres of so many groups of labels.
-    pub fn centres(&self, groups: usize) -> f64 {
-        self.features * (groups as f64 * 4.0 + 4.0)
+    /// Bytes of the centres of so many groups of labels, of which each thread holds a table.
+    pub fn centres(&self, groups: usize, threads: usize) -> f64 {
+        let tables = groups.div_ceil(LANES).min(threads);
+        self.features * ((tables * LANES) as f64 * 4.0 + 4.0)
     }
 
     /// About how many weights are kept when all labels are learned on each of so many levels.
@@ -81,9 +83,9 @@ impl Shape {
         0.3 / (f64::from(threshold) / value + 0.05)
     }
 
-    /// Bytes of nodes while they are built.
-    pub fn building(weights: f64) -> f64 {
-        weights * BUILDING
+    /// Bytes of nodes with so many children each while they are built.
+    pub fn building(weights: f64, children: usize) -> f64 {
+        weights * (BUILDING + FEATURE / children as f64)
     }
 
     /// Bytes of stored nodes, whose children are told apart by so many bytes.
