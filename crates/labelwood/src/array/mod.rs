@@ -10,7 +10,7 @@
 mod numbers;
 
 pub use numbers::Numbers;
-pub(crate) use numbers::each_pair;
+pub(crate) use numbers::{each_pair, joined};
 
 use std::fmt;
 use std::fs::File;

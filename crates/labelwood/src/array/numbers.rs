@@ -40,20 +40,12 @@ impl Numbers {
 
     /// The elements of some arrays, one after the other.
     pub(crate) fn join<'a>(parts: impl Iterator<Item = &'a Numbers> + Clone) -> Numbers {
-        fn all<'a, T>(
-            parts: impl Iterator<Item = &'a Numbers> + Clone,
-            as_: fn(u32) -> T,
-        ) -> Vec<T> {
-            let mut joined = Vec::with_capacity(parts.clone().map(Numbers::len).sum());
-            parts.for_each(|part| joined.extend((0..part.len()).map(|at| as_(part.get(at)))));
-            joined
-        }
         if parts.clone().any(|part| matches!(part, Numbers::U32(_))) {
-            Numbers::U32(all(parts, |number| number).into())
+            Numbers::U32(joined(parts, Numbers::len, Numbers::get).into())
         } else if parts.clone().any(|part| matches!(part, Numbers::U16(_))) {
-            Numbers::U16(all(parts, |number| number as u16).into())
+            Numbers::U16(joined(parts, Numbers::len, |part, at| part.get(at) as u16).into())
         } else {
-            Numbers::U8(all(parts, |number| number as u8).into())
+            Numbers::U8(joined(parts, Numbers::len, |part, at| part.get(at) as u8).into())
         }
     }
 
@@ -66,6 +58,18 @@ impl Numbers {
             Numbers::U32(numbers) => numbers[at],
         }
     }
+}
+
+/// What `get` makes of all elements of some arrays, one after the other, in no more room than that
+/// takes.
+pub(crate) fn joined<'a, A: 'a, T>(
+    parts: impl Iterator<Item = &'a A> + Clone,
+    len: fn(&A) -> usize,
+    get: impl Fn(&A, usize) -> T,
+) -> Vec<T> {
+    let mut joined = Vec::with_capacity(parts.clone().map(len).sum());
+    parts.for_each(|part| joined.extend((0..len(part)).map(|at| get(part, at))));
+    joined
 }
 
 /// Calls `each` with the elements of two arrays at the positions of a range, their types known.

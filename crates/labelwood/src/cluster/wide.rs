@@ -111,7 +111,7 @@ struct Centres<'a> {
 }
 
 /// Some of the centres, side by side.
-struct Side {
+struct CentreTable {
     /// The number of the first, and how many they are.
     first: usize,
     count: usize,
@@ -144,15 +144,15 @@ impl<'a> Centres<'a> {
     }
 
     /// Room for as many tables as there are threads: all of them would take much memory.
-    fn room(&self) -> Vec<Side> {
+    fn room(&self) -> Vec<CentreTable> {
         let at_once = rayon::current_num_threads().min(self.clusters.div_ceil(LANES));
         let lanes = || vec![Lanes::ZERO; self.slots];
-        let empty = |_| Side { first: 0, count: 0, lanes: lanes(), scales: Lanes::ZERO };
+        let empty = |_| CentreTable { first: 0, count: 0, lanes: lanes(), scales: Lanes::ZERO };
         (0..at_once).map(empty).collect()
     }
 
-    /// Calls `each` with some centres after the others, as many as there is room for.
-    fn each_some(&self, room: &mut [Side], mut each: impl FnMut(&[Side])) {
+    /// Calls `each` with a few tables of centres after the others, as many as there is room for.
+    fn each_few(&self, room: &mut [CentreTable], mut each: impl FnMut(&[CentreTable])) {
         let firsts: Vec<usize> = (0..self.clusters).step_by(LANES).collect();
         for firsts in firsts.chunks(room.len()) {
             let tables = &mut room[..firsts.len()];
@@ -162,7 +162,7 @@ impl<'a> Centres<'a> {
     }
 
     /// Makes a table that of the centres from `first` on.
-    fn fill(&self, table: &mut Side, first: usize) {
+    fn fill(&self, table: &mut CentreTable, first: usize) {
         table.first = first;
         table.count = (self.clusters - first).min(LANES);
         table.lanes.fill(Lanes::ZERO);
@@ -181,10 +181,10 @@ impl<'a> Centres<'a> {
     }
 
     /// Once the run is cancelled, the cosines mean nothing.
-    fn cosines(&self, rows: &[u32], all: bool, room: &mut [Side], run: &Run) -> Cosines {
+    fn cosines(&self, rows: &[u32], all: bool, room: &mut [CentreTable], run: &Run) -> Cosines {
         if all {
             let mut values = vec![0.0; rows.len() * self.clusters];
-            self.each_some(room, |centres| {
+            self.each_few(room, |centres| {
                 let chunks =
                     values.par_chunks_mut(CHUNK * self.clusters).zip(rows.par_chunks(CHUNK));
                 chunks.filter(|_| run.check().is_ok()).for_each(|(values, rows)| {
@@ -197,7 +197,7 @@ impl<'a> Centres<'a> {
             return Cosines::All { clusters: self.clusters, values };
         }
         let mut best = vec![(0, f32::NEG_INFINITY); rows.len()];
-        self.each_some(room, |centres| {
+        self.each_few(room, |centres| {
             let chunks = best.par_chunks_mut(CHUNK).zip(rows.par_chunks(CHUNK));
             chunks.filter(|_| run.check().is_ok()).for_each(|(best, rows)| {
                 self.compare(centres, rows, |row, first, cosines| {
@@ -213,7 +213,7 @@ impl<'a> Centres<'a> {
         &self,
         rows: &[u32],
         smallest: usize,
-        room: &mut [Side],
+        room: &mut [CentreTable],
         assigned: &mut [u32],
     ) {
         let mut sizes = vec![0usize; self.clusters];
@@ -227,7 +227,7 @@ impl<'a> Centres<'a> {
         }
         let moving_rows: Vec<u32> = moving.iter().map(|&at| rows[at]).collect();
         let mut best = vec![(first as u32, f32::NEG_INFINITY); moving.len()];
-        self.each_some(room, |centres| {
+        self.each_few(room, |centres| {
             self.compare(centres, &moving_rows, |row, first, cosines| {
                 take_nearest(&mut best[row], first, cosines, stays);
             });
@@ -238,8 +238,13 @@ impl<'a> Centres<'a> {
     }
 
     /// Calls `each(row's position, first centre, cosines)` for every row and table.
-    fn compare(&self, centres: &[Side], rows: &[u32], mut each: impl FnMut(usize, usize, &[f32])) {
-        for Side { first, count, lanes, scales } in centres {
+    fn compare(
+        &self,
+        centres: &[CentreTable],
+        rows: &[u32],
+        mut each: impl FnMut(usize, usize, &[f32]),
+    ) {
+        for CentreTable { first, count, lanes, scales } in centres {
             let table = Table { slot_of: &self.slot_of, lanes };
             similarities(&table, self.entries, rows, |row, products| {
                 let mut cosines = *products;

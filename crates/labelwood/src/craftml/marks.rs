@@ -16,13 +16,12 @@ use std::sync::OnceLock;
 /// Words from one mark to the next on average, at least.
 const STRETCH: usize = 16;
 
-/// How to find entries of rows at a node.
+/// How many rows go through the trees together, which decides whether marks are worth making.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Company {
-    /// The row goes through the trees with few others, as further rows will: marks are worth
-    /// making.
+    /// Few, and further calls will bring few again, for which marks are there then.
     Few,
-    /// It is one of a block, most of which have been to other nodes.
+    /// A block, most of which goes to other nodes.
     Many,
 }
 
@@ -90,6 +89,7 @@ pub(super) fn products(
     products_portable(tree, node, row, company, hits)
 }
 
+/// Apart from its caller, which could count bits as well: compiled into that, it was slower.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
 fn products_popcnt(

@@ -1,6 +1,6 @@
 //! Nodes and their children's weights, in flat arrays.
 
-use crate::array::{Array, Numbers};
+use crate::array::{Array, Numbers, joined};
 use half::f16;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -260,17 +260,11 @@ impl Values {
 
     /// The numbers of some arrays, one after the other.
     pub fn join<'a>(parts: impl Iterator<Item = &'a Values> + Clone, precision: Precision) -> Self {
-        fn all<'a, T>(
-            parts: impl Iterator<Item = &'a Values> + Clone,
-            as_: fn(f32) -> T,
-        ) -> Vec<T> {
-            let mut joined = Vec::with_capacity(parts.clone().map(Values::len).sum());
-            parts.for_each(|part| joined.extend((0..part.len()).map(|at| as_(part.get(at)))));
-            joined
-        }
         match precision {
-            Precision::Single => Values::Single(all(parts, |weight| weight).into()),
-            Precision::Half => Values::Half(all(parts, narrowed).into()),
+            Precision::Single => Values::Single(joined(parts, Values::len, Values::get).into()),
+            Precision::Half => {
+                Values::Half(joined(parts, Values::len, |part, at| narrowed(part.get(at))).into())
+            }
         }
     }
 

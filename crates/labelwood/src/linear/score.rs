@@ -1,7 +1,7 @@
 //! Scores: rows at a node meet the weights of its children.
 
 use super::nodes::{Nodes, Values, widened};
-use crate::array::Numbers;
+use crate::array::{Numbers, prefetch};
 use crate::sparse::Entries;
 use serde::{Deserialize, Serialize};
 
@@ -172,10 +172,10 @@ impl Scorer {
 
 /// Asks for the first weights of all hits at once, so that adding them up does not wait for one
 /// after the other.
-fn fetch<O: Copy + Into<u32>, V: Copy>(hits: &[Hit], owners: &[O], values: &[V]) {
+fn fetch<O, V>(hits: &[Hit], owners: &[O], values: &[V]) {
     for hit in hits {
-        let at = hit.start as usize;
-        std::hint::black_box((owners.get(at).copied(), values.get(at).copied()));
+        prefetch(owners, hit.start as usize);
+        prefetch(values, hit.start as usize);
     }
 }
 
