@@ -23,7 +23,7 @@ use rayon::prelude::*;
 /// Rows that go through the trees together: the more, the fewer times a node is unpacked, but what
 /// they reach in all trees is held, about 2 KB a row.
 const BLOCK: usize = 49_152;
-/// With so many rows or less in a block, nodes get marks to find features by.
+/// With fewer rows than this in a block, nodes get marks to find features by.
 const FEW: usize = 128;
 /// Rows at a node whose products with its centroids are held at a time.
 const CHUNK: usize = 128;

@@ -25,8 +25,8 @@ impl Params {
         Estimate { memory: memory as u64, model: model as u64 }
     }
 
-    /// The share of a tree's weights in the subtrees that so many threads grow at once, about: some
-    /// groups of a root's are larger than others.
+    /// The share of a tree's weights in the subtrees that so many threads grow at once, about: the
+    /// largest of 2 groups has half of them, of 3 four tenths, of 100 a twelfth.
     fn at_once(&self, threads: usize) -> f64 {
         let largest = 0.75 / (self.branches() as f64).sqrt();
         (largest * threads as f64).min(1.0)
