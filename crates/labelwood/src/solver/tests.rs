@@ -403,8 +403,10 @@ proptest! {
                 let params = Params { positive_weight: positive_weight * emphasis, ..params };
                 assert_near(found, &reference(&dense, positives, &params), 1e-3);
                 if loss != Loss::Hinge {
+                    // Costly rows turn the same distance from the solution into a steeper slope.
+                    let steepness = 1.0 + f64::from(cost * params.positive_weight);
                     for slope in gradient(&dense, positives, &params, found) {
-                        prop_assert!(slope.abs() < 1e-3, "{loss:?}: {slope}");
+                        prop_assert!(slope.abs() < 1e-3 * steepness, "{loss:?}: {slope}");
                     }
                 }
             }
