@@ -2,19 +2,21 @@
 //!
 //! The words of a node say only how far a feature is from the one before: finding one takes reading
 //! all before it. That is nothing for a block of rows that reads them once, and nearly everything
-//! for a single row. So nodes with many words get a mark for each stretch of features the first time
-//! that few rows come to them. Marks are made when they are needed, follow from the words, and are
-//! never stored.
+//! for a single row. So nodes with many words get marks the first time that few rows come to them: if
+//! they have many of the features, one bit for each, otherwise a place to start from for each stretch
+//! of features. Marks are made when they are needed, follow from the words, and are never stored.
 
 use super::block::Decoder;
-use super::route::fill;
 use super::tree::Tree;
+use super::values::{Hit, weigh};
 use crate::array::prefetch;
 use crate::cluster::lanes::Lanes;
 use std::sync::OnceLock;
 
 /// Words from one mark to the next on average, at least.
-const STRETCH: usize = 16;
+const STRETCH: u64 = 16;
+/// Features that a span has on average, at least.
+const SPAN: u64 = 4;
 
 /// How many rows go through the trees together, which decides whether marks are worth making.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +32,7 @@ impl Company {
     /// blocks the making of them counts.
     fn lookup(self) -> usize {
         match self {
-            Company::Few => 24,
+            Company::Few => 4,
             Company::Many => 256,
         }
     }
@@ -40,6 +42,17 @@ impl Company {
     pub fn pays(self, rows: usize, entries: usize, words: usize) -> bool {
         rows == 1 || entries.saturating_mul(self.lookup()) < words
     }
+}
+
+/// What 64 features next to one another have in a node.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    /// Which of them the node has.
+    present: u64,
+    /// Where their words start, which go up to those of the next span.
+    word: u32,
+    /// Where their values start.
+    value: u32,
 }
 
 /// Where a stretch starts.
@@ -53,22 +66,16 @@ struct Mark {
 
 /// The marks of a node.
 #[derive(Debug)]
-struct Marked {
-    /// There is one for each 2 to the power of this features, up to the last of the node.
-    shift: u32,
-    marks: Box<[Mark]>,
+enum Marked {
+    /// All features, each found by counting those before it in its span; the last span is empty.
+    Dense(Box<[Span]>),
+    /// One for each 2 to the power of `shift` features, up to the last of the node.
+    Sparse { shift: u32, marks: Box<[Mark]> },
 }
 
 /// The marks of a tree's nodes, as far as rows have come to them with little company.
 #[derive(Default)]
-pub(crate) struct Marks(OnceLock<Box<[OnceLock<Marked>]>>);
-
-/// An entry of a row that a node has, too: the row's value and where the centroids' are.
-pub(super) struct Hit {
-    factor: f32,
-    touches: u16,
-    place: usize,
-}
+pub(crate) struct Marks(OnceLock<Box<[OnceLock<Option<Marked>>]>>);
 
 /// A row's dot product with each of a node's centroids, as the table of all of them gives it.
 ///
@@ -81,50 +88,103 @@ pub(super) fn products(
     company: Company,
     hits: &mut Vec<Hit>,
 ) -> Lanes {
+    let (words, values) = tree.centroids(node);
+    let is_long = row.0.len().saturating_mul(company.lookup()) < words.remaining();
+    let marked = if is_long { tree.marks.of(tree, node) } else { None };
+    collect(marked, words, row, tree.precision.bytes(), hits);
+    weigh(hits, values, tree.precision)
+}
+
+/// Collects the entries of a row that are among the features of some words.
+fn collect(
+    marked: Option<&Marked>,
+    words: Decoder<'_>,
+    row: (&[u32], &[f32]),
+    width: usize,
+    hits: &mut Vec<Hit>,
+) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("popcnt") {
         // SAFETY: the processor counts bits, as just asked.
-        return unsafe { products_popcnt(tree, node, row, company, hits) };
+        return unsafe { collect_popcnt(marked, words, row, width, hits) };
     }
-    products_portable(tree, node, row, company, hits)
+    collect_portable(marked, words, row, width, hits)
 }
 
 /// Apart from its caller, which could count bits as well: compiled into that, it was slower.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
-fn products_popcnt(
-    tree: &Tree,
-    node: usize,
+fn collect_popcnt(
+    marked: Option<&Marked>,
+    words: Decoder<'_>,
     row: (&[u32], &[f32]),
-    company: Company,
+    width: usize,
     hits: &mut Vec<Hit>,
-) -> Lanes {
-    products_portable(tree, node, row, company, hits)
+) {
+    collect_portable(marked, words, row, width, hits)
 }
 
 #[inline(always)]
-fn products_portable(
-    tree: &Tree,
-    node: usize,
-    (columns, factors): (&[u32], &[f32]),
-    company: Company,
+fn collect_portable(
+    marked: Option<&Marked>,
+    words: Decoder<'_>,
+    row: (&[u32], &[f32]),
+    width: usize,
     hits: &mut Vec<Hit>,
-) -> Lanes {
-    let (start, values) = tree.centroids(node);
-    let is_long = columns.len().saturating_mul(company.lookup()) < start.remaining();
-    let marks = if is_long { tree.marks.of(tree, node) } else { None };
-    let width = tree.precision.bytes();
+) {
+    match marked {
+        Some(Marked::Dense(spans)) => look_up(spans, words, row, width, hits),
+        Some(Marked::Sparse { shift, marks }) => {
+            read(words, Some((*shift, marks)), row, width, hits);
+        }
+        None => read(words, None, row, width, hits),
+    }
+}
+
+/// Finds each entry by the features in its span.
+#[inline(always)]
+fn look_up(
+    spans: &[Span],
+    words: Decoder<'_>,
+    (columns, factors): (&[u32], &[f32]),
+    width: usize,
+    hits: &mut Vec<Hit>,
+) {
+    for (&column, &factor) in columns.iter().zip(factors) {
+        let at = (column / 64) as usize;
+        let Some([span, next]) = spans.get(at..).and_then(<[Span]>::first_chunk) else { continue };
+        let bit = 1 << (column % 64);
+        if span.present & bit == 0 {
+            continue;
+        }
+        let range = span.word as usize..next.word as usize;
+        let features = span.present.count_ones() as usize;
+        let before = (span.present & (bit - 1)).count_ones() as usize;
+        let Some((touches, values)) = words.at(range, features, before) else { continue };
+        hits.push(Hit { factor, touches, place: span.value as usize + values * width });
+    }
+}
+
+/// Finds entries by reading words, from the marks before them or all.
+#[inline(always)]
+fn read(
+    start: Decoder<'_>,
+    marks: Option<(u32, &[Mark])>,
+    (columns, factors): (&[u32], &[f32]),
+    width: usize,
+    hits: &mut Vec<Hit>,
+) {
     let (mut words, mut at, mut last) = (start.clone(), 0, None);
     // What was read last: a feature, the children it touches, and where its values are.
     let mut read: Option<(u32, u16, usize)> = None;
     for (&column, &factor) in columns.iter().zip(factors) {
-        let stretch = marks.map_or(0, |marks| column >> marks.shift);
+        let stretch = marks.map_or(0, |(shift, _)| column >> shift);
         if last.is_none_or(|(column_before, stretch_before)| {
             stretch != stretch_before || column < column_before
         }) {
             (words, at) = match marks {
                 None => (start.clone(), 0),
-                Some(marks) => match marks.before(column) {
+                Some((_, marks)) => match marks.get(stretch as usize) {
                     Some(mark) => (start.after(mark.word as usize, mark.next), mark.value as usize),
                     None => continue,
                 },
@@ -143,16 +203,6 @@ fn products_portable(
             hits.push(Hit { factor, touches, place });
         }
     }
-    let mut sums = Lanes::ZERO;
-    for hit in hits.drain(..) {
-        let end = hit.place + hit.touches.count_ones() as usize * width;
-        if let Some(values) = values.get(hit.place..end) {
-            let mut lanes = Lanes::ZERO;
-            fill(&mut lanes, hit.touches, values, tree.precision);
-            sums.add_product(hit.factor, &lanes);
-        }
-    }
-    sums
 }
 
 impl Marks {
@@ -160,11 +210,11 @@ impl Marks {
     /// too large.
     fn of(&self, tree: &Tree, node: usize) -> Option<&Marked> {
         let nodes = self.0.get_or_init(|| (0..tree.nodes()).map(|_| OnceLock::new()).collect());
-        let marked = nodes[node].get_or_init(|| {
+        let made = nodes[node].get_or_init(|| {
             let (words, values) = tree.centroids(node);
             Marked::new(words, values.len(), tree.precision.bytes())
         });
-        (!marked.marks.is_empty()).then_some(marked)
+        made.as_ref()
     }
 }
 
@@ -183,50 +233,94 @@ pub(super) fn fetch<'a>(tree: &Tree, visits: impl Iterator<Item = (usize, &'a [u
         let first = tree.child_range(node).start;
         prefetch(&tree.children, first);
         prefetch(&tree.scales, first);
-        if let Some(Marked { shift, marks }) = marked {
-            columns.iter().for_each(|&column| prefetch(marks, (column >> shift) as usize));
+        if let Some(Some(marked)) = marked {
+            columns.iter().for_each(|&column| marked.fetch(column));
         }
     }
     for (node, marked, columns) in marked {
         let (words, values) = tree.centroids(node);
-        let Some(marked) = marked else {
+        let Some(Some(marked)) = marked else {
             (0..words.remaining().min(256)).step_by(32).for_each(|word| words.fetch(word));
             continue;
         };
-        for mark in columns.iter().filter_map(|&column| marked.before(column)) {
-            words.fetch(mark.word as usize);
-            prefetch(values, mark.value as usize);
+        for (word, value) in columns.iter().filter_map(|&column| marked.before(column)) {
+            words.fetch(word);
+            prefetch(values, value);
         }
     }
 }
 
 impl Marked {
-    fn new(words: Decoder<'_>, values: usize, width: usize) -> Self {
+    /// None for a damaged file, whose features do not rise, and for one too large.
+    fn new(words: Decoder<'_>, values: usize, width: usize) -> Option<Self> {
         let all = words.remaining();
         let rises = words.clone().map(|(feature, _)| feature).is_sorted();
-        let last = words.clone().last().map_or(0, |(feature, _)| feature);
-        // A damaged file, whose features do not rise, is read from its start.
+        let last = words.clone().last()?.0;
         if !rises || u32::try_from(values).is_err() || u32::try_from(all).is_err() {
-            return Marked { shift: 0, marks: Box::default() };
+            return None;
         }
-        let apart = (u64::from(last) + 1) * STRETCH as u64 / all.max(1) as u64;
-        let shift = apart.max(1).next_power_of_two().ilog2().min(31);
-        let mut marks = Vec::with_capacity((last >> shift) as usize + 1);
-        let (mut mark, mut rest) = (Mark { next: 0, word: 0, value: 0 }, words);
-        while let Some((feature, touches)) = rest.next() {
-            marks.resize(((feature >> shift) as usize + 1).max(marks.len()), mark);
-            mark.next = feature.wrapping_add(1);
-            mark.word = (all - rest.remaining()) as u32;
-            mark.value = mark.value.wrapping_add(touches.count_ones() * width as u32);
+        let (features, all) = (u64::from(last) + 1, all as u64);
+        if features * SPAN <= all * 64 {
+            return Some(Marked::Dense(spans(words, last, width)));
         }
-        Marked { shift, marks: marks.into() }
+        let shift = (features * STRETCH / all).next_power_of_two().ilog2().min(31);
+        Some(Marked::Sparse { shift, marks: marks(words, last >> shift, shift, width) })
     }
 
-    /// Where to start looking for a feature; nowhere if it is beyond the last.
+    /// A word and a value near those of a feature; none if it is surely not there.
     #[inline(always)]
-    fn before(&self, feature: u32) -> Option<&Mark> {
-        self.marks.get((feature >> self.shift) as usize)
+    fn before(&self, feature: u32) -> Option<(usize, usize)> {
+        match self {
+            Marked::Dense(spans) => {
+                let span = spans.get((feature / 64) as usize)?;
+                let is_there = span.present >> (feature % 64) & 1 == 1;
+                is_there.then_some((span.word as usize, span.value as usize))
+            }
+            Marked::Sparse { shift, marks } => {
+                let mark = marks.get((feature >> shift) as usize)?;
+                Some((mark.word as usize, mark.value as usize))
+            }
+        }
     }
+
+    /// Asks for the memory of what leads to a feature.
+    #[inline(always)]
+    fn fetch(&self, feature: u32) {
+        match self {
+            Marked::Dense(spans) => prefetch(spans, (feature / 64) as usize),
+            Marked::Sparse { shift, marks } => prefetch(marks, (feature >> shift) as usize),
+        }
+    }
+}
+
+/// All features of a node's words, the last of which is given.
+fn spans(mut words: Decoder<'_>, last: u32, width: usize) -> Box<[Span]> {
+    let all = words.remaining();
+    let mut spans = Vec::with_capacity(last as usize / 64 + 2);
+    let mut next = Span { present: 0, word: 0, value: 0 };
+    while let Some((feature, touches)) = words.next() {
+        let at = feature as usize / 64;
+        spans.resize((at + 1).max(spans.len()), next);
+        spans[at].present |= 1 << (feature % 64);
+        next.word = (all - words.remaining()) as u32;
+        next.value = next.value.wrapping_add(touches.count_ones() * width as u32);
+    }
+    spans.push(next);
+    spans.into()
+}
+
+/// Marks for each stretch of a node's words, up to the given one.
+fn marks(mut words: Decoder<'_>, last: u32, shift: u32, width: usize) -> Box<[Mark]> {
+    let all = words.remaining();
+    let mut marks = Vec::with_capacity(last as usize + 1);
+    let mut mark = Mark { next: 0, word: 0, value: 0 };
+    while let Some((feature, touches)) = words.next() {
+        marks.resize(((feature >> shift) as usize + 1).max(marks.len()), mark);
+        mark.next = feature.wrapping_add(1);
+        mark.word = (all - words.remaining()) as u32;
+        mark.value = mark.value.wrapping_add(touches.count_ones() * width as u32);
+    }
+    marks.into()
 }
 
 /// A copy makes its own.
@@ -255,44 +349,61 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The children that a feature touches and where its values are, read from some place on.
-    fn look(words: Decoder<'_>, mut value: usize, wanted: u32) -> Option<(u16, usize)> {
-        for (feature, touches) in words {
-            if feature >= wanted {
-                return (feature == wanted).then_some((touches, value));
-            }
-            value += touches.count_ones() as usize;
+    /// The children that features touch and where their values are, as marks or reading all of the
+    /// words tells.
+    fn found(marked: Option<&Marked>, words: &[u16], wanted: &[u32]) -> Vec<(u32, u16, usize)> {
+        let factors: Vec<f32> = (0..wanted.len()).map(|at| at as f32).collect();
+        let mut hits = Vec::new();
+        collect(marked, Decoder::new(words, 10), (wanted, &factors), 2, &mut hits);
+        hits.iter().map(|hit| (wanted[hit.factor as usize], hit.touches, hit.place)).collect()
+    }
+
+    fn marked(words: &[u16]) -> Option<Marked> {
+        Marked::new(Decoder::new(words, 10), 10, 2)
+    }
+
+    /// Whether marks take no more room than they may.
+    fn is_small(marked: &Marked, words: &[u16]) -> bool {
+        match marked {
+            Marked::Dense(spans) => spans.len() <= words.len() / SPAN as usize + 2,
+            Marked::Sparse { marks, .. } => marks.len() <= words.len() / STRETCH as usize + 1,
         }
-        None
     }
 
     proptest! {
         #[test]
-        fn every_feature_is_found_from_the_mark_before_it(
-            features in proptest::collection::btree_map(0u32..5000, 1u16..1 << 10, 0..300),
-            beyond in proptest::option::of(0u32..1 << 31),
+        fn every_feature_is_found_by_marks(
+            near in proptest::collection::btree_map(0u32..800, 1u16..1 << 10, 0..300),
+            wide in proptest::collection::btree_map(0u32..5000, 1u16..1 << 10, 0..100),
+            beyond in proptest::option::of(5000u32..1 << 31),
             strange in proptest::collection::vec(0u32..1 << 31, 0..5)) {
-            let mut words = Vec::new();
-            let mut encoder = Encoder::new(&mut words, 10);
-            let far = beyond.filter(|&feature| feature >= 5000).map(|feature| (feature, 3));
-            for (feature, touches) in features.into_iter().chain(far) {
-                encoder.push(feature, touches);
-            }
-            let start = Decoder::new(&words, 10);
-            let marked = Marked::new(start.clone(), 10, 1);
-            prop_assert!(marked.marks.len() <= words.len() / STRETCH + 1);
-            for wanted in (0..5100).chain(beyond).chain(strange) {
-                let found = marked.before(wanted).and_then(|mark| {
-                    look(start.after(mark.word as usize, mark.next), mark.value as usize, wanted)
-                });
-                prop_assert_eq!(found, look(start.clone(), 0, wanted));
+            let mut apart = wide.clone();
+            apart.extend(beyond.map(|feature| (feature, 3)));
+            for features in [near, wide, apart] {
+                let mut words = Vec::new();
+                let mut encoder = Encoder::new(&mut words, 10);
+                features.iter().for_each(|(&feature, &touches)| encoder.push(feature, touches));
+                let Some(marked) = marked(&words) else {
+                    prop_assert!(words.is_empty());
+                    continue;
+                };
+                prop_assert!(is_small(&marked, &words));
+                let wanted: Vec<u32> =
+                    (0..5100).chain(beyond).chain(strange.iter().copied()).collect();
+                let expected = found(None, &words, &wanted);
+                prop_assert!(features.len() <= expected.len());
+                prop_assert_eq!(found(Some(&marked), &words, &wanted), expected);
             }
         }
 
         #[test]
-        fn any_words_are_marked_or_left(words in proptest::collection::vec(any::<u16>(), 0..200)) {
-            let marked = Marked::new(Decoder::new(&words, 10), 10, 1);
-            prop_assert!(marked.marks.len() <= words.len() / STRETCH + 1);
+        fn any_words_are_marked_or_left(
+            words in proptest::collection::vec(any::<u16>(), 0..200),
+            wanted in proptest::collection::vec(0u32..10_000, 0..50)) {
+            if let Some(marked) = marked(&words) {
+                prop_assert!(is_small(&marked, &words));
+                prop_assert!(found(Some(&marked), &words, &wanted).len() <= wanted.len());
+            }
         }
     }
 }

@@ -40,6 +40,7 @@ mod shares;
 mod shrink;
 mod tree;
 mod update;
+mod values;
 
 pub use crate::cluster::Starts;
 pub use crate::params::ParamError;

@@ -9,10 +9,10 @@
 use super::centroids::Nearness;
 use super::grow::FEATURES;
 use super::marks::{self, Company};
-use super::params::Precision;
 use super::project::Projector;
 use super::shares::shares;
 use super::tree::{Child, Tree};
+use super::values::{Hit, fill};
 use super::{Forest, tree_seed};
 use crate::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
 use crate::random::derive;
@@ -193,7 +193,7 @@ struct Router<'a> {
     table: Vec<Lanes>,
     used: Vec<u32>,
     ids: Vec<u32>,
-    hits: Vec<marks::Hit>,
+    hits: Vec<Hit>,
     /// The products of some rows at a node with its centroids.
     products: Vec<Lanes>,
     /// The rows that go on to each child of a node; empty between nodes.
@@ -433,25 +433,6 @@ fn unpack(
             table.push(Lanes::ZERO);
         }
         fill(&mut table[*slot as usize], touches, these, tree.precision);
-    }
-}
-
-/// Puts a feature's stored values into the lanes of the children that it touches.
-#[inline(always)]
-pub(super) fn fill(lanes: &mut Lanes, touches: u16, values: &[u8], precision: Precision) {
-    let mut bits = u32::from(touches);
-    let mut next = || {
-        let lane = bits.trailing_zeros() as usize % LANES;
-        bits &= bits.wrapping_sub(1);
-        lane
-    };
-    match precision {
-        Precision::Byte => {
-            values.iter().for_each(|&value| lanes.0[next()] = f32::from(value as i8));
-        }
-        Precision::Half => values.chunks_exact(2).for_each(|pair| {
-            lanes.0[next()] = half::f16::from_le_bytes([pair[0], pair[1]]).to_f32();
-        }),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::centroids::store;
 use super::params::{Metric, Params};
-use super::route::fill;
 use super::tree::{Builder, NewNode, Tree};
+use super::values::fill;
 use crate::cluster::lanes::{LANES, Lanes};
 
 impl Tree {
