@@ -398,15 +398,16 @@ proptest! {
             let found = solve_weighted(&dense, &positives, &emphasis, &params);
             for ((found, positives), emphasis) in found.iter().zip(&positives).zip(&emphasis) {
                 let params = Params { positive_weight: positive_weight * emphasis, ..params };
-                // No row may gain more than the tolerance; how far from the least that leaves the
-                // objective depends on the rows' costs.
+                // A pass ends the work when no row could gain more than the tolerance, measured
+                // while the weights still change: some times that, times the rows' costs, is left.
                 let expected = reference(&dense, positives, &params);
                 assert_near(found, &expected, 1e-2);
                 let found: Vec<f64> = found.iter().map(|&weight| weight.into()).collect();
                 let of = |weights: &[f64]| objective(&dense, positives, &params, weights);
                 let costs = cost * (1.0 + params.positive_weight) * dense.len() as f32;
-                let within = 1e-5 + f64::from(params.tolerance * costs);
-                prop_assert!(of(&found) <= of(&expected) * (1.0 + 1e-5) + within, "{loss:?}");
+                let within = 1e-5 + 5.0 * f64::from(params.tolerance * costs);
+                let (found, expected) = (of(&found), of(&expected));
+                prop_assert!(found <= expected * (1.0 + 1e-5) + within, "{loss:?}: {found} {expected}");
             }
         }
     }
