@@ -34,7 +34,7 @@ def main() -> None:
         },
         batch_format="pyarrow",
         batch_size=1024,
-        concurrency=arguments.actors,
+        compute=ray.data.ActorPoolStrategy(size=arguments.actors),
     )
     tagged.write_parquet(str(arguments.output.absolute()))
 

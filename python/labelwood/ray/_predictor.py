@@ -21,7 +21,7 @@ class Predictor:
             labelwood.ray.Predictor,
             fn_constructor_kwargs={"path": "model", "top_k": 5, "text_column": "title"},
             batch_format="pyarrow",
-            concurrency=4,
+            compute=ray.data.ActorPoolStrategy(size=4),
         )
         tagged.write_parquet("tagged")
 
