@@ -17,6 +17,8 @@ use std::sync::OnceLock;
 const STRETCH: u64 = 16;
 /// Features that a span has on average, at least.
 const SPAN: u64 = 4;
+/// Of a tree whose words and values take fewer bytes, the processor's caches hold most anyway.
+const SMALL: usize = 4 << 20;
 
 /// How many rows go through the trees together, which decides whether marks are worth making.
 #[derive(Clone, Copy, Debug)]
@@ -221,6 +223,9 @@ impl Marks {
 /// Asks for the memory that finding rows' features at some nodes takes, of all of them at once, so
 /// that none waits for another's. `visits` gives each node with the columns of a row at it.
 pub(super) fn fetch<'a>(tree: &Tree, visits: impl Iterator<Item = (usize, &'a [u32])> + Clone) {
+    if tree.words.len() * 2 + tree.values.len() < SMALL {
+        return;
+    }
     let Some(nodes) = tree.marks.0.get() else { return };
     for (node, _) in visits.clone() {
         prefetch(&tree.children_start, node);
