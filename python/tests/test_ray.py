@@ -264,6 +264,23 @@ def test_prediction_by_parts_of_a_model_is_local_prediction(fit, estimator, rows
         np.testing.assert_array_equal(getattr(scores, name), getattr(local, name))
 
 
+def test_a_model_is_divided_anew_when_a_node_is_gone(fit, rows, tmp_path, monkeypatch, caplog):
+    import labelwood.ray
+
+    X, Y, _ = rows
+    local = CraftML(trees=4).fit(X, Y, folder=tmp_path / "model").predict_top_k(X)
+    # A node that has just died is counted, at first.
+    rooms = [3]
+    slots = labelwood.ray._predict.slots
+    monkeypatch.setattr("labelwood.ray._cluster.QUIET", 2)
+    monkeypatch.setattr(
+        "labelwood.ray._predict.slots", lambda cpus: rooms.pop() if rooms else slots(cpus)
+    )
+    scores = labelwood.ray.predict(tmp_path / "model", X, by="model", batch=130)
+    assert (scores != local).nnz == 0
+    assert "2 tasks at once now, and the model has 3 parts: it is divided anew" in caplog.text
+
+
 def test_four_parts_survive_the_death_of_one(cluster, fit, model_of_text):
     import labelwood.ray
 

@@ -14,14 +14,20 @@ _log = logging.getLogger(__name__)
 
 #: How many pieces of work are handed out for each that the cluster can do at once.
 AHEAD = 2
+#: Seconds without any result after which it is worth to look at the cluster.
+QUIET = 10
 
 _Item = TypeVar("_Item")
 
 
 def each(
-    submit: Callable[[_Item], ray.ObjectRef], items: Iterable[_Item], attempts: int, window: int
+    submit: Callable[[_Item], ray.ObjectRef], items: Iterable[_Item], attempts: int, window: int,
+    look: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[_Item, Any]]:
-    """The results of a task for each item as they come; lost ones are handed out again."""
+    """The results of a task for each item as they come; lost ones are handed out again.
+
+    While none come, ``look`` is called now and then, which may raise.
+    """
     waiting = [(item, attempts) for item in items][::-1]
     running: dict[ray.ObjectRef, tuple[_Item, int]] = {}
     try:
@@ -29,7 +35,11 @@ def each(
             while waiting and len(running) < window:
                 item, left = waiting.pop()
                 running[submit(item)] = (item, left)
-            [ready, *_], _ = ray.wait(list(running))
+            done, _ = ray.wait(list(running), timeout=QUIET)
+            if not done:
+                look()
+                continue
+            [ready] = done
             item, left = running.pop(ready)
             try:
                 result = ray.get(ready)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import os
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from .._progress import Callback
 from ..persistence import load
 from ..text import _texts
 from ._cluster import AHEAD, each, refuse_less_than_one, refuse_more_than_a_node_has, slots
+
+_log = logging.getLogger(__name__)
 
 
 def predict(
@@ -103,13 +106,34 @@ def _predict(path: str, X, k: int, beam: int | None, cpus: int) -> sparse.csr_ar
 def _by_model(
     path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int, parts: int | None
 ):
-    room = slots(cpus)
-    parts = room if parts is None else parts
-    refuse_less_than_one(parts=parts)
-    if parts > room:
-        raise InputError(
-            f"parts is {parts}, but the cluster runs {room} tasks at once: all parts must be open"
+    if parts is not None:
+        refuse_less_than_one(parts=parts)
+        if parts > (room := slots(cpus)):
+            raise InputError(
+                f"parts is {parts}, but the cluster runs {room} tasks at once: all parts must be open"
+            )
+    left = list(starts)
+    while left:
+        divided = _by_parts(
+            path, tuple(left), rows_at, k, beam, cpus, memory, attempts,
+            slots(cpus) if parts is None else parts, may_wait=parts is not None,
         )
+        try:
+            for start, scores in divided:
+                left.remove(start)
+                yield start, scores
+        except _TooFewLeft as error:
+            _log.warning("%s: it is divided anew", error)
+
+
+class _TooFewLeft(Exception):
+    """The cluster has lost nodes, and has no room for all parts of a model any more."""
+
+
+def _by_parts(
+    path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int, parts: int,
+    may_wait: bool,
+):
     combiner = _native.Combiner.open(path)
     manifest = json.loads(combiner.model.manifest)
     if memory is None:
@@ -131,10 +155,17 @@ def _by_model(
             stored[start] = ray.put(arrays)
         return actors[part].scores.remote(stored[start], k, beam)
 
+    def look() -> None:
+        if parts > (room := slots(cpus)):
+            lost = f"the cluster runs {room} tasks at once now, and the model has {parts} parts"
+            if not may_wait:
+                raise _TooFewLeft(lost)
+            _log.warning("%s: waiting for another node", lost)
+
     said: dict[int, list[np.ndarray]] = {start: [] for start in starts}
     items = [(start, part) for start in starts for part in range(parts)]
     try:
-        for (start, _), scores in each(submit, items, attempts, AHEAD * parts):
+        for (start, _), scores in each(submit, items, attempts, AHEAD * parts, look):
             said[start].append(scores)
             if len(said[start]) == parts:
                 indptr, indices, data = combiner.combine(said.pop(start), k, beam)
