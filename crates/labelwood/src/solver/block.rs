@@ -10,6 +10,10 @@ use crate::cluster::lanes::{LANES, Lanes};
 use crate::random::Stream;
 use crate::run::Canceller;
 
+/// After so many passes the weights are added up anew and all rows are taken back: each change of
+/// the weights is rounded, and over thousands of passes they would part from the dual variables.
+const ANEW: usize = 64;
+
 /// The positive rows of each label of a block: for at most [`LANES`] labels, distinct positions in
 /// the [`Rows`].
 pub type Positives<'a> = [&'a [u32]];
@@ -167,7 +171,7 @@ impl Workspace {
         let mut unsure = pass.live;
         self.restore(rows, params);
         let all = self.active.len();
-        for _ in 0..params.iterations {
+        for count in 1..=params.iterations {
             if self.canceller.is_cancelled() {
                 break;
             }
@@ -178,12 +182,16 @@ impl Workspace {
             if is_full {
                 unsure = pass.live;
             }
-            if pass.live == Lanes::ZERO {
-                if unsure == Lanes::ZERO {
-                    break;
-                }
+            let (is_done, is_due) = (pass.live == Lanes::ZERO, count.is_multiple_of(ANEW));
+            if is_done && unsure == Lanes::ZERO {
+                break;
+            }
+            if is_done || is_due {
                 pass.widen(&unsure);
                 self.restore(rows, params);
+            }
+            if is_due {
+                self.recompute_weights(rows, dual, params.bias);
             }
         }
     }
