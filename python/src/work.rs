@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use labelwood::run::{Progress, Run};
+use labelwood::run::{Canceller, Progress, Run};
 use pyo3::prelude::*;
 
 use crate::errors::{Fault, OrRaise};
@@ -16,12 +16,14 @@ use crate::log;
 const TICK: Duration = Duration::from_millis(100);
 
 enum Event {
-    Progress(Progress),
+    /// Who sent it may wait until the other is dropped, which is when the callback is through.
+    Progress(Progress, Sender<()>),
     Done,
 }
 
 /// Runs `job` on `threads` threads (0 for all), calling `progress(stage, done, total)` as it
-/// advances. Ctrl-C, or an exception in the callback, cancels the job.
+/// advances. Ctrl-C, or an exception in the callback, cancels the job; at the last step of a stage
+/// the job waits for the callback, so that an exception is never too late.
 ///
 /// The threads end with the call, so that a process may be forked before and after it.
 pub fn run<T: Send, E: Into<Fault> + Send>(
@@ -35,7 +37,7 @@ pub fn run<T: Send, E: Into<Fault> + Send>(
     let mut run = Run::new(threads).or_raise(py)?;
     if progress.is_some() {
         let events = Mutex::new(events.clone());
-        run = run.on_progress(move |progress| send(&events, Event::Progress(progress)));
+        run = run.on_progress(move |progress| tell(&events, progress));
     }
     let outcome = std::thread::scope(|scope| {
         let run = &run;
@@ -44,10 +46,11 @@ pub fn run<T: Send, E: Into<Fault> + Send>(
             let _done = Announce(events);
             job(run)
         });
-        let watched = watch(py, &inbox, progress);
+        let watched = watch(py, &inbox, progress, &run.canceller());
         if watched.is_err() {
             run.canceller().cancel();
         }
+        drop(inbox);
         let joined = py.detach(|| worker.join());
         watched.map(|()| joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
@@ -55,9 +58,14 @@ pub fn run<T: Send, E: Into<Fault> + Send>(
     outcome?.or_raise(py)
 }
 
-fn send(events: &Mutex<Sender<Event>>, event: Event) {
-    // Nobody listens once the job is cancelled.
+fn tell(events: &Mutex<Sender<Event>>, progress: Progress) {
+    let (through, wait) = channel();
+    let event = Event::Progress(progress, through);
+    // Nobody listens once the job is cancelled, and then nobody is waited for.
     let _ = events.lock().unwrap_or_else(PoisonError::into_inner).send(event);
+    if progress.done == progress.total {
+        let _ = wait.recv();
+    }
 }
 
 struct Announce(Sender<Event>);
@@ -73,6 +81,7 @@ fn watch(
     py: Python<'_>,
     inbox: &Mutex<Receiver<Event>>,
     progress: Option<&Bound<'_, PyAny>>,
+    canceller: &Canceller,
 ) -> PyResult<()> {
     loop {
         let next =
@@ -81,8 +90,13 @@ fn watch(
         log::flush(py)?;
         match (next, progress) {
             (Ok(Event::Done) | Err(RecvTimeoutError::Disconnected), _) => return Ok(()),
-            (Ok(Event::Progress(Progress { stage, done, total })), Some(callback)) => {
-                callback.call1((stage, done, total))?;
+            (Ok(Event::Progress(Progress { stage, done, total }, through)), Some(callback)) => {
+                let told = callback.call1((stage, done, total));
+                if told.is_err() {
+                    canceller.cancel();
+                }
+                drop(through);
+                told?;
             }
             _ => {}
         }

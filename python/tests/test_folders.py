@@ -1,7 +1,5 @@
 """Models in folders: the command and Python open each other's."""
 
-import shutil
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -86,10 +84,7 @@ def test_a_model_is_learned_into_a_folder(estimator, rows, tmp_path):
 
     with pytest.raises(RuntimeError, match="enough"):
         clone(estimator).fit(X, Y, folder=tmp_path / "learned", progress=stop)
-    # On a busy machine the training is over before it can be stopped; half a model is never there.
-    if (tmp_path / "learned").exists():
-        assert bytes_of(tmp_path / "learned") == bytes_of(tmp_path / "saved")
-        shutil.rmtree(tmp_path / "learned")
+    assert not (tmp_path / "learned").exists()
     learned = clone(estimator).fit(X, Y, folder=tmp_path / "learned")
     assert bytes_of(tmp_path / "learned") == bytes_of(tmp_path / "saved")
     assert learned.model_.files() == inside.model_.files()

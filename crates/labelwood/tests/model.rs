@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use labelwood::craftml::{Metric, Params, Precision, Projection, Trainer};
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::model::store::{Load, Options, Start, StoreError};
 use labelwood::model::{Algorithm, Extras, Learned, Model, Trained, train};
-use labelwood::run::Run;
+use labelwood::run::{Canceller, Run};
 use labelwood::sparse::{CsrView, Predictions, Query};
 use labelwood::weighting::Weighting;
 use labelwood::{grove, label_tree};
@@ -161,6 +161,30 @@ fn a_model_knows_its_labels_and_fills_up_with_the_frequent_ones() {
     let mut expected = frequent[..3].to_vec();
     expected.sort_unstable();
     assert_eq!(ids, expected);
+}
+
+#[test]
+fn a_run_cancelled_at_its_last_step_leaves_its_units_and_no_model() {
+    let dataset = rows(80, 1);
+    let algorithm = Algorithm::CraftMl(Params { trees: 3, ..Params::default() });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    let canceller = Arc::new(OnceLock::<Canceller>::new());
+    let seen = canceller.clone();
+    let run = Run::new(1).unwrap().on_progress(move |progress| {
+        if progress.done == progress.total {
+            seen.get().unwrap().cancel();
+        }
+    });
+    canceller.set(run.canceller()).unwrap();
+    let error = train(&dataset, &algorithm, &path, Start::default(), &run).unwrap_err();
+    assert!(error.to_string().contains("resume"), "{error}");
+    assert!(!path.exists());
+
+    let resume = Start { resume: true, ..Start::default() };
+    let run = Run::new(1).unwrap();
+    train(&dataset, &algorithm, &path, resume, &run).unwrap();
+    assert!(Model::open(&path, Options::default(), &run).is_ok());
 }
 
 #[test]

@@ -224,6 +224,12 @@ pub fn train_with<'a>(
     let units = Units::take_up(&partial, run)?;
     work.write(&units, run)?;
     let manifest = work.manifest(training, &units);
+    // Late is not too late for a model that is finished.
+    if run.canceller().is_cancelled() {
+        let finished = manifest.units.len();
+        let (total, units, source) = (finished, "units", Cancelled);
+        return Err(TrainError::Cancelled { finished, total, units, source });
+    }
     partial.commit(&manifest)?;
     Ok(Trained::Written(manifest))
 }
