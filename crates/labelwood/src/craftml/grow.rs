@@ -12,7 +12,7 @@ use super::project::Projector;
 use super::tree::{Builder, Child, NewNode, Tree};
 use crate::cluster;
 use crate::cluster::lanes::LANES;
-use crate::random::{Stream, derive, mix};
+use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Entries, LabelRowsView, OwnedEntries, scale_to_unit};
 use crate::weighting::{FeatureWeights, WeightedRows};
@@ -32,10 +32,6 @@ pub(super) struct Instances<'a> {
     pub label_values: Vec<f32>,
     /// Labels as given.
     pub labels: LabelRowsView<'a>,
-    /// Equal rows of features have equal numbers.
-    pub feature_hashes: Vec<u64>,
-    /// Equal sets of labels have equal numbers.
-    pub label_hashes: Vec<u64>,
 }
 
 impl<'a> Instances<'a> {
@@ -45,17 +41,7 @@ impl<'a> Instances<'a> {
         for ends in labels.offsets().windows(2) {
             scale_to_unit(&mut label_values[ends[0] as usize..ends[1] as usize]);
         }
-        let feature_hashes = features.rows().map(|row| {
-            hash(row.iter().map(|(at, value)| u64::from(at) << 32 | u64::from(value.to_bits())))
-        });
-        let label_hashes = labels.rows().map(|row| hash(row.indices.iter().map(|&at| at.into())));
-        Instances {
-            features: weights.prepare(features),
-            label_values,
-            labels,
-            feature_hashes: feature_hashes.collect(),
-            label_hashes: label_hashes.collect(),
-        }
+        Instances { features: weights.prepare(features), label_values, labels }
     }
 
     /// Labels as vectors of length 1, not yet projected.
@@ -63,11 +49,6 @@ impl<'a> Instances<'a> {
         let (offsets, columns) = (self.labels.offsets(), self.labels.indices());
         Entries { offsets, columns, values: &self.label_values }
     }
-}
-
-/// A number for distinct numbers: a sum, which unlike a chain need not wait for the term before.
-fn hash(numbers: impl Iterator<Item = u64>) -> u64 {
-    numbers.fold(0, |sum: u64, number| sum.wrapping_add(mix(number)))
 }
 
 /// The place, below a node's or tree's seed, of its feature projection.
@@ -380,12 +361,13 @@ impl<'a> Grower<'a> {
 
     /// The paper's three stop conditions: few instances, equal labels, equal features.
     fn is_leaf(&self, order: &[u32]) -> bool {
-        let equal = |hashes: &[u64]| {
-            order.iter().all(|&instance| hashes[instance as usize] == hashes[order[0] as usize])
+        let Instances { features, labels, .. } = self.instances;
+        let Some(&first) = order.first().filter(|_| order.len() >= self.params.leaf) else {
+            return true;
         };
-        order.len() < self.params.leaf
-            || equal(&self.instances.label_hashes)
-            || equal(&self.instances.feature_hashes)
+        // Nearly always the second row tells.
+        order.iter().all(|&row| labels.row(row as usize) == labels.row(first as usize))
+            || order.iter().all(|&row| features.given(row) == features.given(first))
     }
 
     /// Learns how to divide the rows and reorders the instances by child; `None` when all of them

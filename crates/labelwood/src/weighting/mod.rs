@@ -1,7 +1,7 @@
 //! Feature weights: how much a feature says, learned from how rare it is.
 
 use crate::array::Array;
-use crate::sparse::{CsrView, Entries, OwnedEntries, l2_norm, scale_to_unit};
+use crate::sparse::{CsrView, Entries, OwnedEntries, Row, l2_norm, scale_to_unit};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -36,6 +36,11 @@ impl WeightedRows<'_> {
     pub fn view(&self) -> Entries<'_> {
         let (offsets, columns) = (self.rows.offsets(), self.rows.indices());
         Entries { offsets, columns, values: &self.values }
+    }
+
+    /// One row as it was given.
+    pub fn given(&self, row: u32) -> Row<'_> {
+        self.rows.row(row as usize)
     }
 }
 
