@@ -1,6 +1,6 @@
 //! Whole numbers stored as narrowly as they allow.
 
-use super::Array;
+use super::{Array, prefetch};
 use std::ops::Range;
 
 /// An array of whole numbers in the narrowest type that holds them all.
@@ -21,6 +21,16 @@ impl Numbers {
             Numbers::U8(numbers) => numbers.len(),
             Numbers::U16(numbers) => numbers.len(),
             Numbers::U32(numbers) => numbers.len(),
+        }
+    }
+
+    /// Asks for the memory of the element at a position.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, at: usize) {
+        match self {
+            Numbers::U8(numbers) => prefetch(numbers, at),
+            Numbers::U16(numbers) => prefetch(numbers, at),
+            Numbers::U32(numbers) => prefetch(numbers, at),
         }
     }
 

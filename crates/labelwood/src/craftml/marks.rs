@@ -7,19 +7,17 @@
 //! of features. Marks are made when they are needed, follow from the words, and are never stored.
 
 use super::block::Decoder;
+use super::params::Precision;
 use super::tree::Tree;
 use super::values::{Hit, weigh};
 use crate::array::prefetch;
-use crate::cluster::lanes::Lanes;
+use crate::cluster::lanes::{LANES, Lanes};
 use std::sync::OnceLock;
 
 /// Words from one mark to the next on average, at least.
 const STRETCH: u64 = 16;
 /// Features that a span has on average, at least.
 const SPAN: u64 = 4;
-/// Of a tree whose words and values take fewer bytes, the processor's caches hold most anyway.
-const SMALL: usize = 4 << 20;
-
 /// How many rows go through the trees together, which decides whether marks are worth making.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Company {
@@ -51,10 +49,8 @@ impl Company {
 struct Span {
     /// Which of them the node has.
     present: u64,
-    /// Where their words start, which go up to those of the next span.
-    word: u32,
-    /// Where their values start.
-    value: u32,
+    /// Where the first of these is in the table.
+    first: u32,
 }
 
 /// Where a stretch starts.
@@ -69,8 +65,9 @@ struct Mark {
 /// The marks of a node.
 #[derive(Debug)]
 enum Marked {
-    /// All features, each found by counting those before it in its span; the last span is empty.
-    Dense(Box<[Span]>),
+    /// All features, unpacked, each found by counting those before it in its span. The first row
+    /// of the table is for those that are not there, and has only zeros.
+    Dense { spans: Box<[Span]>, table: Box<[[i8; LANES]]> },
     /// One for each 2 to the power of `shift` features, up to the last of the node.
     Sparse { shift: u32, marks: Box<[Mark]> },
 }
@@ -79,10 +76,8 @@ enum Marked {
 #[derive(Default)]
 pub(crate) struct Marks(OnceLock<Box<[OnceLock<Option<Marked>>]>>);
 
-/// A row's dot product with each of a node's centroids, as the table of all of them gives it.
-///
-/// All entries are found before the first value is read, so that none waits for another's memory;
-/// `hits` holds them, and is empty before and after.
+/// A row's dot product with each of a node's centroids, as the table of all of them gives it;
+/// `hits` is scratch memory, empty before and after.
 pub(super) fn products(
     tree: &Tree,
     node: usize,
@@ -93,77 +88,72 @@ pub(super) fn products(
     let (words, values) = tree.centroids(node);
     let is_long = row.0.len().saturating_mul(company.lookup()) < words.remaining();
     let marked = if is_long { tree.marks.of(tree, node) } else { None };
-    collect(marked, words, row, tree.precision.bytes(), hits);
-    weigh(hits, values, tree.precision)
+    multiply(marked, words, (values, tree.precision), row, hits)
 }
 
-/// Collects the entries of a row that are among the features of some words.
-fn collect(
+/// The same of a node with these words and values.
+///
+/// Where words are read, all entries are found before the first value is, so that none waits for
+/// another's memory.
+fn multiply(
     marked: Option<&Marked>,
     words: Decoder<'_>,
+    (values, precision): (&[u8], Precision),
     row: (&[u32], &[f32]),
-    width: usize,
     hits: &mut Vec<Hit>,
-) {
+) -> Lanes {
+    let marks = match marked {
+        Some(Marked::Dense { spans, table }) => return look_up(spans, table, row),
+        Some(Marked::Sparse { shift, marks }) => Some((*shift, &marks[..])),
+        None => None,
+    };
+    read(words, marks, row, precision.bytes(), hits);
+    weigh(hits, values, precision)
+}
+
+/// The product of a row with the centroids of an unpacked node.
+fn look_up(spans: &[Span], table: &[[i8; LANES]], row: (&[u32], &[f32])) -> Lanes {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("popcnt") {
-        // SAFETY: the processor counts bits, as just asked.
-        return unsafe { collect_popcnt(marked, words, row, width, hits) };
+    if std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("popcnt")
+        && std::arch::is_x86_feature_detected!("bmi1")
+    {
+        // SAFETY: the processor has all three, as just asked.
+        return unsafe { look_up_avx2(spans, table, row) };
     }
-    collect_portable(marked, words, row, width, hits)
+    look_up_portable(spans, table, row)
 }
 
-/// Apart from its caller, which could count bits as well: compiled into that, it was slower.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt")]
-fn collect_popcnt(
-    marked: Option<&Marked>,
-    words: Decoder<'_>,
-    row: (&[u32], &[f32]),
-    width: usize,
-    hits: &mut Vec<Hit>,
-) {
-    collect_portable(marked, words, row, width, hits)
+#[target_feature(enable = "avx2,popcnt,bmi1")]
+fn look_up_avx2(spans: &[Span], table: &[[i8; LANES]], row: (&[u32], &[f32])) -> Lanes {
+    look_up_portable(spans, table, row)
 }
 
 #[inline(always)]
-fn collect_portable(
-    marked: Option<&Marked>,
-    words: Decoder<'_>,
-    row: (&[u32], &[f32]),
-    width: usize,
-    hits: &mut Vec<Hit>,
-) {
-    match marked {
-        Some(Marked::Dense(spans)) => look_up(spans, words, row, width, hits),
-        Some(Marked::Sparse { shift, marks }) => {
-            read(words, Some((*shift, marks)), row, width, hits);
-        }
-        None => read(words, None, row, width, hits),
-    }
-}
-
-/// Finds each entry by the features in its span.
-#[inline(always)]
-fn look_up(
+fn look_up_portable(
     spans: &[Span],
-    words: Decoder<'_>,
+    table: &[[i8; LANES]],
     (columns, factors): (&[u32], &[f32]),
-    width: usize,
-    hits: &mut Vec<Hit>,
-) {
+) -> Lanes {
+    let mut sums = Lanes::ZERO;
     for (&column, &factor) in columns.iter().zip(factors) {
-        let at = (column / 64) as usize;
-        let Some([span, next]) = spans.get(at..).and_then(<[Span]>::first_chunk) else { continue };
-        let bit = 1 << (column % 64);
-        if span.present & bit == 0 {
-            continue;
+        let Some(span) = spans.get((column / 64) as usize) else { continue };
+        let Some(values) = table.get(span.row_of(column)) else { continue };
+        for (sum, &value) in sums.0.iter_mut().zip(values) {
+            *sum += factor * f32::from(value);
         }
-        let range = span.word as usize..next.word as usize;
-        let features = span.present.count_ones() as usize;
-        let before = (span.present & (bit - 1)).count_ones() as usize;
-        let Some((touches, values)) = words.at(range, features, before) else { continue };
-        hits.push(Hit { factor, touches, place: span.value as usize + values * width });
+    }
+    sums
+}
+
+impl Span {
+    /// Where a feature of this span is in the table.
+    #[inline(always)]
+    fn row_of(&self, feature: u32) -> usize {
+        let bit = 1u64 << (feature % 64);
+        let row = self.first + (self.present & (bit - 1)).count_ones();
+        if self.present & bit == 0 { 0 } else { row as usize }
     }
 }
 
@@ -214,104 +204,129 @@ impl Marks {
         let nodes = self.0.get_or_init(|| (0..tree.nodes()).map(|_| OnceLock::new()).collect());
         let made = nodes[node].get_or_init(|| {
             let (words, values) = tree.centroids(node);
-            Marked::new(words, values.len(), tree.precision.bytes())
+            Marked::new(words, values, tree.precision)
         });
         made.as_ref()
     }
 }
 
+/// What is asked for at a time: each stage needs what the one before asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stage {
+    /// Where nodes lie.
+    Nodes,
+    /// What leads to features, and the children.
+    Places,
+    /// The features.
+    Features,
+}
+
+/// All stages in their order.
+pub(super) const STAGES: [Stage; 3] = [Stage::Nodes, Stage::Places, Stage::Features];
+
 /// Asks for the memory that finding rows' features at some nodes takes, of all of them at once, so
 /// that none waits for another's. `visits` gives each node with the columns of a row at it.
-pub(super) fn fetch<'a>(tree: &Tree, visits: impl Iterator<Item = (usize, &'a [u32])> + Clone) {
-    if tree.words.len() * 2 + tree.values.len() < SMALL {
-        return;
-    }
+pub(super) fn fetch<'a>(
+    stage: Stage,
+    tree: &Tree,
+    visits: impl Iterator<Item = (usize, &'a [u32])>,
+) {
     let Some(nodes) = tree.marks.0.get() else { return };
-    for (node, _) in visits.clone() {
-        prefetch(&tree.children_start, node);
-        prefetch(&tree.words_start, node);
-        prefetch(&tree.values_start, node);
-        prefetch(nodes, node);
-    }
-    let marked = visits.map(|(node, columns)| (node, nodes[node].get(), columns));
-    for (node, marked, columns) in marked.clone() {
-        let first = tree.child_range(node).start;
-        prefetch(&tree.children, first);
-        prefetch(&tree.scales, first);
-        if let Some(Some(marked)) = marked {
-            columns.iter().for_each(|&column| marked.fetch(column));
-        }
-    }
-    for (node, marked, columns) in marked {
-        let (words, values) = tree.centroids(node);
-        let Some(Some(marked)) = marked else {
-            (0..words.remaining().min(256)).step_by(32).for_each(|word| words.fetch(word));
+    for (node, columns) in visits {
+        if stage == Stage::Nodes {
+            prefetch(&tree.children_start, node);
+            prefetch(&tree.words_start, node);
+            prefetch(&tree.values_start, node);
+            prefetch(nodes, node);
             continue;
-        };
-        for (word, value) in columns.iter().filter_map(|&column| marked.before(column)) {
-            words.fetch(word);
-            prefetch(values, value);
+        }
+        if stage == Stage::Places {
+            let first = tree.child_range(node).start;
+            prefetch(&tree.children, first);
+            prefetch(&tree.scales, first);
+        }
+        let (words, values) = tree.centroids(node);
+        match (nodes[node].get(), stage) {
+            (Some(Some(marked)), Stage::Places) => {
+                columns.iter().for_each(|&column| marked.fetch(column));
+            }
+            (Some(Some(Marked::Dense { spans, table })), _) => {
+                let spans = columns
+                    .iter()
+                    .filter_map(|&column| Some(spans.get((column / 64) as usize)?.row_of(column)));
+                spans.for_each(|row| prefetch(table, row));
+            }
+            (Some(Some(Marked::Sparse { shift, marks })), _) => {
+                let marks =
+                    columns.iter().filter_map(|&column| marks.get((column >> shift) as usize));
+                marks.for_each(|mark| {
+                    words.fetch(mark.word as usize);
+                    prefetch(values, mark.value as usize);
+                });
+            }
+            (_, Stage::Places) => {
+                (0..words.remaining().min(256)).step_by(32).for_each(|word| words.fetch(word));
+            }
+            _ => {}
         }
     }
 }
 
 impl Marked {
     /// None for a damaged file, whose features do not rise, and for one too large.
-    fn new(words: Decoder<'_>, values: usize, width: usize) -> Option<Self> {
+    fn new(words: Decoder<'_>, values: &[u8], precision: Precision) -> Option<Self> {
         let all = words.remaining();
-        let rises = words.clone().map(|(feature, _)| feature).is_sorted();
+        let rises = words.clone().is_sorted_by(|(one, _), (next, _)| one < next);
         let last = words.clone().last()?.0;
-        if !rises || u32::try_from(values).is_err() || u32::try_from(all).is_err() {
+        if !rises || u32::try_from(values.len()).is_err() || u32::try_from(all).is_err() {
             return None;
         }
         let (features, all) = (u64::from(last) + 1, all as u64);
-        if features * SPAN <= all * 64 {
-            return Some(Marked::Dense(spans(words, last, width)));
+        if features * SPAN <= all * 64 && precision == Precision::Byte {
+            return Some(unpacked(words, last, values));
         }
         let shift = (features * STRETCH / all).next_power_of_two().ilog2().min(31);
+        let width = precision.bytes();
         Some(Marked::Sparse { shift, marks: marks(words, last >> shift, shift, width) })
-    }
-
-    /// A word and a value near those of a feature; none if it is surely not there.
-    #[inline(always)]
-    fn before(&self, feature: u32) -> Option<(usize, usize)> {
-        match self {
-            Marked::Dense(spans) => {
-                let span = spans.get((feature / 64) as usize)?;
-                let is_there = span.present >> (feature % 64) & 1 == 1;
-                is_there.then_some((span.word as usize, span.value as usize))
-            }
-            Marked::Sparse { shift, marks } => {
-                let mark = marks.get((feature >> shift) as usize)?;
-                Some((mark.word as usize, mark.value as usize))
-            }
-        }
     }
 
     /// Asks for the memory of what leads to a feature.
     #[inline(always)]
     fn fetch(&self, feature: u32) {
         match self {
-            Marked::Dense(spans) => prefetch(spans, (feature / 64) as usize),
+            Marked::Dense { spans, .. } => prefetch(spans, (feature / 64) as usize),
             Marked::Sparse { shift, marks } => prefetch(marks, (feature >> shift) as usize),
         }
     }
 }
 
-/// All features of a node's words, the last of which is given.
-fn spans(mut words: Decoder<'_>, last: u32, width: usize) -> Box<[Span]> {
-    let all = words.remaining();
-    let mut spans = Vec::with_capacity(last as usize / 64 + 2);
-    let mut next = Span { present: 0, word: 0, value: 0 };
-    while let Some((feature, touches)) = words.next() {
+/// All features of a node's words, the last of which is given, with their values of one byte.
+/// Features whose values are beyond the last, which a damaged file may have, count nothing.
+fn unpacked(words: Decoder<'_>, last: u32, values: &[u8]) -> Marked {
+    let mut spans: Vec<Span> = Vec::with_capacity(last as usize / 64 + 1);
+    let mut table = Vec::with_capacity(words.remaining() + 1);
+    table.push([0; LANES]);
+    let mut place = 0;
+    for (feature, touches) in words {
         let at = feature as usize / 64;
-        spans.resize((at + 1).max(spans.len()), next);
+        let first = table.len() as u32;
+        spans.resize((at + 1).max(spans.len()), Span { present: 0, first });
         spans[at].present |= 1 << (feature % 64);
-        next.word = (all - words.remaining()) as u32;
-        next.value = next.value.wrapping_add(touches.count_ones() * width as u32);
+        let end = place + touches.count_ones() as usize;
+        let mut row = [0; LANES];
+        if let Some(values) = values.get(place..end) {
+            spread(&mut row, touches, values);
+        }
+        table.push(row);
+        place = end;
     }
-    spans.push(next);
-    spans.into()
+    Marked::Dense { spans: spans.into(), table: table.into() }
+}
+
+/// Puts a feature's values into the lanes of the children that it touches.
+fn spread(row: &mut [i8; LANES], touches: u16, values: &[u8]) {
+    let touched = (0..LANES).filter(|lane| touches >> lane & 1 == 1);
+    touched.zip(values).for_each(|(lane, &value)| row[lane] = value as i8);
 }
 
 /// Marks for each stretch of a node's words, up to the given one.
@@ -353,24 +368,61 @@ mod tests {
     use super::super::block::Encoder;
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
-    /// The children that features touch and where their values are, as marks or reading all of the
-    /// words tells.
-    fn found(marked: Option<&Marked>, words: &[u16], wanted: &[u32]) -> Vec<(u32, u16, usize)> {
-        let factors: Vec<f32> = (0..wanted.len()).map(|at| at as f32).collect();
-        let mut hits = Vec::new();
-        collect(marked, Decoder::new(words, 10), (wanted, &factors), 2, &mut hits);
-        hits.iter().map(|hit| (wanted[hit.factor as usize], hit.touches, hit.place)).collect()
+    /// Values of a precision, and the bytes that they are stored in.
+    fn values(count: usize, precision: Precision) -> (Vec<f32>, Vec<u8>) {
+        let numbers: Vec<f32> = (0..count).map(|at| (at * 37 % 255) as f32 - 127.0).collect();
+        let bytes = numbers.iter().flat_map(|&number| match precision {
+            Precision::Byte => vec![number as i8 as u8],
+            Precision::Half => half::f16::from_f32(number).to_le_bytes().to_vec(),
+        });
+        let bytes = bytes.collect();
+        (numbers, bytes)
     }
 
-    fn marked(words: &[u16]) -> Option<Marked> {
-        Marked::new(Decoder::new(words, 10), 10, 2)
+    /// Some number of the row for each feature that is wanted.
+    fn factors(wanted: &[u32]) -> Vec<f32> {
+        (0..wanted.len()).map(|at| (at % 13) as f32 / 7.0 - 0.8).collect()
+    }
+
+    /// The bits of the products that marks, or reading all of the words, give.
+    fn found(
+        marked: Option<&Marked>,
+        words: &[u16],
+        values: (&[u8], Precision),
+        wanted: &[u32],
+    ) -> [u32; LANES] {
+        let (words, mut hits) = (Decoder::new(words, 10), Vec::new());
+        let products = multiply(marked, words, values, (wanted, &factors(wanted)), &mut hits);
+        assert!(hits.is_empty());
+        products.0.map(f32::to_bits)
+    }
+
+    /// The same from a plain map of the node's features.
+    fn expected(features: &BTreeMap<u32, u16>, numbers: &[f32], wanted: &[u32]) -> [u32; LANES] {
+        let (mut sums, mut numbers) = ([0.0f32; LANES], numbers.iter());
+        let mut lanes_of = |touches: u16| {
+            let lane = |lane| if touches >> lane & 1 == 1 { *numbers.next().unwrap() } else { 0.0 };
+            let lanes: Vec<f32> = (0..LANES).map(lane).collect();
+            lanes
+        };
+        let lanes: BTreeMap<u32, Vec<f32>> =
+            features.iter().map(|(&feature, &touches)| (feature, lanes_of(touches))).collect();
+        for (feature, factor) in wanted.iter().zip(factors(wanted)) {
+            for (sum, value) in sums.iter_mut().zip(lanes.get(feature).into_iter().flatten()) {
+                *sum += factor * value;
+            }
+        }
+        sums.map(f32::to_bits)
     }
 
     /// Whether marks take no more room than they may.
     fn is_small(marked: &Marked, words: &[u16]) -> bool {
         match marked {
-            Marked::Dense(spans) => spans.len() <= words.len() / SPAN as usize + 2,
+            Marked::Dense { spans, table } => {
+                spans.len() <= words.len() / SPAN as usize + 1 && table.len() <= words.len() + 1
+            }
             Marked::Sparse { marks, .. } => marks.len() <= words.len() / STRETCH as usize + 1,
         }
     }
@@ -384,30 +436,37 @@ mod tests {
             strange in proptest::collection::vec(0u32..1 << 31, 0..5)) {
             let mut apart = wide.clone();
             apart.extend(beyond.map(|feature| (feature, 3)));
+            let wanted: Vec<u32> = (0..5100).chain(beyond).chain(strange).collect();
             for features in [near, wide, apart] {
                 let mut words = Vec::new();
                 let mut encoder = Encoder::new(&mut words, 10);
                 features.iter().for_each(|(&feature, &touches)| encoder.push(feature, touches));
-                let Some(marked) = marked(&words) else {
-                    prop_assert!(words.is_empty());
-                    continue;
-                };
-                prop_assert!(is_small(&marked, &words));
-                let wanted: Vec<u32> =
-                    (0..5100).chain(beyond).chain(strange.iter().copied()).collect();
-                let expected = found(None, &words, &wanted);
-                prop_assert!(features.len() <= expected.len());
-                prop_assert_eq!(found(Some(&marked), &words, &wanted), expected);
+                let count = features.values().map(|touches| touches.count_ones() as usize).sum();
+                for precision in [Precision::Byte, Precision::Half] {
+                    let (numbers, bytes) = values(count, precision);
+                    let expected = expected(&features, &numbers, &wanted);
+                    let found = |marked| found(marked, &words, (&bytes, precision), &wanted);
+                    prop_assert_eq!(found(None), expected);
+                    match Marked::new(Decoder::new(&words, 10), &bytes, precision) {
+                        None => prop_assert!(words.is_empty()),
+                        Some(marked) => {
+                            prop_assert!(is_small(&marked, &words));
+                            prop_assert_eq!(found(Some(&marked)), expected);
+                        }
+                    }
+                }
             }
         }
 
         #[test]
         fn any_words_are_marked_or_left(
             words in proptest::collection::vec(any::<u16>(), 0..200),
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
             wanted in proptest::collection::vec(0u32..10_000, 0..50)) {
-            if let Some(marked) = marked(&words) {
+            let (decoder, values) = (Decoder::new(&words, 10), (&bytes[..], Precision::Byte));
+            if let Some(marked) = Marked::new(decoder, &bytes, Precision::Byte) {
                 prop_assert!(is_small(&marked, &words));
-                prop_assert!(found(Some(&marked), &words, &wanted).len() <= wanted.len());
+                prop_assert_eq!(found(Some(&marked), &words, values, &wanted), found(None, &words, values, &wanted));
             }
         }
     }

@@ -41,6 +41,8 @@ mod shrink;
 mod tree;
 mod update;
 mod values;
+mod vote;
+mod walk;
 
 pub use crate::cluster::Starts;
 pub use crate::params::ParamError;
@@ -165,7 +167,7 @@ impl Forest {
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        route::predict(self, features, query, run)
+        vote::predict(self, features, query, run)
     }
 
     /// The same for so few rows that they go through the trees together, without a word of progress.
@@ -175,7 +177,7 @@ impl Forest {
         query: Query<'_>,
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
-        run.install(|| route::predict_block(self, features, query, run))
+        run.install(|| vote::predict_block(self, features, query, run))
     }
 
     /// The sums of these trees' votes for the labels of each row.
@@ -185,7 +187,7 @@ impl Forest {
         query: Query<'_>,
         run: &Run,
     ) -> Result<Vec<Vec<(u32, u64)>>, Cancelled> {
-        run.install(|| route::count(self, features, query, run, Votes::take))
+        run.install(|| vote::count(self, features, query, run, Votes::take))
     }
 }
 

@@ -1,28 +1,23 @@
-//! Prediction: rows find their leaves, and leaves vote.
+//! Blocks of rows on their way to the leaves.
 //!
 //! A block of rows goes through a tree together, level by level, so that a node's centroids are
 //! unpacked once for all rows that reach it. At each node a row follows every child whose share of
 //! its weight is worth it: shares fall off with the distance to the nearest child, measured in
 //! standard deviations of the row's nearness to all children, so that no temperature need be chosen.
-//! Votes are added up as whole numbers: any order, and any split of the trees, gives the same sums.
 
+use super::Forest;
 use super::centroids::Nearness;
 use super::grow::FEATURES;
-use super::marks::{self, Company};
+use super::marks::{self, Company, STAGES};
 use super::project::Projector;
 use super::shares::shares;
 use super::tree::{Child, Tree};
 use super::values::{Hit, fill};
-use super::{Forest, tree_seed};
+use super::vote::Reached;
 use crate::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
 use crate::random::derive;
-use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Entries, OwnedEntries, Predictions, Query, Scored, Votes};
-use rayon::prelude::*;
+use crate::sparse::{Entries, OwnedEntries};
 
-/// Rows that go through the trees together: the more, the fewer times a node is unpacked, but what
-/// they reach in all trees is held, about 2 KB a row.
-const BLOCK: usize = 49_152;
 /// With fewer rows than this in a block, nodes get marks to find features by.
 const FEW: usize = 128;
 /// Rows at a node whose products with its centroids are held at a time.
@@ -52,10 +47,10 @@ impl Stop {
 
 /// A row at a leaf.
 #[derive(Clone, Copy, Debug)]
-struct Visit {
-    row: u32,
-    leaf: u32,
-    weight: f32,
+pub(super) struct Visit {
+    pub row: u32,
+    pub leaf: u32,
+    pub weight: f32,
 }
 
 impl Visit {
@@ -65,122 +60,8 @@ impl Visit {
     }
 }
 
-/// The end of a path: a leaf, and the share of the row's weight that came there.
-#[derive(Clone, Copy, Debug)]
-struct End {
-    leaf: u32,
-    weight: f32,
-}
-
-/// The leaves of one tree that each row has reached.
-struct Reached {
-    /// Where each row's ends start, and after the last row where they end.
-    starts: Vec<u32>,
-    ends: Vec<End>,
-}
-
-impl Reached {
-    /// Puts visits in the order of their rows.
-    fn new(visits: &[Visit], rows: usize) -> Self {
-        let mut starts = vec![0u32; rows + 1];
-        visits.iter().for_each(|visit| starts[visit.row as usize + 1] += 1);
-        for row in 0..rows {
-            starts[row + 1] += starts[row];
-        }
-        let mut next = starts.clone();
-        let mut ends = vec![End { leaf: 0, weight: 0.0 }; visits.len()];
-        for &Visit { row, leaf, weight } in visits {
-            let at = &mut next[row as usize];
-            ends[*at as usize] = End { leaf, weight };
-            *at += 1;
-        }
-        Reached { starts, ends }
-    }
-
-    fn of(&self, row: usize) -> &[End] {
-        &self.ends[self.starts[row] as usize..self.starts[row + 1] as usize]
-    }
-}
-
-/// The best `k` labels of each row.
-pub(super) fn predict(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    run: &Run,
-) -> Result<Predictions, Cancelled> {
-    run.predict_blocks(features, BLOCK, |block| forest.predict_block(block, query, run))
-}
-
-/// The same for rows that go through the trees together.
-pub(super) fn predict_block(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    run: &Run,
-) -> Result<Predictions, Cancelled> {
-    let ranked =
-        count(forest, features, query, run, |votes| votes.best(query.k, forest.params.trees))?;
-    let mut predictions = Predictions::default();
-    ranked.iter().for_each(|row: &Vec<Scored>| predictions.push_row(row));
-    Ok(predictions)
-}
-
-/// Lets the trees vote for the labels of each row; `finish` makes something of the votes.
-pub(super) fn count<R: Send>(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    run: &Run,
-    finish: impl Fn(&mut Votes) -> R + Sync,
-) -> Result<Vec<R>, Cancelled> {
-    let rows = forest.weights.apply(features, forest.features);
-    let beam = query.beam.unwrap_or(forest.params.beam).max(1);
-    let reach = |(at, tree)| {
-        run.check()?;
-        let seed = tree_seed(&forest.params, forest.first + at);
-        Ok(Router::new(forest, tree, rows.view(), beam).route(seed))
-    };
-    let reached = forest
-        .trees
-        .par_iter()
-        .enumerate()
-        .map(reach)
-        .collect::<Result<Vec<Reached>, Cancelled>>()?;
-    Ok((0..features.len())
-        .into_par_iter()
-        .map_init(
-            || Votes::new(forest.labels),
-            |votes, row| {
-                for (tree, reached) in forest.trees.iter().zip(&reached) {
-                    reached.of(row).iter().for_each(|&end| vote(votes, tree, end, query));
-                }
-                finish(votes)
-            },
-        )
-        .collect())
-}
-
-/// The leaf of a tree that each row falls into, by the one path that growing would take.
-pub(super) fn leaves(forest: &Forest, tree: usize, rows: Entries<'_>) -> Vec<u32> {
-    let router = Router::new(forest, &forest.trees[tree], rows, 1);
-    let reached = router.route(tree_seed(&forest.params, tree));
-    reached.ends.iter().map(|end| end.leaf).collect()
-}
-
-/// Adds the votes of a leaf: for each label, the share of the leaf's instances that have it.
-fn vote(votes: &mut Votes, tree: &Tree, end: End, query: Query<'_>) {
-    let instances = f64::from(tree.leaf_instances.get(end.leaf as usize));
-    let vote = Votes::units(f64::from(end.weight) / instances);
-    tree.each_label(end.leaf as usize, |label, count| {
-        if query.allows(label) {
-            votes.add(label, vote.wrapping_mul(u64::from(count)));
-        }
-    });
-}
-
 /// Takes a block of rows through one tree.
-struct Router<'a> {
+pub(super) struct Router<'a> {
     tree: &'a Tree,
     rows: Entries<'a>,
     projector: Projector,
@@ -202,7 +83,7 @@ struct Router<'a> {
 }
 
 impl<'a> Router<'a> {
-    fn new(forest: &'a Forest, tree: &'a Tree, rows: Entries<'a>, beam: usize) -> Self {
+    pub fn new(forest: &'a Forest, tree: &'a Tree, rows: Entries<'a>, beam: usize) -> Self {
         let params = &forest.params;
         let projector =
             Projector::new(params.feature_projection, forest.features, params.feature_dimensions);
@@ -226,7 +107,7 @@ impl<'a> Router<'a> {
     }
 
     /// The leaves that the rows reach.
-    fn route(mut self, seed: u64) -> Reached {
+    pub fn route(mut self, seed: u64) -> Reached {
         let rows = 0..self.rows.offsets.len() as u32 - 1;
         let node = match self.tree.root() {
             Child::Node(node) => node,
@@ -268,7 +149,7 @@ impl<'a> Router<'a> {
         let visits = level.iter().flat_map(|stop| {
             stop.paths.iter().map(|path| (stop.node as usize, entries.row(path.row).0))
         });
-        marks::fetch(self.tree, visits);
+        STAGES.iter().for_each(|&stage| marks::fetch(stage, self.tree, visits.clone()));
     }
 
     /// Sends the rows at a node on to its children.
@@ -378,7 +259,7 @@ fn send(path: Path, near: &Lanes, children: usize, beam: usize, sent: &mut [Vec<
     }
 }
 
-fn stored_nearness(tree: &Tree, children: std::ops::Range<usize>) -> Nearness {
+pub(super) fn stored_nearness(tree: &Tree, children: std::ops::Range<usize>) -> Nearness {
     let lanes = |stored: &[f32]| {
         let mut lanes = Lanes::ZERO;
         lanes.0[..stored.len()].copy_from_slice(stored);
@@ -492,10 +373,10 @@ fn narrow(level: &mut Vec<Stop>, visits: &mut Vec<Visit>, rows: usize, beam: usi
 
 /// A number that is the lower the heavier a path is; `place` decides between equal ones. Weights are
 /// not negative, so their bits are in their order.
-fn order(weight: f32, place: u32) -> u64 {
+pub(super) fn order(weight: f32, place: u32) -> u64 {
     u64::from(!weight.to_bits()) << 32 | u64::from(place)
 }
 
-fn weight_of(order: u64) -> f32 {
+pub(super) fn weight_of(order: u64) -> f32 {
     f32::from_bits(!((order >> 32) as u32))
 }

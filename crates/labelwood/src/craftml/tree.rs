@@ -3,7 +3,7 @@
 use super::block::{Decoder, Encoder};
 use super::marks::Marks;
 use super::params::Precision;
-use crate::array::{Array, Numbers, each_pair};
+use crate::array::{Array, Numbers, each_pair, prefetch};
 use crate::cluster::lanes::{LANES, Lanes};
 use crate::sparse::LabelRowsView;
 use std::collections::BTreeMap;
@@ -161,6 +161,19 @@ impl Tree {
     #[inline(always)]
     pub(super) fn each_label(&self, leaf: usize, each: impl FnMut(u32, u32)) {
         each_pair(&self.leaf_labels, &self.leaf_counts, self.leaf_range(leaf), each);
+    }
+
+    /// Asks for the memory that says where a leaf is.
+    pub(super) fn fetch_leaf_place(&self, leaf: usize) {
+        prefetch(&self.leaf_start, leaf);
+        self.leaf_instances.fetch(leaf);
+    }
+
+    /// Asks for the memory of a leaf's labels.
+    pub(super) fn fetch_leaf(&self, leaf: usize) {
+        let first = self.leaf_range(leaf).start;
+        self.leaf_labels.fetch(first);
+        self.leaf_counts.fetch(first);
     }
 
     fn leaf_range(&self, leaf: usize) -> std::ops::Range<usize> {

@@ -6,7 +6,7 @@
 
 use super::grow::{Grower, Instances};
 use super::tree::{Builder, Child, Tree};
-use super::{Forest, route, tree_seed};
+use super::{Forest, tree_seed, vote};
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, LabelRowsView};
@@ -60,7 +60,7 @@ impl<'a> Updater<'a> {
         run.check()?;
         let tree = &self.forest.trees[number];
         let seed = tree_seed(&self.forest.params, number);
-        let reached = route::leaves(self.forest, number, self.instances.features.view());
+        let reached = vote::leaves(self.forest, number, self.instances.features.view());
         let (starts, rows) = by_leaf(&reached, tree.leaves());
         let params = &self.forest.params;
         let grower = self

@@ -4,10 +4,26 @@ use super::*;
 
 #[test]
 fn a_row_alone_is_answered_as_in_company() {
-    for (diversity, beam) in [(Diversity::SxSy, 4), (Diversity::DxDy, 1)] {
+    let some = |diversity, feature_projection, precision, metric| Params {
+        trees: 2,
+        keep: Some(1.0),
+        diversity,
+        feature_projection,
+        precision,
+        metric,
+        ..Params::default()
+    };
+    let (hashed, plain) = (Projection::Hashing, Projection::None);
+    for (params, beam) in [
+        (some(Diversity::SxSy, hashed, Precision::Byte, Metric::Cosine), 4),
+        (some(Diversity::SxSy, plain, Precision::Byte, Metric::Euclidean), 4),
+        (some(Diversity::SxSy, plain, Precision::Half, Metric::Cosine), 3),
+        // More trees than a single row goes through at once.
+        (Params { trees: 9, ..some(Diversity::SxSy, hashed, Precision::Byte, Metric::Cosine) }, 1),
+        (some(Diversity::DxDy, hashed, Precision::Byte, Metric::Cosine), 1),
+    ] {
         let rows = Rows::random(3000, 6000, 40, 5);
-        let forest =
-            rows.forest(Params { trees: 2, keep: Some(1.0), diversity, ..Params::default() });
+        let forest = rows.forest(params);
         // Rows of up to eight features: these nodes have marks to find them by, for blocks, too.
         assert!(forest.trees.iter().all(|tree| tree.words_of(0) > 8 * 256));
         let query = Query { beam: Some(beam), ..Query::top(5) };

@@ -1,0 +1,177 @@
+//! Prediction of a single row, which waits for memory nearly all the time.
+//!
+//! A row meets some hundred nodes, each in a place of its own, and at each of them some tens of
+//! features. So it goes through several trees at once, level by level: what its next step takes is
+//! asked for in all of them before any is read. The leaves and their weights are those that a block
+//! of rows finds.
+
+use super::grow::FEATURES;
+use super::marks::{self, Company, STAGES};
+use super::project::Projector;
+use super::route::{order, stored_nearness, weight_of};
+use super::shares::shares;
+use super::tree::{Child, Tree};
+use super::values::Hit;
+use super::vote::End;
+use super::{Forest, tree_seed};
+use crate::cluster::lanes::{LANES, Lanes, best_lane};
+use crate::random::derive;
+use crate::sparse::{Entries, OwnedEntries};
+
+/// Trees that a row goes through at once; what is asked for must stay in the cache until it is read.
+pub(super) const TREES: usize = 8;
+
+/// A node that the row has come to, and the share of its weight that came there.
+#[derive(Clone, Copy)]
+struct Step {
+    node: u32,
+    weight: f32,
+}
+
+/// The row in one tree.
+struct Walk<'a> {
+    tree: &'a Tree,
+    /// The row as this tree projects it.
+    projected: Option<OwnedEntries>,
+    level: Vec<Step>,
+    ends: Vec<End>,
+}
+
+/// Memory that all walks use.
+#[derive(Default)]
+struct Scratch {
+    next: Vec<Step>,
+    hits: Vec<Hit>,
+    orders: Vec<u64>,
+}
+
+/// The leaves that the only row reaches in some trees, the first of which has the given number. The
+/// trees' nodes must not have projections of their own.
+pub(super) fn walk(
+    forest: &Forest,
+    first: usize,
+    trees: &[Tree],
+    row: Entries<'_>,
+    beam: usize,
+) -> Vec<Vec<End>> {
+    let params = &forest.params;
+    let projector =
+        Projector::new(params.feature_projection, forest.features, params.feature_dimensions);
+    let project = |at| {
+        let seed = derive(tree_seed(params, first + at), FEATURES);
+        (!projector.is_identity()).then(|| projector.project(row, 0..1, seed))
+    };
+    let start = trees.iter().enumerate().map(|(at, tree)| Walk::new(tree, project(at)));
+    let mut walks: Vec<Walk<'_>> = start.collect();
+    let mut scratch = Scratch::default();
+    while walks.iter().any(|walk| !walk.level.is_empty()) {
+        for stage in STAGES {
+            for walk in &walks {
+                let columns = walk.row(row).0;
+                let visits = walk.level.iter().map(|step| (step.node as usize, columns));
+                marks::fetch(stage, walk.tree, visits);
+            }
+        }
+        walks.iter_mut().for_each(|walk| walk.step(row, beam, &mut scratch));
+    }
+    walks.into_iter().map(|walk| walk.ends).collect()
+}
+
+impl<'a> Walk<'a> {
+    fn new(tree: &'a Tree, projected: Option<OwnedEntries>) -> Self {
+        let (mut level, mut ends) = (Vec::new(), Vec::new());
+        match tree.root() {
+            Child::Node(node) => level.push(Step { node, weight: 1.0 }),
+            Child::Leaf(leaf) => ends.push(End { leaf, weight: 1.0 }),
+        }
+        Walk { tree, projected, level, ends }
+    }
+
+    fn row<'r>(&'r self, given: Entries<'r>) -> (&'r [u32], &'r [f32]) {
+        self.projected.as_ref().map_or(given, OwnedEntries::view).row(0)
+    }
+
+    /// Goes from the nodes of a level to their children.
+    fn step(&mut self, row: Entries<'_>, beam: usize, scratch: &mut Scratch) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2, as just asked.
+            return unsafe { self.step_avx2(row, beam, scratch) };
+        }
+        self.step_portable(row, beam, scratch);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn step_avx2(&mut self, row: Entries<'_>, beam: usize, scratch: &mut Scratch) {
+        self.step_portable(row, beam, scratch);
+    }
+
+    #[inline(always)]
+    fn step_portable(&mut self, row: Entries<'_>, beam: usize, scratch: &mut Scratch) {
+        let Scratch { next, hits, orders } = scratch;
+        next.clear();
+        for at in 0..self.level.len() {
+            let Step { node, weight } = self.level[at];
+            let row = self.row(row);
+            let products = marks::products(self.tree, node as usize, row, Company::Few, hits);
+            let children = self.tree.child_range(node as usize);
+            let near = stored_nearness(self.tree, children.clone()).of(&products);
+            let best = best_lane(&near, children.len());
+            let shares = match beam {
+                1 => one(best),
+                _ => shares(&near, best, children.len()),
+            };
+            let mut followed = shares.nonzero();
+            while followed != 0 {
+                let lane = followed.trailing_zeros() as usize % LANES;
+                followed &= followed - 1;
+                let weight = weight * shares.0[lane];
+                match self.tree.child(children.start + lane) {
+                    Child::Node(node) => next.push(Step { node, weight }),
+                    Child::Leaf(leaf) => self.ends.push(End { leaf, weight }),
+                }
+            }
+        }
+        std::mem::swap(&mut self.level, next);
+        self.narrow(beam, orders);
+    }
+
+    /// Keeps the `beam` heaviest paths, finished ones included, and makes up for the rest.
+    fn narrow(&mut self, beam: usize, orders: &mut Vec<u64>) {
+        if self.level.len() + self.ends.len() <= beam {
+            return;
+        }
+        orders.clear();
+        orders.extend(self.level.iter().map(Step::order));
+        orders.extend(self.ends.iter().map(End::order));
+        orders.sort_unstable();
+        let kept = &orders[..beam];
+        let (last, total) =
+            (kept[beam - 1], kept.iter().map(|&order| weight_of(order)).sum::<f32>());
+        self.level.retain(|step| step.order() <= last);
+        self.ends.retain(|end| end.order() <= last);
+        self.level.iter_mut().for_each(|step| step.weight /= total);
+        self.ends.iter_mut().for_each(|end| end.weight /= total);
+    }
+}
+
+impl Step {
+    fn order(&self) -> u64 {
+        order(self.weight, Child::Node(self.node).reference())
+    }
+}
+
+impl End {
+    fn order(&self) -> u64 {
+        order(self.weight, Child::Leaf(self.leaf).reference())
+    }
+}
+
+/// All of the weight in one lane.
+#[inline(always)]
+fn one(lane: usize) -> Lanes {
+    let mut lanes = Lanes::ZERO;
+    lanes.0[lane] = 1.0;
+    lanes
+}
