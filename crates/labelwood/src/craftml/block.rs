@@ -6,6 +6,7 @@
 //! in the two words after it. The values of the touched children follow in an array of their own.
 
 use crate::array::prefetch;
+use std::ops::Range;
 
 /// Appends the words of one node.
 pub(super) struct Encoder<'a> {
@@ -66,6 +67,39 @@ impl<'a> Decoder<'a> {
         Decoder { words: rest.iter(), next, ..*self }
     }
 
+    /// The children that a feature touches and how many values precede its own in a range of words:
+    /// these hold the given number of features, some of them before it.
+    #[inline(always)]
+    pub fn at(&self, words: Range<usize>, features: usize, before: usize) -> Option<(u16, usize)> {
+        let words = self.words.as_slice().get(words)?;
+        if words.len() != features {
+            return Decoder { words: words.iter(), ..*self }.skim(before);
+        }
+        let touches = words.get(before)? & self.mask;
+        let mask = u64::from(self.mask) * 0x0001_0001_0001_0001;
+        let (fours, ones) = words.as_chunks();
+        let (whole, some) = (before / 4, before % 4);
+        let mut values = 0;
+        for &four in fours.iter().take(whole) {
+            values += (together(four) & mask).count_ones();
+        }
+        if let Some(&four) = fours.get(whole) {
+            values += (together(four) & mask & ((1 << (16 * some)) - 1)).count_ones();
+        } else {
+            values +=
+                ones.iter().take(some).map(|word| (word & self.mask).count_ones()).sum::<u32>();
+        }
+        Some((touches, values as usize))
+    }
+
+    /// The same of all words, when gaps stand between them.
+    #[cold]
+    fn skim(mut self, before: usize) -> Option<(u16, usize)> {
+        let others = self.by_ref().take(before);
+        let values = others.map(|(_, touches)| touches.count_ones() as usize).sum();
+        Some((self.next()?.1, values))
+    }
+
     /// Asks for the memory of a word.
     #[inline(always)]
     pub fn fetch(&self, word: usize) {
@@ -98,6 +132,12 @@ impl Iterator for Decoder<'_> {
         self.next = self.next.wrapping_add(gap);
         Some((self.next.wrapping_sub(1), word & self.mask))
     }
+}
+
+/// Four words as one.
+#[inline(always)]
+fn together([a, b, c, d]: [u16; 4]) -> u64 {
+    u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
 }
 
 #[cfg(test)]

@@ -8,16 +8,17 @@
 
 use super::block::Decoder;
 use super::params::Precision;
+use super::spans::Spans;
 use super::tree::Tree;
 use super::values::{Hit, weigh};
 use crate::array::prefetch;
-use crate::cluster::lanes::{LANES, Lanes};
+use crate::cluster::lanes::Lanes;
 use std::sync::OnceLock;
 
 /// Words from one mark to the next on average, at least.
-const STRETCH: u64 = 16;
-/// Features that a span has on average, at least.
-const SPAN: u64 = 4;
+const STRETCH: u64 = 8;
+/// A node that has at least one of so many features gets a bit for each.
+const MANY: u64 = 16;
 /// How many rows go through the trees together, which decides whether marks are worth making.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Company {
@@ -44,15 +45,6 @@ impl Company {
     }
 }
 
-/// What 64 features next to one another have in a node.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    /// Which of them the node has.
-    present: u64,
-    /// Where the first of these is in the table.
-    first: u32,
-}
-
 /// Where a stretch starts.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
@@ -65,9 +57,8 @@ struct Mark {
 /// The marks of a node.
 #[derive(Debug)]
 enum Marked {
-    /// All features, unpacked, each found by counting those before it in its span. The first row
-    /// of the table is for those that are not there, and has only zeros.
-    Dense { spans: Box<[Span]>, table: Box<[[i8; LANES]]> },
+    /// All features.
+    Dense(Spans),
     /// One for each 2 to the power of `shift` features, up to the last of the node.
     Sparse { shift: u32, marks: Box<[Mark]> },
 }
@@ -93,8 +84,7 @@ pub(super) fn products(
 
 /// The same of a node with these words and values.
 ///
-/// Where words are read, all entries are found before the first value is, so that none waits for
-/// another's memory.
+/// All entries are found before the first value is read, so that none waits for another's memory.
 fn multiply(
     marked: Option<&Marked>,
     words: Decoder<'_>,
@@ -102,58 +92,53 @@ fn multiply(
     row: (&[u32], &[f32]),
     hits: &mut Vec<Hit>,
 ) -> Lanes {
-    let marks = match marked {
-        Some(Marked::Dense { spans, table }) => return look_up(spans, table, row),
-        Some(Marked::Sparse { shift, marks }) => Some((*shift, &marks[..])),
-        None => None,
-    };
-    read(words, marks, row, precision.bytes(), hits);
+    collect(marked, words, row, precision.bytes(), hits);
     weigh(hits, values, precision)
 }
 
-/// The product of a row with the centroids of an unpacked node.
-fn look_up(spans: &[Span], table: &[[i8; LANES]], row: (&[u32], &[f32])) -> Lanes {
+/// Collects the entries of a row that are among the features of some words.
+fn collect(
+    marked: Option<&Marked>,
+    words: Decoder<'_>,
+    row: (&[u32], &[f32]),
+    width: usize,
+    hits: &mut Vec<Hit>,
+) {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2")
-        && std::arch::is_x86_feature_detected!("popcnt")
-        && std::arch::is_x86_feature_detected!("bmi1")
-    {
-        // SAFETY: the processor has all three, as just asked.
-        return unsafe { look_up_avx2(spans, table, row) };
+    if std::arch::is_x86_feature_detected!("popcnt") {
+        // SAFETY: the processor counts bits, as just asked.
+        return unsafe { collect_popcnt(marked, words, row, width, hits) };
     }
-    look_up_portable(spans, table, row)
+    collect_portable(marked, words, row, width, hits)
 }
 
+/// Apart from its caller, which could count bits as well: compiled into that, it was slower.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,popcnt,bmi1")]
-fn look_up_avx2(spans: &[Span], table: &[[i8; LANES]], row: (&[u32], &[f32])) -> Lanes {
-    look_up_portable(spans, table, row)
+#[target_feature(enable = "popcnt")]
+fn collect_popcnt(
+    marked: Option<&Marked>,
+    words: Decoder<'_>,
+    row: (&[u32], &[f32]),
+    width: usize,
+    hits: &mut Vec<Hit>,
+) {
+    collect_portable(marked, words, row, width, hits)
 }
 
 #[inline(always)]
-fn look_up_portable(
-    spans: &[Span],
-    table: &[[i8; LANES]],
-    (columns, factors): (&[u32], &[f32]),
-) -> Lanes {
-    let mut sums = Lanes::ZERO;
-    for (&column, &factor) in columns.iter().zip(factors) {
-        let Some(span) = spans.get((column / 64) as usize) else { continue };
-        let Some(values) = table.get(span.row_of(column)) else { continue };
-        for (sum, &value) in sums.0.iter_mut().zip(values) {
-            *sum += factor * f32::from(value);
+fn collect_portable(
+    marked: Option<&Marked>,
+    words: Decoder<'_>,
+    row: (&[u32], &[f32]),
+    width: usize,
+    hits: &mut Vec<Hit>,
+) {
+    match marked {
+        Some(Marked::Dense(spans)) => spans.collect(&words, row, width, hits),
+        Some(Marked::Sparse { shift, marks }) => {
+            read(words, Some((*shift, marks)), row, width, hits);
         }
-    }
-    sums
-}
-
-impl Span {
-    /// Where a feature of this span is in the table.
-    #[inline(always)]
-    fn row_of(&self, feature: u32) -> usize {
-        let bit = 1u64 << (feature % 64);
-        let row = self.first + (self.present & (bit - 1)).count_ones();
-        if self.present & bit == 0 { 0 } else { row as usize }
+        _ => read(words, None, row, width, hits),
     }
 }
 
@@ -204,7 +189,7 @@ impl Marks {
         let nodes = self.0.get_or_init(|| (0..tree.nodes()).map(|_| OnceLock::new()).collect());
         let made = nodes[node].get_or_init(|| {
             let (words, values) = tree.centroids(node);
-            Marked::new(words, values, tree.precision)
+            Marked::new(words, values.len(), tree.precision.bytes())
         });
         made.as_ref()
     }
@@ -250,11 +235,8 @@ pub(super) fn fetch<'a>(
             (Some(Some(marked)), Stage::Places) => {
                 columns.iter().for_each(|&column| marked.fetch(column));
             }
-            (Some(Some(Marked::Dense { spans, table })), _) => {
-                let spans = columns
-                    .iter()
-                    .filter_map(|&column| Some(spans.get((column / 64) as usize)?.row_of(column)));
-                spans.for_each(|row| prefetch(table, row));
+            (Some(Some(Marked::Dense(spans))), _) => {
+                columns.iter().for_each(|&column| spans.fetch_feature(column, &words, values));
             }
             (Some(Some(Marked::Sparse { shift, marks })), _) => {
                 let marks =
@@ -274,19 +256,21 @@ pub(super) fn fetch<'a>(
 
 impl Marked {
     /// None for a damaged file, whose features do not rise, and for one too large.
-    fn new(words: Decoder<'_>, values: &[u8], precision: Precision) -> Option<Self> {
-        let all = words.remaining();
-        let rises = words.clone().is_sorted_by(|(one, _), (next, _)| one < next);
-        let last = words.clone().last()?.0;
-        if !rises || u32::try_from(values.len()).is_err() || u32::try_from(all).is_err() {
-            return None;
+    fn new(words: Decoder<'_>, values: usize, width: usize) -> Option<Self> {
+        let mut features = 0;
+        for (feature, _) in words.clone() {
+            if u64::from(feature) < features {
+                return None;
+            }
+            features = u64::from(feature) + 1;
         }
-        let (features, all) = (u64::from(last) + 1, all as u64);
-        if features * SPAN <= all * 64 && precision == Precision::Byte {
-            return Some(unpacked(words, last, values));
+        let last = features.checked_sub(1)? as u32;
+        let all = u64::from(u32::try_from(words.remaining()).ok()?);
+        u32::try_from(values).ok()?;
+        if features <= all * MANY {
+            return Some(Marked::Dense(Spans::new(words, last, width)));
         }
         let shift = (features * STRETCH / all).next_power_of_two().ilog2().min(31);
-        let width = precision.bytes();
         Some(Marked::Sparse { shift, marks: marks(words, last >> shift, shift, width) })
     }
 
@@ -294,39 +278,10 @@ impl Marked {
     #[inline(always)]
     fn fetch(&self, feature: u32) {
         match self {
-            Marked::Dense { spans, .. } => prefetch(spans, (feature / 64) as usize),
+            Marked::Dense(spans) => spans.fetch(feature),
             Marked::Sparse { shift, marks } => prefetch(marks, (feature >> shift) as usize),
         }
     }
-}
-
-/// All features of a node's words, the last of which is given, with their values of one byte.
-/// Features whose values are beyond the last, which a damaged file may have, count nothing.
-fn unpacked(words: Decoder<'_>, last: u32, values: &[u8]) -> Marked {
-    let mut spans: Vec<Span> = Vec::with_capacity(last as usize / 64 + 1);
-    let mut table = Vec::with_capacity(words.remaining() + 1);
-    table.push([0; LANES]);
-    let mut place = 0;
-    for (feature, touches) in words {
-        let at = feature as usize / 64;
-        let first = table.len() as u32;
-        spans.resize((at + 1).max(spans.len()), Span { present: 0, first });
-        spans[at].present |= 1 << (feature % 64);
-        let end = place + touches.count_ones() as usize;
-        let mut row = [0; LANES];
-        if let Some(values) = values.get(place..end) {
-            spread(&mut row, touches, values);
-        }
-        table.push(row);
-        place = end;
-    }
-    Marked::Dense { spans: spans.into(), table: table.into() }
-}
-
-/// Puts a feature's values into the lanes of the children that it touches.
-fn spread(row: &mut [i8; LANES], touches: u16, values: &[u8]) {
-    let touched = (0..LANES).filter(|lane| touches >> lane & 1 == 1);
-    touched.zip(values).for_each(|(lane, &value)| row[lane] = value as i8);
 }
 
 /// Marks for each stretch of a node's words, up to the given one.
@@ -367,6 +322,7 @@ impl std::fmt::Debug for Marks {
 mod tests {
     use super::super::block::Encoder;
     use super::*;
+    use crate::cluster::lanes::LANES;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -420,9 +376,7 @@ mod tests {
     /// Whether marks take no more room than they may.
     fn is_small(marked: &Marked, words: &[u16]) -> bool {
         match marked {
-            Marked::Dense { spans, table } => {
-                spans.len() <= words.len() / SPAN as usize + 1 && table.len() <= words.len() + 1
-            }
+            Marked::Dense(spans) => spans.len() <= words.len() / 2 + 2,
             Marked::Sparse { marks, .. } => marks.len() <= words.len() / STRETCH as usize + 1,
         }
     }
@@ -447,8 +401,9 @@ mod tests {
                     let expected = expected(&features, &numbers, &wanted);
                     let found = |marked| found(marked, &words, (&bytes, precision), &wanted);
                     prop_assert_eq!(found(None), expected);
-                    match Marked::new(Decoder::new(&words, 10), &bytes, precision) {
-                        None => prop_assert!(words.is_empty()),
+                    let decoder = Decoder::new(&words, 10);
+                    match Marked::new(decoder, bytes.len(), precision.bytes()) {
+                        None => prop_assert!(features.is_empty()),
                         Some(marked) => {
                             prop_assert!(is_small(&marked, &words));
                             prop_assert_eq!(found(Some(&marked)), expected);
@@ -463,10 +418,11 @@ mod tests {
             words in proptest::collection::vec(any::<u16>(), 0..200),
             bytes in proptest::collection::vec(any::<u8>(), 0..300),
             wanted in proptest::collection::vec(0u32..10_000, 0..50)) {
-            let (decoder, values) = (Decoder::new(&words, 10), (&bytes[..], Precision::Byte));
-            if let Some(marked) = Marked::new(decoder, &bytes, Precision::Byte) {
+            let values = (&bytes[..], Precision::Byte);
+            if let Some(marked) = Marked::new(Decoder::new(&words, 10), bytes.len(), 1) {
                 prop_assert!(is_small(&marked, &words));
-                prop_assert_eq!(found(Some(&marked), &words, values, &wanted), found(None, &words, values, &wanted));
+                let expected = found(None, &words, values, &wanted);
+                prop_assert_eq!(found(Some(&marked), &words, values, &wanted), expected);
             }
         }
     }

@@ -38,6 +38,7 @@ mod project;
 mod route;
 mod shares;
 mod shrink;
+mod spans;
 mod tree;
 mod update;
 mod values;

@@ -162,32 +162,28 @@ impl Likely {
 
 /// Takes rows through trees; holds the scratch memory for it.
 struct Walk<'a> {
-    query: Query<'a>,
-    link: Link,
-    beam: usize,
     votes: usize,
     scorer: Scorer,
     level: Vec<Visit>,
     rows: Vec<u32>,
-    /// The nodes of the next level that each row may go to, with the bits of their logarithms, which
-    /// put them in order.
-    next: Vec<Vec<(u32, Place)>>,
-    /// The labels that each row has come to.
-    found: Vec<Vec<Likely>>,
+    sieve: Sieve<'a>,
 }
 
 impl<'a> Walk<'a> {
     fn new(trees: &Ensemble<'_>, query: Query<'a>, votes: usize) -> Self {
         Walk {
-            query,
-            link: trees.link,
-            beam: query.beam.unwrap_or(trees.beam).max(1),
             votes,
             scorer: Scorer::new(trees.features),
             level: Vec::new(),
             rows: Vec::new(),
-            next: Vec::new(),
-            found: Vec::new(),
+            sieve: Sieve {
+                query,
+                link: trees.link,
+                beam: query.beam.unwrap_or(trees.beam).max(1),
+                onward: Vec::new(),
+                next: Vec::new(),
+                found: Vec::new(),
+            },
         }
     }
 
@@ -201,85 +197,112 @@ impl<'a> Walk<'a> {
         ballots: &mut [Vec<Likely>],
     ) {
         let first = rows.first().copied().unwrap_or(0);
-        self.found.resize(rows.len().max(self.found.len()), Vec::new());
-        self.next.resize(rows.len().max(self.next.len()), Vec::new());
+        self.sieve.found.resize(rows.len().max(self.sieve.found.len()), Vec::new());
+        self.sieve.next.resize(rows.len().max(self.sieve.next.len()), Vec::new());
         self.level.clear();
         self.level.extend(rows.iter().map(|&row| Visit { place: ROOT, row, log: 0.0 }));
         while !self.level.is_empty() {
-            let level = std::mem::take(&mut self.level);
-            for visits in level.chunk_by(|left, right| left.place == right.place) {
-                self.node(tree, open, entries, visits, first);
+            if let &[row] = rows {
+                self.alone(tree, open, entries.row(row));
+            } else {
+                self.together(tree, open, entries, first);
             }
-            self.level = level;
-            self.narrow(first);
+            self.sieve.narrow(first, &mut self.level);
         }
-        for (ballot, found) in ballots.iter_mut().zip(&mut self.found) {
+        for (ballot, found) in ballots.iter_mut().zip(&mut self.sieve.found) {
             keep_best(found, self.votes);
             ballot.append(found);
         }
     }
 
-    /// Scores the rows at a node, and sends them on to its most probable children.
-    fn node(
-        &mut self,
-        tree: &Tree,
-        open: Option<&Open>,
-        entries: Entries<'_>,
-        visits: &[Visit],
-        first: u32,
-    ) {
-        let (part, node) = visits[0].place;
-        let nodes = if part == WHOLE { &tree.root } else { &tree.subtrees[part as usize] };
-        let leaves_root = part == WHOLE && !tree.subtrees.is_empty();
-        let place = |child| if leaves_root { (child, 0) } else { (part, child) };
-        let children = nodes.children(node as usize);
-        self.rows.clear();
-        self.rows.extend(visits.iter().map(|visit| visit.row));
-        let (link, query, beam) = (self.link, self.query, self.beam);
-        let (next, found) = (&mut self.next, &mut self.found);
-        let mut onward: Vec<Likely> = Vec::new();
-        self.scorer.score(nodes, node as usize, entries, &self.rows, |at, margins| {
-            let Visit { row, log, .. } = visits[at];
-            let at = (row - first) as usize;
-            let found = &mut found[at];
-            for (child, &margin) in children.clone().zip(margins) {
-                let log = log + link.log_probability(margin);
-                match nodes.child(child) {
-                    Child::Label(id) => {
-                        if query.allows(id) {
-                            found.push(Likely::new(log, id));
-                        }
-                    }
-                    Child::Node(child) => {
-                        if open.is_none_or(|open| open.leads_on(place(child))) {
-                            onward.push(Likely::new(log, child));
-                        }
-                    }
-                }
-            }
-            // What is not among the best here is not among the best of the level.
-            keep_best(&mut onward, beam);
-            next[at].extend(onward.drain(..).map(|likely| {
-                let (log, child) = likely.parts();
-                (log.to_bits(), place(child))
-            }));
+    /// Scores the only row at all nodes of a level.
+    fn alone(&mut self, tree: &Tree, open: Option<&Open>, row: (&[u32], &[f32])) {
+        let Walk { scorer, level, sieve, .. } = self;
+        let nodes = level.iter().map(|visit| (part_of(tree, visit.place), visit.place.1 as usize));
+        scorer.score_alone(nodes, row, |at, margins| {
+            sieve.take(tree, open, level[at], 0, margins);
         });
     }
 
+    /// Scores rows at all nodes of a level, node by node.
+    fn together(&mut self, tree: &Tree, open: Option<&Open>, entries: Entries<'_>, first: u32) {
+        let Walk { scorer, level, rows, sieve, .. } = self;
+        for visits in level.chunk_by(|left, right| left.place == right.place) {
+            let (nodes, node) = (part_of(tree, visits[0].place), visits[0].place.1 as usize);
+            rows.clear();
+            rows.extend(visits.iter().map(|visit| visit.row));
+            scorer.score(nodes, node, entries, rows, |at, margins| {
+                sieve.take(tree, open, visits[at], (visits[at].row - first) as usize, margins);
+            });
+        }
+    }
+}
+
+/// The nodes that a place is among.
+fn part_of(tree: &Tree, (part, _): Place) -> &Nodes {
+    if part == WHOLE { &tree.root } else { &tree.subtrees[part as usize] }
+}
+
+/// Keeps the most probable of what rows come to.
+struct Sieve<'a> {
+    query: Query<'a>,
+    link: Link,
+    beam: usize,
+    /// The children that a row may go on to from a node; empty between nodes.
+    onward: Vec<Likely>,
+    /// The nodes of the next level that each row may go to, with the bits of their logarithms, which
+    /// put them in order.
+    next: Vec<Vec<(u32, Place)>>,
+    /// The labels that each row has come to.
+    found: Vec<Vec<Likely>>,
+}
+
+impl Sieve<'_> {
+    /// Takes the margins of all children of a node for a row, the one at a place of this block.
+    #[inline]
+    fn take(&mut self, tree: &Tree, open: Option<&Open>, visit: Visit, at: usize, margins: &[f32]) {
+        let Visit { place: (part, node), log, .. } = visit;
+        let nodes = part_of(tree, visit.place);
+        let leaves_root = part == WHOLE && !tree.subtrees.is_empty();
+        let place = |child| if leaves_root { (child, 0) } else { (part, child) };
+        let found = &mut self.found[at];
+        for (child, &margin) in nodes.children_of(node as usize).zip(margins) {
+            let log = log + self.link.log_probability(margin);
+            match child {
+                Child::Label(id) => {
+                    if self.query.allows(id) {
+                        found.push(Likely::new(log, id));
+                    }
+                }
+                Child::Node(child) => {
+                    if open.is_none_or(|open| open.leads_on(place(child))) {
+                        self.onward.push(Likely::new(log, child));
+                    }
+                }
+            }
+        }
+        // What is not among the best here is not among the best of the level.
+        keep_best(&mut self.onward, self.beam);
+        self.next[at].extend(self.onward.drain(..).map(|likely| {
+            let (log, child) = likely.parts();
+            (log.to_bits(), place(child))
+        }));
+    }
+
     /// Makes the visits to the next level this one's: of each row the most probable few.
-    fn narrow(&mut self, first: u32) {
-        self.level.clear();
+    fn narrow(&mut self, first: u32, level: &mut Vec<Visit>) {
+        level.clear();
         for (row, next) in (first..).zip(&mut self.next) {
             keep_best(next, self.beam);
             let visits = next.drain(..);
-            self.level.extend(visits.map(|(bits, place)| Visit {
+            level.extend(visits.map(|(bits, place)| Visit {
                 place,
                 row,
                 log: f32::from_bits(bits),
             }));
         }
         // Rows stay in order.
-        self.level.sort_by_key(|visit| visit.place);
+        level.sort_by_key(|visit| visit.place);
     }
 }
 

@@ -5,6 +5,7 @@
 //! feature by feature, so that one pass over a row's features scores all of them; [`Scorer`] does
 //! that for all rows that have come to a node.
 
+mod alone;
 mod build;
 mod estimate;
 mod join;

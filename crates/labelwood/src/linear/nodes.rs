@@ -1,6 +1,6 @@
 //! Nodes and their children's weights, in flat arrays.
 
-use crate::array::{Array, Numbers, joined};
+use crate::array::{Array, Numbers, joined, prefetch};
 use half::f16;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -116,6 +116,11 @@ impl Nodes {
         Child::unpack(self.children[at])
     }
 
+    /// A node's children in their order.
+    pub fn children_of(&self, node: usize) -> impl Iterator<Item = Child> {
+        self.children[self.children(node)].iter().map(|&packed| Child::unpack(packed))
+    }
+
     /// The labels that a node leads to, sorted.
     pub fn labels_below(&self, node: usize) -> Vec<u32> {
         let (mut labels, mut open) = (Vec::new(), vec![node]);
@@ -129,6 +134,16 @@ impl Nodes {
         }
         labels.sort_unstable();
         labels
+    }
+
+    /// Asks for the memory of a weight and its owner.
+    #[inline(always)]
+    pub(super) fn fetch_weight(&self, at: usize) {
+        self.owners.fetch(at);
+        match &self.values {
+            Values::Half(values) => prefetch(values, at),
+            Values::Single(values) => prefetch(values, at),
+        }
     }
 
     /// How much there is.

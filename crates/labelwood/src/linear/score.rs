@@ -48,19 +48,50 @@ pub struct Scorer {
     /// a node's features are mapped.
     position_of: Vec<u32>,
     /// Where each of a row's features is among the node's, if there.
-    places: Vec<u32>,
+    pub(super) places: Vec<u32>,
     /// The entries of a row whose features the node has.
-    hits: Vec<Hit>,
-    scores: Vec<f32>,
+    pub(super) hits: Vec<Hit>,
+    pub(super) scores: Vec<f32>,
 }
 
 /// An entry of a row: its value, and where its feature's weights are.
 #[derive(Clone, Copy)]
-struct Hit {
-    start: u32,
-    end: u32,
-    factor: f32,
+pub(super) struct Hit {
+    pub start: u32,
+    pub end: u32,
+    pub factor: f32,
 }
+
+impl Hit {
+    /// An entry whose feature is the node's at a position.
+    #[inline(always)]
+    pub fn new(ends: &[u32], at: usize, factor: f32) -> Self {
+        let start = if at == 0 { 0 } else { ends[at - 1] };
+        Hit { start, end: ends[at], factor }
+    }
+}
+
+/// Evaluates an expression with the owners and weights of some nodes as slices of their types, and
+/// with what makes a number of a weight.
+macro_rules! with_weights {
+    ($nodes:expr, |$owners:ident, $values:ident, $widen:ident| $work:expr) => {{
+        macro_rules! arm {
+            ($own:ident, $val:ident, $to:expr) => {{
+                let ($owners, $values, $widen) = (&$own[..], &$val[..], $to);
+                $work
+            }};
+        }
+        match (&$nodes.owners, &$nodes.values) {
+            (Numbers::U8(o), Values::Half(v)) => arm!(o, v, widened),
+            (Numbers::U16(o), Values::Half(v)) => arm!(o, v, widened),
+            (Numbers::U32(o), Values::Half(v)) => arm!(o, v, widened),
+            (Numbers::U8(o), Values::Single(v)) => arm!(o, v, |value: f32| value),
+            (Numbers::U16(o), Values::Single(v)) => arm!(o, v, |value: f32| value),
+            (Numbers::U32(o), Values::Single(v)) => arm!(o, v, |value: f32| value),
+        }
+    }};
+}
+pub(super) use with_weights;
 
 impl Scorer {
     /// For rows with up to `features` features.
@@ -86,16 +117,8 @@ impl Scorer {
         rows: &[u32],
         each: impl FnMut(usize, &[f32]),
     ) {
-        use {Numbers::*, Values::*};
         let work = Work { nodes, node, entries, rows };
-        match (&nodes.owners, &nodes.values) {
-            (U8(owners), Half(values)) => self.run(work, owners, values, widened, each),
-            (U16(owners), Half(values)) => self.run(work, owners, values, widened, each),
-            (U32(owners), Half(values)) => self.run(work, owners, values, widened, each),
-            (U8(owners), Single(values)) => self.run(work, owners, values, |value| value, each),
-            (U16(owners), Single(values)) => self.run(work, owners, values, |value| value, each),
-            (U32(owners), Single(values)) => self.run(work, owners, values, |value| value, each),
-        }
+        with_weights!(nodes, |owners, values, widen| self.run(work, owners, values, widen, each));
     }
 
     #[inline(always)]
@@ -142,22 +165,13 @@ impl Scorer {
                     (features.get(at) == Some(&column)).then_some(at)
                 };
                 if let Some(at) = found {
-                    let start = if at == 0 { 0 } else { ends[at - 1] };
-                    self.hits.push(Hit { start, end: ends[at], factor });
+                    self.hits.push(Hit::new(ends, at, factor));
                 }
             }
             if !mapped {
                 fetch(&self.hits, owners, values);
             }
-            for &Hit { start, end, factor } in &self.hits {
-                let weights = start as usize..end as usize;
-                for (&owner, &value) in owners[weights.clone()].iter().zip(&values[weights]) {
-                    // An owner that is no child is a damaged file, too.
-                    if let Some(score) = self.scores.get_mut(owner.into() as usize) {
-                        *score += factor * widen(value);
-                    }
-                }
-            }
+            add_up(&self.hits, owners, values, &widen, &mut self.scores);
             each(position, &self.scores);
         }
         if mapped {
@@ -165,6 +179,26 @@ impl Scorer {
                 if let Some(position) = self.position_of.get_mut(feature as usize) {
                     *position = 0;
                 }
+            }
+        }
+    }
+}
+
+/// Adds the weights of a row's entries, times its values, to the scores of their owners.
+#[inline(always)]
+pub(super) fn add_up<O: Copy + Into<u32>, V: Copy>(
+    hits: &[Hit],
+    owners: &[O],
+    values: &[V],
+    widen: impl Fn(V) -> f32,
+    scores: &mut [f32],
+) {
+    for &Hit { start, end, factor } in hits {
+        let weights = start as usize..end as usize;
+        for (&owner, &value) in owners[weights.clone()].iter().zip(&values[weights]) {
+            // An owner that is no child is a damaged file that was not verified.
+            if let Some(score) = scores.get_mut(owner.into() as usize) {
+                *score += factor * widen(value);
             }
         }
     }

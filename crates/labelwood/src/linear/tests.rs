@@ -18,6 +18,17 @@ fn scored(nodes: &Nodes, node: usize, entries: Entries<'_>, rows: &[u32]) -> Vec
     found
 }
 
+/// Scores of one row at some nodes.
+fn scored_alone(nodes: &Nodes, visits: &[usize], row: (&[u32], &[f32])) -> Vec<Vec<f32>> {
+    let mut found = Vec::new();
+    let visits = visits.iter().map(|&node| (nodes, node));
+    Scorer::new(40).score_alone(visits, row, |at, margins| {
+        assert_eq!(at, found.len());
+        found.push(margins.to_vec());
+    });
+    found
+}
+
 fn in_half(nodes: &Nodes) -> Nodes {
     let narrow = |at| f16::from_f32(nodes.values.get(at)).to_bits();
     let values: Vec<u16> = (0..nodes.values.len()).map(narrow).collect();
@@ -64,6 +75,13 @@ proptest! {
                     let alone = scored(nodes, node, entries, &[row]);
                     prop_assert_eq!(&alone[0], &expected[row as usize]);
                 }
+            }
+            // A single row at all nodes at once, some of them twice.
+            let visits: Vec<usize> = (0..nodes.len()).chain(0..nodes.len()).collect();
+            for &row in &all {
+                let expected: Vec<Vec<f32>> =
+                    visits.iter().map(|&node| margins(nodes, node, entries.row(row).0, entries.row(row).1)).collect();
+                prop_assert_eq!(&scored_alone(nodes, &visits, entries.row(row)), &expected);
             }
         }
     }
@@ -135,8 +153,11 @@ fn an_owner_or_a_feature_that_does_not_exist_is_passed_over() {
     let good = nodes(&[written]);
     let entries = Entries { offsets: &[0, 2], columns: &[1, 3], values: &[1.0, 1.0] };
     assert_eq!(scored(&good, 0, entries, &[0]), [[1.5]]);
+    assert_eq!(scored_alone(&good, &[0], entries.row(0)), [[1.5]]);
     let wrong_owner = Nodes { owners: Numbers::from(vec![7]), ..good.clone() };
     assert_eq!(scored(&wrong_owner, 0, entries, &[0]), [[0.5]]);
+    assert_eq!(scored_alone(&wrong_owner, &[0], entries.row(0)), [[0.5]]);
     let wrong_feature = Nodes { features: vec![4_000_000].into(), ..good };
     assert_eq!(scored(&wrong_feature, 0, entries, &[0]), [[0.5]]);
+    assert_eq!(scored_alone(&wrong_feature, &[0], entries.row(0)), [[0.5]]);
 }

@@ -70,14 +70,20 @@ proptest! {
         let rows = model.weights.apply(features.view(), features.columns());
         let trees = model.trees.iter().cloned().map(Tree::joined).collect();
         let joined = LabelTrees { trees, ..model.clone() };
+        let run = Run::new(1).unwrap();
         let check = |query: Query<'_>, beam: usize| {
             let predictions =
                 model.predict(features.view(), query, &Run::new(2).unwrap()).unwrap();
             assert_eq!(predictions.len(), features.len());
-            let together = joined.predict(features.view(), query, &Run::new(1).unwrap()).unwrap();
+            let together = joined.predict(features.view(), query, &run).unwrap();
             assert_eq!(together, predictions);
             for (at, best) in predictions.rows().enumerate() {
                 assert_eq!(best, plain(&model, rows.view().row(at as u32), query, beam));
+                let row = features.view().slice(at..at + 1);
+                for model in [&model, &joined] {
+                    let alone = model.predict(row.view(), query, &run).unwrap();
+                    assert_eq!(alone.row(0), best);
+                }
             }
         };
         let query = Query { k, beam: Some(beam), allowed: allowed.as_ref() };
