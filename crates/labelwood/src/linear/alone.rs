@@ -4,6 +4,7 @@
 //! at once: what a step takes is asked for at all nodes before any of it is read.
 
 use super::nodes::{Nodes, Values, widened};
+use super::ranks::Ranks;
 use super::score::{Hit, Scorer, add_up, with_weights};
 use crate::array::{Numbers, prefetch};
 
@@ -13,7 +14,8 @@ struct Spot<'a> {
     node: usize,
     features: &'a [u32],
     ends: &'a [u32],
-    /// How many features a search has still to do with.
+    ranks: Option<&'a Ranks>,
+    /// How many features a search has still to do with; none where ranks tell.
     size: usize,
     /// Where the hits of this node end.
     hits: usize,
@@ -23,7 +25,9 @@ impl<'a> Spot<'a> {
     fn new(nodes: &'a Nodes, node: usize) -> Self {
         let known = nodes.features_start[node] as usize..nodes.features_start[node + 1] as usize;
         let (features, ends) = (&nodes.features[known.clone()], &nodes.ends[known]);
-        Spot { nodes, node, features, ends, size: features.len(), hits: 0 }
+        let ranks = nodes.ranks.of(nodes, node);
+        let size = if ranks.is_some() { 0 } else { features.len() };
+        Spot { nodes, node, features, ends, ranks, size, hits: 0 }
     }
 }
 
@@ -43,17 +47,18 @@ impl Scorer {
             prefetch(&nodes.children_start, node);
         }
         let mut spots: Vec<Spot<'_>> = visits.map(|(nodes, node)| Spot::new(nodes, node)).collect();
-        find(&mut spots, columns, places);
+        places.clear();
+        places.resize(spots.len() * columns.len(), 0);
+        if !columns.is_empty() {
+            find(&mut spots, columns, places);
+        }
         hits.clear();
         for (at, spot) in spots.iter_mut().enumerate() {
             let first = hits.len();
             let places = &places[at * columns.len()..];
-            let entries = columns.iter().zip(factors).zip(places);
-            hits.extend(entries.filter_map(|((&column, &factor), &place)| {
-                let at = place as usize;
-                let is_there = spot.features.get(at) == Some(&column);
-                is_there.then(|| Hit::new(spot.ends, at, factor))
-            }));
+            let there = factors.iter().zip(places).filter(|&(_, &place)| place != NOWHERE);
+            let hit = |(&factor, &place)| Hit::new(spot.ends, place as usize, factor);
+            hits.extend(there.map(hit));
             spot.hits = hits.len();
             let Spot { nodes, node, .. } = *spot;
             let (weights, children) = (nodes.weights_start[node], nodes.children(node).start);
@@ -79,31 +84,47 @@ impl Scorer {
     }
 }
 
-/// Finds at each node the last feature that is not beyond each column, the first if all are.
+/// The place of a column that a node does not have.
+const NOWHERE: u32 = u32::MAX;
+
+/// Finds the places of all columns, one at least, among the features of each node.
 ///
-/// The searches go step by step together: none waits for the memory that another asks for.
-fn find(spots: &mut [Spot<'_>], columns: &[u32], places: &mut Vec<u32>) {
-    places.clear();
-    places.resize(spots.len() * columns.len(), 0);
+/// Searches go step by step together: none waits for the memory that another asks for.
+fn find(spots: &mut [Spot<'_>], columns: &[u32], places: &mut [u32]) {
     for spot in spots.iter() {
         prefetch(spot.features, spot.size / 2);
+        if let Some(ranks) = spot.ranks {
+            columns.iter().for_each(|&column| ranks.fetch(column));
+        }
     }
-    while !columns.is_empty() && spots.iter().any(|spot| spot.size > 1) {
+    while spots.iter().any(|spot| spot.size > 1) {
         for (spot, places) in spots.iter_mut().zip(places.chunks_mut(columns.len())) {
-            if spot.size <= 1 {
-                continue;
-            }
-            let half = spot.size / 2;
-            spot.size -= half;
-            for (place, &column) in places.iter_mut().zip(columns) {
-                let middle = *place + half as u32;
-                let is_right = spot.features[middle as usize] <= column;
-                *place = std::hint::select_unpredictable(is_right, middle, *place);
-                prefetch(spot.features, *place as usize + spot.size / 2);
-            }
-            if spot.size == 1 {
-                places.iter().for_each(|&place| prefetch(spot.ends, place as usize));
+            if spot.size > 1 {
+                search(spot, columns, places);
             }
         }
+    }
+    for (spot, places) in spots.iter().zip(places.chunks_mut(columns.len())) {
+        for (place, &column) in places.iter_mut().zip(columns) {
+            *place = match spot.ranks {
+                Some(ranks) => ranks.of(column).unwrap_or(NOWHERE),
+                None if spot.features.get(*place as usize) == Some(&column) => *place,
+                None => NOWHERE,
+            };
+            prefetch(spot.ends, *place as usize);
+        }
+    }
+}
+
+/// Takes the searches for the last feature that is not beyond each column, the first if all are, a
+/// step further.
+fn search(spot: &mut Spot<'_>, columns: &[u32], places: &mut [u32]) {
+    let half = spot.size / 2;
+    spot.size -= half;
+    for (place, &column) in places.iter_mut().zip(columns) {
+        let middle = *place + half as u32;
+        let is_right = spot.features[middle as usize] <= column;
+        *place = std::hint::select_unpredictable(is_right, middle, *place);
+        prefetch(spot.features, *place as usize + spot.size / 2);
     }
 }

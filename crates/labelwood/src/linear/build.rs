@@ -1,6 +1,7 @@
 //! Nodes as they are learned, one after the other.
 
 use super::nodes::{Child, Nodes, Precision, Values};
+use super::ranks::AllRanks;
 use crate::array::Numbers;
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
@@ -190,6 +191,7 @@ impl Builder {
             ends: self.ends.into(),
             owners: Numbers::from(self.owners),
             values: Values::new(self.values, self.precision),
+            ranks: AllRanks::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The nodes of a root and of the subtrees below it as one.
 
 use super::nodes::{Child, Nodes, Values};
+use super::ranks::AllRanks;
 use crate::array::Numbers;
 
 impl Nodes {
@@ -49,6 +50,7 @@ impl Nodes {
             ends: ends.into(),
             owners: Numbers::join(parts().map(|nodes| &nodes.owners)),
             values: Values::join(parts().map(|nodes| &nodes.values), root.precision()),
+            ranks: AllRanks::default(),
         }
     }
 }

@@ -10,6 +10,7 @@ mod build;
 mod estimate;
 mod join;
 mod nodes;
+mod ranks;
 mod score;
 mod shrink;
 
@@ -18,6 +19,7 @@ pub(crate) use build::Learn;
 pub(crate) use estimate::Shape;
 pub(crate) use nodes::Values;
 pub use nodes::{Child, Nodes, NodesFigures, Precision};
+pub(crate) use ranks::AllRanks;
 pub use score::{Link, Scorer};
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Nodes and their children's weights, in flat arrays.
 
+use super::ranks::AllRanks;
 use crate::array::{Array, Numbers, joined, prefetch};
 use half::f16;
 use serde::{Deserialize, Serialize};
@@ -72,6 +73,7 @@ pub struct Nodes {
     /// The child, counted from the node's first, that each weight belongs to.
     pub(crate) owners: Numbers,
     pub(crate) values: Values,
+    pub(crate) ranks: AllRanks,
 }
 
 /// The size of some nodes.
@@ -109,6 +111,11 @@ impl Nodes {
     /// The positions of a node's children.
     pub fn children(&self, node: usize) -> Range<usize> {
         self.children_start[node] as usize..self.children_start[node + 1] as usize
+    }
+
+    /// The features of a node, in increasing order.
+    pub(super) fn features_of(&self, node: usize) -> &[u32] {
+        &self.features[self.features_start[node] as usize..self.features_start[node + 1] as usize]
     }
 
     /// The child at a position.

@@ -1,6 +1,7 @@
 //! What the tests of linear models share: nodes written down, small rows, a plain score.
 
 use super::nodes::{Child, Nodes, Values};
+use super::ranks::AllRanks;
 use crate::array::Numbers;
 use crate::sparse::{Csr, LabelRows};
 use proptest::prelude::*;
@@ -46,6 +47,7 @@ pub(crate) fn nodes(written: &[Written]) -> Nodes {
         ends: ends.into(),
         owners: Numbers::from(owners),
         values: Values::Single(values.into()),
+        ranks: AllRanks::default(),
     }
 }
 

@@ -157,7 +157,7 @@ fn an_owner_or_a_feature_that_does_not_exist_is_passed_over() {
     let wrong_owner = Nodes { owners: Numbers::from(vec![7]), ..good.clone() };
     assert_eq!(scored(&wrong_owner, 0, entries, &[0]), [[0.5]]);
     assert_eq!(scored_alone(&wrong_owner, &[0], entries.row(0)), [[0.5]]);
-    let wrong_feature = Nodes { features: vec![4_000_000].into(), ..good };
+    let wrong_feature = Nodes { features: vec![4_000_000].into(), ..good.clone() };
     assert_eq!(scored(&wrong_feature, 0, entries, &[0]), [[0.5]]);
     assert_eq!(scored_alone(&wrong_feature, &[0], entries.row(0)), [[0.5]]);
 }

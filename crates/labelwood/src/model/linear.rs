@@ -8,7 +8,7 @@ use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::array::Array;
 use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees, Root, Tree};
-use crate::linear::{Nodes, Precision, Values};
+use crate::linear::{AllRanks, Nodes, Precision, Values};
 use crate::one_vs_rest::{self, OneVsRest};
 use crate::run::Run;
 use rayon::prelude::*;
@@ -380,6 +380,7 @@ fn read_nodes(
             Precision::Half => Values::Half(unit.array("values")?),
             Precision::Single => Values::Single(unit.array("values")?),
         },
+        ranks: AllRanks::default(),
     };
     nodes.check(outer).map_err(|reason| unit.refused(reason))?;
     Ok(nodes)
