@@ -8,9 +8,11 @@
 //! section of it. Types and alignment are checked once, when the array is made.
 
 mod numbers;
+mod on_demand;
 
 pub use numbers::Numbers;
 pub(crate) use numbers::{each_pair, joined};
+pub(crate) use on_demand::OnDemand;
 
 use std::fmt;
 use std::fs::File;

@@ -362,11 +362,10 @@ impl<'a> Grower<'a> {
     /// The paper's three stop conditions: few instances, equal labels, equal features.
     fn is_leaf(&self, order: &[u32]) -> bool {
         let Instances { features, labels, .. } = self.instances;
-        let Some(&first) = order.first().filter(|_| order.len() >= self.params.leaf) else {
-            return true;
-        };
-        // Nearly always the second row tells.
-        order.iter().all(|&row| labels.row(row as usize) == labels.row(first as usize))
+        let Some(&first) = order.first() else { return true };
+        // Nearly always the second row tells whether all are equal.
+        order.len() < self.params.leaf
+            || order.iter().all(|&row| labels.row(row as usize) == labels.row(first as usize))
             || order.iter().all(|&row| features.given(row) == features.given(first))
     }
 

@@ -11,14 +11,14 @@ use super::params::Precision;
 use super::spans::Spans;
 use super::tree::Tree;
 use super::values::{Hit, weigh};
-use crate::array::prefetch;
+use crate::array::{OnDemand, prefetch};
 use crate::cluster::lanes::Lanes;
-use std::sync::OnceLock;
 
 /// Words from one mark to the next on average, at least.
 const STRETCH: u64 = 8;
 /// A node that has at least one of so many features gets a bit for each.
 const MANY: u64 = 16;
+
 /// How many rows go through the trees together, which decides whether marks are worth making.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Company {
@@ -64,8 +64,8 @@ enum Marked {
 }
 
 /// The marks of a tree's nodes, as far as rows have come to them with little company.
-#[derive(Default)]
-pub(crate) struct Marks(OnceLock<Box<[OnceLock<Option<Marked>>]>>);
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Marks(OnDemand<Marked>);
 
 /// A row's dot product with each of a node's centroids, as the table of all of them gives it;
 /// `hits` is scratch memory, empty before and after.
@@ -78,7 +78,7 @@ pub(super) fn products(
 ) -> Lanes {
     let (words, values) = tree.centroids(node);
     let is_long = row.0.len().saturating_mul(company.lookup()) < words.remaining();
-    let marked = if is_long { tree.marks.of(tree, node) } else { None };
+    let marked = if is_long { marks_of(tree, node) } else { None };
     multiply(marked, words, (values, tree.precision), row, hits)
 }
 
@@ -138,7 +138,7 @@ fn collect_portable(
         Some(Marked::Sparse { shift, marks }) => {
             read(words, Some((*shift, marks)), row, width, hits);
         }
-        _ => read(words, None, row, width, hits),
+        None => read(words, None, row, width, hits),
     }
 }
 
@@ -182,17 +182,13 @@ fn read(
     }
 }
 
-impl Marks {
-    /// The marks of a node, made when they are first asked for; none of a node that is damaged or
-    /// too large.
-    fn of(&self, tree: &Tree, node: usize) -> Option<&Marked> {
-        let nodes = self.0.get_or_init(|| (0..tree.nodes()).map(|_| OnceLock::new()).collect());
-        let made = nodes[node].get_or_init(|| {
-            let (words, values) = tree.centroids(node);
-            Marked::new(words, values.len(), tree.precision.bytes())
-        });
-        made.as_ref()
-    }
+/// The marks of a node, made when they are first asked for; none of a node that is damaged or too
+/// large.
+fn marks_of(tree: &Tree, node: usize) -> Option<&Marked> {
+    tree.marks.0.get_or_make(tree.nodes(), node, || {
+        let (words, values) = tree.centroids(node);
+        Marked::new(words, values.len(), tree.precision.bytes())
+    })
 }
 
 /// What is asked for at a time: each stage needs what the one before asked for.
@@ -216,40 +212,32 @@ pub(super) fn fetch<'a>(
     tree: &Tree,
     visits: impl Iterator<Item = (usize, &'a [u32])>,
 ) {
-    let Some(nodes) = tree.marks.0.get() else { return };
+    let Some(nodes) = tree.marks.0.made() else { return };
     for (node, columns) in visits {
-        if stage == Stage::Nodes {
-            prefetch(&tree.children_start, node);
-            prefetch(&tree.words_start, node);
-            prefetch(&tree.values_start, node);
-            prefetch(nodes, node);
-            continue;
-        }
-        if stage == Stage::Places {
-            let first = tree.child_range(node).start;
-            prefetch(&tree.children, first);
-            prefetch(&tree.scales, first);
-        }
-        let (words, values) = tree.centroids(node);
-        match (nodes[node].get(), stage) {
-            (Some(Some(marked)), Stage::Places) => {
-                columns.iter().for_each(|&column| marked.fetch(column));
+        match stage {
+            Stage::Nodes => {
+                prefetch(&tree.children_start, node);
+                prefetch(&tree.words_start, node);
+                prefetch(&tree.values_start, node);
+                prefetch(nodes, node);
             }
-            (Some(Some(Marked::Dense(spans))), _) => {
-                columns.iter().for_each(|&column| spans.fetch_feature(column, &words, values));
+            Stage::Places => {
+                let first = tree.child_range(node).start;
+                prefetch(&tree.children, first);
+                prefetch(&tree.scales, first);
+                if let Some(Some(marked)) = nodes[node].get() {
+                    columns.iter().for_each(|&column| marked.fetch(column));
+                } else {
+                    let words = tree.centroids(node).0;
+                    (0..words.remaining().min(256)).step_by(32).for_each(|word| words.fetch(word));
+                }
             }
-            (Some(Some(Marked::Sparse { shift, marks })), _) => {
-                let marks =
-                    columns.iter().filter_map(|&column| marks.get((column >> shift) as usize));
-                marks.for_each(|mark| {
-                    words.fetch(mark.word as usize);
-                    prefetch(values, mark.value as usize);
-                });
+            Stage::Features => {
+                if let Some(Some(marked)) = nodes[node].get() {
+                    let (words, values) = tree.centroids(node);
+                    columns.iter().for_each(|&column| marked.fetch_feature(column, &words, values));
+                }
             }
-            (_, Stage::Places) => {
-                (0..words.remaining().min(256)).step_by(32).for_each(|word| words.fetch(word));
-            }
-            _ => {}
         }
     }
 }
@@ -282,6 +270,20 @@ impl Marked {
             Marked::Sparse { shift, marks } => prefetch(marks, (feature >> shift) as usize),
         }
     }
+
+    /// Asks for the memory of a feature's words and values, as far as is known where they are.
+    #[inline(always)]
+    fn fetch_feature(&self, feature: u32, words: &Decoder<'_>, values: &[u8]) {
+        match self {
+            Marked::Dense(spans) => spans.fetch_feature(feature, words, values),
+            Marked::Sparse { shift, marks } => {
+                if let Some(mark) = marks.get((feature >> shift) as usize) {
+                    words.fetch(mark.word as usize);
+                    prefetch(values, mark.value as usize);
+                }
+            }
+        }
+    }
 }
 
 /// Marks for each stretch of a node's words, up to the given one.
@@ -296,26 +298,6 @@ fn marks(mut words: Decoder<'_>, last: u32, shift: u32, width: usize) -> Box<[Ma
         mark.value = mark.value.wrapping_add(touches.count_ones() * width as u32);
     }
     marks.into()
-}
-
-/// A copy makes its own.
-impl Clone for Marks {
-    fn clone(&self) -> Self {
-        Marks::default()
-    }
-}
-
-/// They follow from the words, which are compared.
-impl PartialEq for Marks {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl std::fmt::Debug for Marks {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Marks")
-    }
 }
 
 #[cfg(test)]

@@ -6,16 +6,7 @@
 use super::block::Decoder;
 use super::values::Hit;
 use crate::array::prefetch;
-
-/// Features of a span.
-const WIDTH: u32 = 32;
-
-/// How many of a span's features come before one of them, if that is there.
-#[inline(always)]
-fn rank(present: u32, feature: u32) -> Option<u32> {
-    let bit = 1 << (feature % WIDTH);
-    (present & bit != 0).then(|| (present & (bit - 1)).count_ones())
-}
+use crate::sparse::Present;
 
 /// Which features a node has, and where their words and values are.
 #[derive(Debug)]
@@ -25,7 +16,7 @@ pub(super) struct Spans(Box<[Span]>);
 #[derive(Clone, Copy, Debug)]
 struct Span {
     /// Which of them the node has.
-    present: u32,
+    present: Present,
     /// Where their words start, which go up to those of the next span.
     word: u32,
     /// Where their values start.
@@ -36,12 +27,12 @@ impl Spans {
     /// The features of some words, the last of which is given; values are so many bytes wide.
     pub fn new(mut words: Decoder<'_>, last: u32, width: usize) -> Self {
         let all = words.remaining();
-        let mut spans = Vec::with_capacity((last / WIDTH) as usize + 2);
-        let mut next = Span { present: 0, word: 0, value: 0 };
+        let mut spans = Vec::with_capacity(Present::at(last) + 2);
+        let mut next = Span { present: Present::default(), word: 0, value: 0 };
         while let Some((feature, touches)) = words.next() {
-            let at = (feature / WIDTH) as usize;
+            let at = Present::at(feature);
             spans.resize((at + 1).max(spans.len()), next);
-            spans[at].present |= 1 << (feature % WIDTH);
+            spans[at].present.insert(feature);
             next.word = (all - words.remaining()) as u32;
             next.value = next.value.wrapping_add(touches.count_ones() * width as u32);
         }
@@ -53,7 +44,7 @@ impl Spans {
     /// The span of a feature, and the next.
     #[inline(always)]
     fn of(&self, feature: u32) -> Option<&[Span; 2]> {
-        self.0.get((feature / WIDTH) as usize..)?.first_chunk()
+        self.0.get(Present::at(feature)..)?.first_chunk()
     }
 
     /// Collects the entries of a row that are among the features of the words.
@@ -67,9 +58,9 @@ impl Spans {
     ) {
         for (&column, &factor) in columns.iter().zip(factors) {
             let Some([span, next]) = self.of(column) else { continue };
-            let Some(before) = rank(span.present, column) else { continue };
+            let Some(before) = span.present.rank(column) else { continue };
             let range = span.word as usize..next.word as usize;
-            let features = span.present.count_ones() as usize;
+            let features = span.present.count() as usize;
             let Some((touches, values)) = words.at(range, features, before as usize) else {
                 continue;
             };
@@ -80,7 +71,7 @@ impl Spans {
     /// Asks for the memory of what leads to a feature.
     #[inline(always)]
     pub fn fetch(&self, feature: u32) {
-        prefetch(&self.0, (feature / WIDTH) as usize);
+        prefetch(&self.0, Present::at(feature));
     }
 
     /// Asks for the memory of a feature's words, and of its values if they lie about where they
@@ -88,11 +79,11 @@ impl Spans {
     #[inline(always)]
     pub fn fetch_feature(&self, feature: u32, words: &Decoder<'_>, values: &[u8]) {
         let Some([span, next]) = self.of(feature) else { return };
-        let Some(before) = rank(span.present, feature) else { return };
+        let Some(before) = span.present.rank(feature) else { return };
         words.fetch(span.word as usize);
         words.fetch((span.word + before) as usize);
         let room = u64::from(next.value.wrapping_sub(span.value));
-        let about = room * u64::from(before) / u64::from(span.present.count_ones());
+        let about = room * u64::from(before) / u64::from(span.present.count());
         prefetch(values, span.value as usize + about as usize);
     }
 

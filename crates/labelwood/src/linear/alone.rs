@@ -5,7 +5,7 @@
 
 use super::nodes::{Nodes, Values, widened};
 use super::ranks::Ranks;
-use super::score::{Hit, Scorer, add_up, with_weights};
+use super::score::{Hit, Scorer, add_up, halve, with_weights};
 use crate::array::{Numbers, prefetch};
 
 /// A node that the row is at.
@@ -25,7 +25,7 @@ impl<'a> Spot<'a> {
     fn new(nodes: &'a Nodes, node: usize) -> Self {
         let known = nodes.features_start[node] as usize..nodes.features_start[node + 1] as usize;
         let (features, ends) = (&nodes.features[known.clone()], &nodes.ends[known]);
-        let ranks = nodes.ranks.of(nodes, node);
+        let ranks = nodes.ranks_of(node);
         let size = if ranks.is_some() { 0 } else { features.len() };
         Spot { nodes, node, features, ends, ranks, size, hits: 0 }
     }
@@ -100,7 +100,9 @@ fn find(spots: &mut [Spot<'_>], columns: &[u32], places: &mut [u32]) {
     while spots.iter().any(|spot| spot.size > 1) {
         for (spot, places) in spots.iter_mut().zip(places.chunks_mut(columns.len())) {
             if spot.size > 1 {
-                search(spot, columns, places);
+                spot.size = halve(spot.features, spot.size, columns, places);
+                let middle = spot.size / 2;
+                places.iter().for_each(|&at| prefetch(spot.features, at as usize + middle));
             }
         }
     }
@@ -113,18 +115,5 @@ fn find(spots: &mut [Spot<'_>], columns: &[u32], places: &mut [u32]) {
             };
             prefetch(spot.ends, *place as usize);
         }
-    }
-}
-
-/// Takes the searches for the last feature that is not beyond each column, the first if all are, a
-/// step further.
-fn search(spot: &mut Spot<'_>, columns: &[u32], places: &mut [u32]) {
-    let half = spot.size / 2;
-    spot.size -= half;
-    for (place, &column) in places.iter_mut().zip(columns) {
-        let middle = *place + half as u32;
-        let is_right = spot.features[middle as usize] <= column;
-        *place = std::hint::select_unpredictable(is_right, middle, *place);
-        prefetch(spot.features, *place as usize + spot.size / 2);
     }
 }

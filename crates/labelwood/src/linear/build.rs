@@ -1,8 +1,7 @@
 //! Nodes as they are learned, one after the other.
 
 use super::nodes::{Child, Nodes, Precision, Values};
-use super::ranks::AllRanks;
-use crate::array::Numbers;
+use crate::array::{Numbers, OnDemand};
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
 use crate::solver::{LANES, Params, Rows, Workspace};
@@ -191,7 +190,7 @@ impl Builder {
             ends: self.ends.into(),
             owners: Numbers::from(self.owners),
             values: Values::new(self.values, self.precision),
-            ranks: AllRanks::default(),
+            ranks: OnDemand::default(),
         }
     }
 }

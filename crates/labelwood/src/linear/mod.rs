@@ -19,7 +19,6 @@ pub(crate) use build::Learn;
 pub(crate) use estimate::Shape;
 pub(crate) use nodes::Values;
 pub use nodes::{Child, Nodes, NodesFigures, Precision};
-pub(crate) use ranks::AllRanks;
 pub use score::{Link, Scorer};
 
 #[cfg(test)]

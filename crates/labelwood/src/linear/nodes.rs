@@ -1,7 +1,7 @@
 //! Nodes and their children's weights, in flat arrays.
 
-use super::ranks::AllRanks;
-use crate::array::{Array, Numbers, joined, prefetch};
+use super::ranks::Ranks;
+use crate::array::{Array, Numbers, OnDemand, joined, prefetch};
 use half::f16;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -73,7 +73,8 @@ pub struct Nodes {
     /// The child, counted from the node's first, that each weight belongs to.
     pub(crate) owners: Numbers,
     pub(crate) values: Values,
-    pub(crate) ranks: AllRanks,
+    /// For single rows.
+    pub(crate) ranks: OnDemand<Ranks>,
 }
 
 /// The size of some nodes.
@@ -116,6 +117,11 @@ impl Nodes {
     /// The features of a node, in increasing order.
     pub(super) fn features_of(&self, node: usize) -> &[u32] {
         &self.features[self.features_start[node] as usize..self.features_start[node + 1] as usize]
+    }
+
+    /// Where the features of a node are, if these are many.
+    pub(super) fn ranks_of(&self, node: usize) -> Option<&Ranks> {
+        self.ranks.get_or_make(self.len(), node, || Ranks::new(self.features_of(node)))
     }
 
     /// The child at a position.

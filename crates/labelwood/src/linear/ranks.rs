@@ -1,79 +1,49 @@
 //! Where each feature is among those of a node, so that a single row need not search for it.
 
-use super::Nodes;
 use crate::array::prefetch;
-use std::sync::OnceLock;
-
-/// Features of a span.
-const WIDTH: u32 = 32;
+use crate::sparse::Present;
 
 /// The features of a node that has many of them.
 #[derive(Debug)]
-pub(super) struct Ranks(Box<[Span]>);
+pub(crate) struct Ranks(Box<[Span]>);
 
 /// Some features next to one another.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     /// Which of them the node has.
-    present: u32,
+    present: Present,
     /// How many features of the node come before these.
     before: u32,
 }
 
 impl Ranks {
     /// None of so few features, in increasing order, that they take less room than this would.
-    fn new(features: &[u32]) -> Option<Self> {
-        let spans = (features.last()? / WIDTH) as usize + 1;
+    pub(super) fn new(features: &[u32]) -> Option<Self> {
+        let spans = Present::at(*features.last()?) + 1;
         if spans > features.len() {
             return None;
         }
         let mut ranks = Vec::with_capacity(spans);
         for (at, &feature) in features.iter().enumerate() {
-            let span = (feature / WIDTH) as usize;
-            ranks.resize((span + 1).max(ranks.len()), Span { present: 0, before: at as u32 });
-            ranks[span].present |= 1 << (feature % WIDTH);
+            let span = Present::at(feature);
+            let next = Span { present: Present::default(), before: at as u32 };
+            ranks.resize((span + 1).max(ranks.len()), next);
+            ranks[span].present.insert(feature);
         }
         Some(Ranks(ranks.into()))
     }
 
     /// Where a feature is among the node's, if there.
     #[inline(always)]
-    pub fn of(&self, feature: u32) -> Option<u32> {
-        let Span { present, before } = *self.0.get((feature / WIDTH) as usize)?;
-        let bit = 1 << (feature % WIDTH);
-        (present & bit != 0).then(|| before + (present & (bit - 1)).count_ones())
+    pub(super) fn of(&self, feature: u32) -> Option<u32> {
+        let Span { present, before } = self.0.get(Present::at(feature))?;
+        Some(before + present.rank(feature)?)
     }
 
     /// Asks for the memory of what tells where a feature is.
     #[inline(always)]
-    pub fn fetch(&self, feature: u32) {
-        prefetch(&self.0, (feature / WIDTH) as usize);
-    }
-}
-
-/// The ranks of the nodes that single rows have come to; they are never stored.
-#[derive(Debug, Default)]
-pub(crate) struct AllRanks(OnceLock<Box<[OnceLock<Option<Ranks>>]>>);
-
-impl AllRanks {
-    /// The ranks of a node's features, made when they are first asked for.
-    pub(super) fn of(&self, nodes: &Nodes, node: usize) -> Option<&Ranks> {
-        let all = self.0.get_or_init(|| (0..nodes.len()).map(|_| OnceLock::new()).collect());
-        all[node].get_or_init(|| Ranks::new(nodes.features_of(node))).as_ref()
-    }
-}
-
-/// A copy makes its own.
-impl Clone for AllRanks {
-    fn clone(&self) -> Self {
-        AllRanks::default()
-    }
-}
-
-/// They follow from the features, which are compared.
-impl PartialEq for AllRanks {
-    fn eq(&self, _: &Self) -> bool {
-        true
+    pub(super) fn fetch(&self, feature: u32) {
+        prefetch(&self.0, Present::at(feature));
     }
 }
 

@@ -221,14 +221,21 @@ fn find(features: &[u32], columns: &[u32], places: &mut Vec<u32>) {
     places.resize(columns.len(), 0);
     let mut size = features.len();
     while size > 1 {
-        let half = size / 2;
-        for (place, &column) in places.iter_mut().zip(columns) {
-            let middle = *place + half as u32;
-            let is_right = features[middle as usize] <= column;
-            *place = std::hint::select_unpredictable(is_right, middle, *place);
-        }
-        size -= half;
+        size = halve(features, size, columns, places);
     }
+}
+
+/// One step of these searches, each among so many features from its place on; gives how many are
+/// left.
+#[inline(always)]
+pub(super) fn halve(features: &[u32], size: usize, columns: &[u32], places: &mut [u32]) -> usize {
+    let half = size / 2;
+    for (place, &column) in places.iter_mut().zip(columns) {
+        let middle = *place + half as u32;
+        let is_right = features[middle as usize] <= column;
+        *place = std::hint::select_unpredictable(is_right, middle, *place);
+    }
+    size - half
 }
 
 /// What is scored.

@@ -1,8 +1,7 @@
 //! What the tests of linear models share: nodes written down, small rows, a plain score.
 
 use super::nodes::{Child, Nodes, Values};
-use super::ranks::AllRanks;
-use crate::array::Numbers;
+use crate::array::{Numbers, OnDemand};
 use crate::sparse::{Csr, LabelRows};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +46,7 @@ pub(crate) fn nodes(written: &[Written]) -> Nodes {
         ends: ends.into(),
         owners: Numbers::from(owners),
         values: Values::Single(values.into()),
-        ranks: AllRanks::default(),
+        ranks: OnDemand::default(),
     }
 }
 

@@ -5,10 +5,10 @@
 use super::store::{ArrayRef, FormatError, Partial, StoreError, Stored, Unit, UnitFile};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
-use crate::array::Array;
+use crate::array::{Array, OnDemand};
 use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees, Root, Tree};
-use crate::linear::{AllRanks, Nodes, Precision, Values};
+use crate::linear::{Nodes, Precision, Values};
 use crate::one_vs_rest::{self, OneVsRest};
 use crate::run::Run;
 use rayon::prelude::*;
@@ -380,7 +380,7 @@ fn read_nodes(
             Precision::Half => Values::Half(unit.array("values")?),
             Precision::Single => Values::Single(unit.array("values")?),
         },
-        ranks: AllRanks::default(),
+        ranks: OnDemand::default(),
     };
     nodes.check(outer).map_err(|reason| unit.refused(reason))?;
     Ok(nodes)

@@ -11,6 +11,7 @@
 mod csr;
 mod entries;
 mod ops;
+mod present;
 mod query;
 mod top_k;
 mod votes;
@@ -19,6 +20,7 @@ pub use csr::{Csr, CsrView, Entry, Row, SparseError};
 pub use entries::Entries;
 pub(crate) use entries::{OwnedEntries, scale_to_unit};
 pub use ops::{dot, l2_norm};
+pub(crate) use present::Present;
 pub use query::{LabelSet, Query};
 pub use top_k::{Predictions, Scored, best_first, top_k};
 pub use votes::Votes;
