@@ -4,12 +4,13 @@
 //! features, and sends every instance to the child with the nearest centroid. Centroids are used in
 //! the very form in which they are stored, so that an instance finds the same way in prediction.
 
+use super::builder::{Builder, NewNode};
 use super::centroids::Centroids;
 use super::join::{Grown, Joint};
 use super::params::Params;
 use super::plot::{Plot, Renaming, Strip};
 use super::project::Projector;
-use super::tree::{Builder, Child, NewNode, Tree};
+use super::tree::{Child, Tree};
 use crate::cluster;
 use crate::cluster::lanes::LANES;
 use crate::random::{Stream, derive};
@@ -269,9 +270,14 @@ impl<'a> Grower<'a> {
                 Ok(())
             })?;
         } else {
+            let (before, mut grown) = (builder.lengths(), 0);
             for (at, part) in parts.into_iter().enumerate() {
+                grown += part.order.len();
                 let child = grow(part, builder, scratch)?;
                 builder.set_child(node, at, child);
+                if rows >= PARALLEL {
+                    builder.reserve_rest(before, grown as f64 / rows as f64);
+                }
             }
         }
         Ok(Child::Node(node))

@@ -4,7 +4,8 @@
 //! appended as soon as all before it are, so that few of them are in memory beside the tree, and
 //! what they took is used again by those that grow after them.
 
-use super::tree::{Builder, Child};
+use super::builder::Builder;
+use super::tree::Child;
 use std::collections::BTreeMap;
 
 /// A node whose subtrees are added in any order.
@@ -39,7 +40,7 @@ impl<'a> Joint<'a> {
         while let Some(grown) = self.waiting.remove(&self.next) {
             // Those to come will be about as large for their rows as this one.
             let times = self.rows as f64 / grown.rows.max(1) as f64;
-            self.builder.reserve(&grown.subtree, times);
+            self.builder.reserve(grown.subtree.lengths(), times);
             let child = self.builder.append(grown.subtree, grown.root);
             self.builder.set_child(self.node, self.next, child);
             self.next += 1;
@@ -50,8 +51,9 @@ impl<'a> Joint<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::builder::NewNode;
     use super::super::params::Precision;
-    use super::super::tree::{NewNode, Tree};
+    use super::super::tree::Tree;
     use super::*;
     use crate::cluster::lanes::Lanes;
     use crate::sparse::LabelRows;

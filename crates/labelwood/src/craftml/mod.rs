@@ -27,6 +27,7 @@
 //! ```
 
 mod block;
+mod builder;
 mod centroids;
 mod estimate;
 mod grow;

@@ -1,8 +1,9 @@
 //! Trees with smaller centroids.
 
+use super::builder::{Builder, NewNode};
 use super::centroids::store;
 use super::params::{Metric, Params};
-use super::tree::{Builder, NewNode, Tree};
+use super::tree::Tree;
 use super::values::fill;
 use crate::cluster::lanes::{LANES, Lanes};
 

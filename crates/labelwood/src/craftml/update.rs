@@ -4,8 +4,9 @@
 //! leaf they fall into. If the rows that a tree was grown from are at hand, too, a leaf that has
 //! become too large grows on, with the very seeds that its nodes would have had at first.
 
+use super::builder::Builder;
 use super::grow::{Grower, Instances};
-use super::tree::{Builder, Child, Tree};
+use super::tree::{Child, Tree};
 use super::{Forest, tree_seed, vote};
 use crate::random::derive;
 use crate::run::{Cancelled, Run};
