@@ -63,7 +63,7 @@ impl Scorer {
             let Spot { nodes, node, .. } = *spot;
             let (weights, children) = (nodes.weights_start[node], nodes.children(node).start);
             for hit in &hits[first..] {
-                nodes.fetch_weight(weights as usize + hit.start as usize);
+                nodes.fetch_weights(weights as usize, hit.start..hit.end);
             }
             prefetch(&nodes.biases, children);
             prefetch(&nodes.children, children);

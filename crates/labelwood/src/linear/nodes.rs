@@ -149,13 +149,19 @@ impl Nodes {
         labels
     }
 
-    /// Asks for the memory of a weight and its owner.
-    #[inline(always)]
-    pub(super) fn fetch_weight(&self, at: usize) {
-        self.owners.fetch(at);
-        match &self.values {
-            Values::Half(values) => prefetch(values, at),
-            Values::Single(values) => prefetch(values, at),
+    /// Asks for the memory of some weights, counted from a place on: all unless they are many, when
+    /// reading those before them is enough to have the rest fetched.
+    pub(super) fn fetch_weights(&self, from: usize, weights: Range<u32>) {
+        /// Weights of 2 bytes that a line of the cache holds.
+        const LINE: usize = 32;
+        let last = weights.end.saturating_sub(1);
+        for at in weights.step_by(LINE).take(4).chain([last]) {
+            let at = from + at as usize;
+            self.owners.fetch(at);
+            match &self.values {
+                Values::Half(values) => prefetch(values, at),
+                Values::Single(values) => prefetch(values, at),
+            }
         }
     }
 
