@@ -6,7 +6,18 @@
 //! in the two words after it. The values of the touched children follow in an array of their own.
 
 use crate::array::prefetch;
-use std::ops::Range;
+
+/// The bits of eight words, four in a number, that come before each of them.
+const BELOW: [[u64; 2]; 8] = {
+    let mut below = [[0; 2]; 8];
+    let mut word = 1;
+    while word < 8 {
+        below[word] = below[word - 1];
+        below[word][(word - 1) / 4] |= 0xffff << ((word - 1) % 4 * 16);
+        word += 1;
+    }
+    below
+};
 
 /// Appends the words of one node.
 pub(super) struct Encoder<'a> {
@@ -67,37 +78,26 @@ impl<'a> Decoder<'a> {
         Decoder { words: rest.iter(), next, ..*self }
     }
 
-    /// The children that a feature touches and how many values precede its own in a range of words:
-    /// these hold the given number of features, some of them before it.
+    /// The children that the feature of a word touches and how many values precede its own, counted
+    /// from an earlier word on. It is one of eight words, each of which is a feature.
     #[inline(always)]
-    pub fn at(&self, words: Range<usize>, features: usize, before: usize) -> Option<(u16, usize)> {
-        let words = self.words.as_slice().get(words)?;
-        if words.len() != features {
-            return Decoder { words: words.iter(), ..*self }.skim(before);
-        }
-        let touches = words.get(before)? & self.mask;
+    pub fn among_eight(&self, from: usize, word: usize) -> Option<(u16, usize)> {
+        let eight: &[u16; 8] = self.words.as_slice().get(from..)?.first_chunk()?;
+        let [a, b, c, d, e, f, g, h] = *eight;
+        let below = BELOW[word % 8];
         let mask = u64::from(self.mask) * 0x0001_0001_0001_0001;
-        let (fours, ones) = words.as_chunks();
-        let (whole, some) = (before / 4, before % 4);
-        let mut values = 0;
-        for &four in fours.iter().take(whole) {
-            values += (together(four) & mask).count_ones();
-        }
-        if let Some(&four) = fours.get(whole) {
-            values += (together(four) & mask & ((1 << (16 * some)) - 1)).count_ones();
-        } else {
-            values +=
-                ones.iter().take(some).map(|word| (word & self.mask).count_ones()).sum::<u32>();
-        }
-        Some((touches, values as usize))
+        let low = together([a, b, c, d]) & mask & below[0];
+        let high = together([e, f, g, h]) & mask & below[1];
+        Some((eight[word % 8] & self.mask, (low.count_ones() + high.count_ones()) as usize))
     }
 
-    /// The same of all words, when gaps stand between them.
+    /// The same of the feature after so many others, from any word on.
     #[cold]
-    fn skim(mut self, before: usize) -> Option<(u16, usize)> {
-        let others = self.by_ref().take(before);
+    pub fn skim(&self, from: usize, before: usize) -> Option<(u16, usize)> {
+        let mut words = self.after(from, 0);
+        let others = words.by_ref().take(before);
         let values = others.map(|(_, touches)| touches.count_ones() as usize).sum();
-        Some((self.next()?.1, values))
+        Some((words.next()?.1, values))
     }
 
     /// Asks for the memory of a word.

@@ -10,6 +10,8 @@ use super::block::Decoder;
 use super::params::Precision;
 use super::spans::Spans;
 use super::tree::Tree;
+#[cfg(target_arch = "x86_64")]
+use super::values::bytes;
 use super::values::{Hit, weigh};
 use crate::array::{OnDemand, prefetch};
 use crate::cluster::lanes::Lanes;
@@ -83,63 +85,74 @@ pub(super) fn products(
 }
 
 /// The same of a node with these words and values.
-///
-/// All entries are found before the first value is read, so that none waits for another's memory.
 fn multiply(
+    marked: Option<&Marked>,
+    words: Decoder<'_>,
+    values: (&[u8], Precision),
+    row: (&[u32], &[f32]),
+    hits: &mut Vec<Hit>,
+) -> Lanes {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
+    {
+        // SAFETY: the processor has both, as just asked.
+        return unsafe { multiply_avx2(marked, words, values, row, hits) };
+    }
+    multiply_portable(marked, words, values, row, hits)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt")]
+fn multiply_avx2(
     marked: Option<&Marked>,
     words: Decoder<'_>,
     (values, precision): (&[u8], Precision),
     row: (&[u32], &[f32]),
     hits: &mut Vec<Hit>,
 ) -> Lanes {
-    collect(marked, words, row, precision.bytes(), hits);
-    weigh(hits, values, precision)
-}
-
-/// Collects the entries of a row that are among the features of some words.
-fn collect(
-    marked: Option<&Marked>,
-    words: Decoder<'_>,
-    row: (&[u32], &[f32]),
-    width: usize,
-    hits: &mut Vec<Hit>,
-) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("popcnt") {
-        // SAFETY: the processor counts bits, as just asked.
-        return unsafe { collect_popcnt(marked, words, row, width, hits) };
+    if precision != Precision::Byte {
+        return multiply_portable(marked, words, (values, precision), row, hits);
     }
-    collect_portable(marked, words, row, width, hits)
-}
-
-/// Apart from its caller, which could count bits as well: compiled into that, it was slower.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt")]
-fn collect_popcnt(
-    marked: Option<&Marked>,
-    words: Decoder<'_>,
-    row: (&[u32], &[f32]),
-    width: usize,
-    hits: &mut Vec<Hit>,
-) {
-    collect_portable(marked, words, row, width, hits)
+    let mut sums = bytes::Sums::new();
+    let weigh = |hit| sums.weigh(hit, values);
+    each_hit(marked, words, row, precision.bytes(), hits, weigh);
+    sums.lanes()
 }
 
 #[inline(always)]
-fn collect_portable(
+fn multiply_portable(
+    marked: Option<&Marked>,
+    words: Decoder<'_>,
+    (values, precision): (&[u8], Precision),
+    row: (&[u32], &[f32]),
+    hits: &mut Vec<Hit>,
+) -> Lanes {
+    let mut sums = Lanes::ZERO;
+    let weigh = |hit| weigh(&mut sums, hit, values, precision);
+    each_hit(marked, words, row, precision.bytes(), hits, weigh);
+    sums
+}
+
+/// Calls `each` with the entries of a row that are among the features of some words.
+///
+/// Where words are read one after the other, this is done before any value is: it is the faster the
+/// less it does besides.
+#[inline(always)]
+fn each_hit(
     marked: Option<&Marked>,
     words: Decoder<'_>,
     row: (&[u32], &[f32]),
     width: usize,
     hits: &mut Vec<Hit>,
+    each: impl FnMut(Hit),
 ) {
-    match marked {
-        Some(Marked::Dense(spans)) => spans.collect(&words, row, width, hits),
-        Some(Marked::Sparse { shift, marks }) => {
-            read(words, Some((*shift, marks)), row, width, hits);
-        }
-        None => read(words, None, row, width, hits),
-    }
+    let marks: Option<(u32, &[Mark])> = match marked {
+        Some(Marked::Dense(spans)) => return spans.each_hit(&words, row, width, each),
+        Some(Marked::Sparse { shift, marks }) => Some((*shift, marks)),
+        None => None,
+    };
+    read(words, marks, row, width, hits);
+    hits.drain(..).for_each(each);
 }
 
 /// Finds entries by reading words, from the marks before them or all.
@@ -235,7 +248,57 @@ pub(super) fn fetch<'a>(
             Stage::Features => {
                 if let Some(Some(marked)) = nodes[node].get() {
                     let (words, values) = tree.centroids(node);
-                    columns.iter().for_each(|&column| marked.fetch_feature(column, &words, values));
+                    fetch_features(marked, &words, (values, tree.precision), columns);
+                }
+            }
+        }
+    }
+}
+
+/// Asks for the memory of some features' words and values.
+fn fetch_features(
+    marked: &Marked,
+    words: &Decoder<'_>,
+    values: (&[u8], Precision),
+    columns: &[u32],
+) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("popcnt") {
+        // SAFETY: the processor counts bits, as just asked.
+        return unsafe { fetch_features_popcnt(marked, words, values, columns) };
+    }
+    fetch_features_portable(marked, words, values, columns)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt")]
+fn fetch_features_popcnt(
+    marked: &Marked,
+    words: &Decoder<'_>,
+    values: (&[u8], Precision),
+    columns: &[u32],
+) {
+    fetch_features_portable(marked, words, values, columns)
+}
+
+#[inline(always)]
+fn fetch_features_portable(
+    marked: &Marked,
+    words: &Decoder<'_>,
+    (values, precision): (&[u8], Precision),
+    columns: &[u32],
+) {
+    match marked {
+        Marked::Dense(spans) => {
+            for &column in columns {
+                spans.fetch_feature(column, words, values, precision.bytes());
+            }
+        }
+        Marked::Sparse { shift, marks } => {
+            for &column in columns {
+                if let Some(mark) = marks.get((column >> shift) as usize) {
+                    words.fetch(mark.word as usize);
+                    prefetch(values, mark.value as usize);
                 }
             }
         }
@@ -268,20 +331,6 @@ impl Marked {
         match self {
             Marked::Dense(spans) => spans.fetch(feature),
             Marked::Sparse { shift, marks } => prefetch(marks, (feature >> shift) as usize),
-        }
-    }
-
-    /// Asks for the memory of a feature's words and values, as far as is known where they are.
-    #[inline(always)]
-    fn fetch_feature(&self, feature: u32, words: &Decoder<'_>, values: &[u8]) {
-        match self {
-            Marked::Dense(spans) => spans.fetch_feature(feature, words, values),
-            Marked::Sparse { shift, marks } => {
-                if let Some(mark) = marks.get((feature >> shift) as usize) {
-                    words.fetch(mark.word as usize);
-                    prefetch(values, mark.value as usize);
-                }
-            }
         }
     }
 }

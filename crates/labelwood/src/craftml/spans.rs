@@ -13,58 +13,90 @@ use crate::sparse::Present;
 pub(super) struct Spans(Box<[Span]>);
 
 /// What some features next to one another have in a node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Span {
     /// Which of them the node has.
     present: Present,
-    /// Where their words start, which go up to those of the next span.
+    /// Where their words start.
     word: u32,
     /// Where their values start.
     value: u32,
+    /// How many values those in each of the first quarters have.
+    quarters: [u8; 3],
+    /// Whether some of them take more than one word.
+    gaps: bool,
+}
+
+/// Features in a quarter of a span: few enough that their values can be counted at once.
+const QUARTER: u32 = Present::WIDTH / 4;
+
+impl Span {
+    /// How many values come before those of a feature's quarter.
+    #[inline(always)]
+    fn values_before_quarter(&self, feature: u32) -> usize {
+        let [first, second, third] = self.quarters;
+        let counts = u32::from_le_bytes([first, second, third, 0]);
+        let before = counts & ((1 << (feature % Present::WIDTH / QUARTER * 8)) - 1);
+        ((before & 0xff) + (before >> 8 & 0xff) + (before >> 16)) as usize
+    }
+
+    /// The word that a feature's quarter starts with.
+    #[inline(always)]
+    fn quarter(&self, feature: u32) -> usize {
+        self.word as usize + self.present.before(feature / QUARTER * QUARTER) as usize
+    }
 }
 
 impl Spans {
     /// The features of some words, the last of which is given; values are so many bytes wide.
+    #[inline(always)]
     pub fn new(mut words: Decoder<'_>, last: u32, width: usize) -> Self {
         let all = words.remaining();
-        let mut spans = Vec::with_capacity(Present::at(last) + 2);
-        let mut next = Span { present: Present::default(), word: 0, value: 0 };
+        let mut spans = vec![Span::default(); Present::at(last) + 1];
+        let (mut word, mut value, mut at) = (0, 0u32, None);
         while let Some((feature, touches)) = words.next() {
-            let at = Present::at(feature);
-            spans.resize((at + 1).max(spans.len()), next);
-            spans[at].present.insert(feature);
-            next.word = (all - words.remaining()) as u32;
-            next.value = next.value.wrapping_add(touches.count_ones() * width as u32);
+            let span = &mut spans[Present::at(feature)];
+            if at.replace(Present::at(feature)) != Some(Present::at(feature)) {
+                (span.word, span.value) = (word, value);
+            }
+            span.present.insert(feature);
+            let next = (all - words.remaining()) as u32;
+            span.gaps |= next != word + 1;
+            word = next;
+            let count = touches.count_ones();
+            let quarter = feature % Present::WIDTH / QUARTER;
+            if let Some(values) = span.quarters.get_mut(quarter as usize) {
+                *values += count as u8; // At most 8 times 16.
+            }
+            value = value.wrapping_add(count * width as u32);
         }
-        // So that there is one after the last.
-        spans.push(next);
         Spans(spans.into())
     }
 
-    /// The span of a feature, and the next.
+    /// Calls `each` with the entries of a row that are among the features of the words.
     #[inline(always)]
-    fn of(&self, feature: u32) -> Option<&[Span; 2]> {
-        self.0.get(Present::at(feature)..)?.first_chunk()
-    }
-
-    /// Collects the entries of a row that are among the features of the words.
-    #[inline(always)]
-    pub fn collect(
+    pub fn each_hit(
         &self,
         words: &Decoder<'_>,
         (columns, factors): (&[u32], &[f32]),
         width: usize,
-        hits: &mut Vec<Hit>,
+        mut each: impl FnMut(Hit),
     ) {
         for (&column, &factor) in columns.iter().zip(factors) {
-            let Some([span, next]) = self.of(column) else { continue };
-            let Some(before) = span.present.rank(column) else { continue };
-            let range = span.word as usize..next.word as usize;
-            let features = span.present.count() as usize;
-            let Some((touches, values)) = words.at(range, features, before as usize) else {
+            let Some(span) = self.0.get(Present::at(column)) else { continue };
+            if !span.present.has(column) {
                 continue;
+            }
+            let quarter = span.quarter(column);
+            let before = span.word as usize + span.present.before(column) as usize - quarter;
+            let found = match words.among_eight(quarter, before) {
+                Some((touches, values)) if !span.gaps => {
+                    Some((touches, span.values_before_quarter(column) + values))
+                }
+                _ => words.skim(span.word as usize, span.present.before(column) as usize),
             };
-            hits.push(Hit { factor, touches, place: span.value as usize + values * width });
+            let Some((touches, values)) = found else { continue };
+            each(Hit { factor, touches, place: span.value as usize + values * width });
         }
     }
 
@@ -74,17 +106,17 @@ impl Spans {
         prefetch(&self.0, Present::at(feature));
     }
 
-    /// Asks for the memory of a feature's words, and of its values if they lie about where they
-    /// would if all features of its span had as many.
+    /// Asks for the memory of a feature's words, and of the values of its quarter.
     #[inline(always)]
-    pub fn fetch_feature(&self, feature: u32, words: &Decoder<'_>, values: &[u8]) {
-        let Some([span, next]) = self.of(feature) else { return };
-        let Some(before) = span.present.rank(feature) else { return };
-        words.fetch(span.word as usize);
-        words.fetch((span.word + before) as usize);
-        let room = u64::from(next.value.wrapping_sub(span.value));
-        let about = room * u64::from(before) / u64::from(span.present.count());
-        prefetch(values, span.value as usize + about as usize);
+    pub fn fetch_feature(&self, feature: u32, words: &Decoder<'_>, values: &[u8], width: usize) {
+        let Some(span) = self.0.get(Present::at(feature)) else { return };
+        if !span.present.has(feature) {
+            return;
+        }
+        let quarter = span.quarter(feature);
+        words.fetch(quarter);
+        words.fetch(quarter + QUARTER as usize - 1);
+        prefetch(values, span.value as usize + span.values_before_quarter(feature) * width);
     }
 
     #[cfg(test)]

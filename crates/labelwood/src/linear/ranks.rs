@@ -37,7 +37,7 @@ impl Ranks {
     #[inline(always)]
     pub(super) fn of(&self, feature: u32) -> Option<u32> {
         let Span { present, before } = self.0.get(Present::at(feature))?;
-        Some(before + present.rank(feature)?)
+        present.has(feature).then(|| before + present.before(feature))
     }
 
     /// Asks for the memory of what tells where a feature is.

@@ -19,16 +19,15 @@ impl Present {
         self.0 |= 1 << (column % Self::WIDTH);
     }
 
-    /// How many columns are there.
+    /// Whether a column is there.
     #[inline(always)]
-    pub fn count(self) -> u32 {
-        self.0.count_ones()
+    pub fn has(self, column: u32) -> bool {
+        self.0 >> (column % Self::WIDTH) & 1 == 1
     }
 
-    /// How many of the columns come before one of them, if that is there.
+    /// How many columns come before one.
     #[inline(always)]
-    pub fn rank(self, column: u32) -> Option<u32> {
-        let bit = 1 << (column % Self::WIDTH);
-        (self.0 & bit != 0).then(|| (self.0 & (bit - 1)).count_ones())
+    pub fn before(self, column: u32) -> u32 {
+        (self.0 & ((1 << (column % Self::WIDTH)) - 1)).count_ones()
     }
 }
