@@ -106,15 +106,11 @@ impl<'a> Decoder<'a> {
         prefetch(self.words.as_slice(), word);
     }
 
+    /// A gap that does not fit in 16 bits.
     #[cold]
     fn long_gap(&mut self) -> Option<u32> {
-        match *self.words.next()? {
-            0 => {
-                let low = u32::from(*self.words.next()?);
-                Some(low | u32::from(*self.words.next()?) << 16)
-            }
-            gap => Some(u32::from(gap)),
-        }
+        let low = u32::from(*self.words.next()?);
+        Some(low | u32::from(*self.words.next()?) << 16)
     }
 }
 
@@ -126,7 +122,10 @@ impl Iterator for Decoder<'_> {
     fn next(&mut self) -> Option<(u32, u16)> {
         let word = *self.words.next()?;
         let gap = match u32::from(word) >> self.branches {
-            0 => self.long_gap()?,
+            0 => match *self.words.next()? {
+                0 => self.long_gap()?,
+                gap => u32::from(gap),
+            },
             gap => gap,
         };
         self.next = self.next.wrapping_add(gap);
