@@ -15,7 +15,7 @@ use crate::cluster;
 use crate::cluster::lanes::LANES;
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Entries, LabelRowsView, OwnedEntries, scale_to_unit};
+use crate::sparse::{CsrView, Entries, LabelRowsView, OwnedEntries};
 use crate::weighting::{FeatureWeights, WeightedRows};
 use rayon::prelude::*;
 use std::sync::Mutex;
@@ -38,9 +38,11 @@ pub(super) struct Instances<'a> {
 impl<'a> Instances<'a> {
     /// Weighs the features, and scales both features and labels.
     pub fn new(features: CsrView<'a>, labels: LabelRowsView<'a>, weights: &FeatureWeights) -> Self {
-        let mut label_values = vec![1.0; labels.entries()];
+        let mut label_values = Vec::with_capacity(labels.entries());
         for ends in labels.offsets().windows(2) {
-            scale_to_unit(&mut label_values[ends[0] as usize..ends[1] as usize]);
+            let count = (ends[1] - ends[0]) as usize;
+            let value = (1.0 / (count as f64).sqrt()) as f32;
+            label_values.extend(std::iter::repeat_n(value, count));
         }
         Instances { features: weights.prepare(features), label_values, labels }
     }
