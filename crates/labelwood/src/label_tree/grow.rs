@@ -10,7 +10,7 @@ use crate::solver::Rows;
 use crate::sparse::{CsrView, LabelRows, LabelRowsView, LabelSet, OwnedEntries};
 use crate::weighting::FeatureWeights;
 use rayon::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the streams of a node are for.
 const CLUSTERS: u64 = 1;
@@ -29,9 +29,11 @@ pub(crate) struct Ground {
 }
 
 /// The mean of the rows of each of some labels, of length 1, once labels are to be grouped.
-pub(crate) struct LabelVectors {
+pub(crate) struct LabelVectors(Mutex<Vectors>);
+
+struct Vectors {
     of: LabelSet,
-    made: Mutex<Option<Arc<OwnedEntries>>>,
+    made: Option<Arc<OwnedEntries>>,
 }
 
 /// The first node of a tree, and the labels of each subtree below it.
@@ -141,24 +143,37 @@ impl Ground {
 impl LabelVectors {
     /// Nothing is made yet.
     pub fn new(labels: &[u32]) -> Self {
-        LabelVectors { of: labels.iter().copied().collect(), made: Mutex::default() }
+        LabelVectors(Mutex::new(Vectors { of: labels.iter().copied().collect(), made: None }))
+    }
+
+    /// Says which labels will be asked for: only theirs are made, unless they have been.
+    pub fn expect(&self, labels: &[u32]) {
+        let mut vectors = self.lock();
+        let is_made = labels.iter().all(|&label| vectors.of.contains(label));
+        if vectors.made.is_none() || !is_made {
+            *vectors = Vectors { of: labels.iter().copied().collect(), made: None };
+        }
     }
 
     /// Frees them until somebody asks again.
     pub fn forget(&self) {
-        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.lock().made = None;
     }
 
     /// Whoever comes first makes them, and others wait for it.
     fn get(&self, grower: &Grower<'_>) -> Result<Arc<OwnedEntries>, Cancelled> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(vectors) = &*made {
-            return Ok(vectors.clone());
+        let mut vectors = self.lock();
+        if let Some(made) = &vectors.made {
+            return Ok(made.clone());
         }
         let threshold = grower.params.vector_threshold;
-        let vectors = Arc::new(grower.ground.mean_rows(&self.of, threshold, grower.run)?);
-        *made = Some(vectors.clone());
-        Ok(vectors)
+        let made = Arc::new(grower.ground.mean_rows(&vectors.of, threshold, grower.run)?);
+        vectors.made = Some(made.clone());
+        Ok(made)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vectors> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -206,6 +206,8 @@ fn write_subtrees(
     let is_missing =
         |&(tree, part, _): &(usize, usize, &Vec<u32>)| units.lacks(&names.part(tree, part));
     let missing: Vec<_> = all.filter(is_missing).collect();
+    let labels: Vec<u32> = missing.iter().flat_map(|(.., labels)| labels.iter().copied()).collect();
+    trainer.expect(&labels);
     let done = AtomicU64::new(total - missing.len() as u64);
     run.progress("parts", done.load(Ordering::Relaxed), total);
     run.install(|| {

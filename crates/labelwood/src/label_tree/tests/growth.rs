@@ -183,13 +183,16 @@ fn parts_grown_one_by_one_are_the_whole_tree() {
     let (features, labels) = axes(40, 8);
     let params = Params { trees: 2, branches: Some(3), leaf: Some(1), ..Params::default() };
     let run = Run::new(1).unwrap();
-    let trainer = Trainer::new(features.view(), labels.view(), params).unwrap();
+    let trainer = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
     for (number, tree) in trainer.trees(&run).unwrap().trees().iter().enumerate() {
         let root = trainer.root(number, &run).unwrap();
         assert_eq!(root.nodes, tree.root);
-        // In any order.
+        // In any order, and by somebody who knows of no other labels.
+        let other = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
         for (at, group) in root.groups.iter().enumerate().rev() {
             assert_eq!(trainer.subtree(number, at, group, &run).unwrap(), tree.subtrees[at]);
+            other.expect(group);
+            assert_eq!(other.subtree(number, at, group, &run).unwrap(), tree.subtrees[at]);
         }
     }
 }
