@@ -54,6 +54,8 @@ With n rows of e entries and l labels each on average, L labels, T trees and S s
   children, one-vs-rest L / 1024, so 10⁷ labels make 9,766 units.
 - **What a shard costs** beyond its units is starting, opening and preparing the rows, and touching its memory for the first
   time: n times a constant, for each of the S shards. It is a smaller part of the whole the more trees a shard has.
+  The stages of label trees are processes of their own here, each of which averages the rows of the labels that it groups;
+  `train` does so once for all trees.
 - **Merge** reads and writes each unit once, so that it grows with the model alone.
 - **Coordination** is none: a worker reads `plan.json`, lists one folder, and writes its units.
 
