@@ -1,4 +1,4 @@
-//! A tree while it grows.
+//! A tree while it grows: the arrays of [`Tree`], to which nodes and leaves are appended.
 
 use super::block::Encoder;
 use super::marks::Marks;
@@ -207,18 +207,32 @@ impl Builder {
                 array.reserve_exact(all + all / 20);
             }
         }
-        room(&mut self.children_start, lengths[0], times);
-        room(&mut self.children, lengths[1], times);
-        room(&mut self.scales, lengths[2], times);
-        room(&mut self.biases, lengths[3], times);
-        room(&mut self.words_start, lengths[4], times);
-        room(&mut self.words, lengths[5], times);
-        room(&mut self.values_start, lengths[6], times);
-        room(&mut self.values, lengths[7], times);
-        room(&mut self.leaf_start, lengths[8], times);
-        room(&mut self.leaf_instances, lengths[9], times);
-        room(&mut self.leaf_labels, lengths[10], times);
-        room(&mut self.leaf_counts, lengths[11], times);
+        let [
+            children_start,
+            children,
+            scales,
+            biases,
+            words_start,
+            words,
+            values_start,
+            values,
+            leaf_start,
+            leaf_instances,
+            leaf_labels,
+            leaf_counts,
+        ] = lengths;
+        room(&mut self.children_start, children_start, times);
+        room(&mut self.children, children, times);
+        room(&mut self.scales, scales, times);
+        room(&mut self.biases, biases, times);
+        room(&mut self.words_start, words_start, times);
+        room(&mut self.words, words, times);
+        room(&mut self.values_start, values_start, times);
+        room(&mut self.values, values, times);
+        room(&mut self.leaf_start, leaf_start, times);
+        room(&mut self.leaf_instances, leaf_instances, times);
+        room(&mut self.leaf_labels, leaf_labels, times);
+        room(&mut self.leaf_counts, leaf_counts, times);
     }
 
     /// Makes room for what a node's subtrees are still to bring, when those that make up the given

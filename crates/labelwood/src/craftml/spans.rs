@@ -49,14 +49,13 @@ impl Span {
 
 impl Spans {
     /// The features of some words, the last of which is given; values are so many bytes wide.
-    #[inline(always)]
     pub fn new(mut words: Decoder<'_>, last: u32, width: usize) -> Self {
         let all = words.remaining();
         let mut spans = vec![Span::default(); Present::at(last) + 1];
-        let (mut word, mut value, mut at) = (0, 0u32, None);
+        let (mut word, mut value) = (0, 0u32);
         while let Some((feature, touches)) = words.next() {
             let span = &mut spans[Present::at(feature)];
-            if at.replace(Present::at(feature)) != Some(Present::at(feature)) {
+            if span.present == Present::default() {
                 (span.word, span.value) = (word, value);
             }
             span.present.insert(feature);

@@ -147,7 +147,7 @@ impl LabelVectors {
     }
 
     /// Says which labels will be asked for: only theirs are made, unless they have been.
-    pub fn expect(&self, labels: &[u32]) {
+    pub fn want(&self, labels: &[u32]) {
         let mut vectors = self.lock();
         let is_made = labels.iter().all(|&label| vectors.of.contains(label));
         if vectors.made.is_none() || !is_made {

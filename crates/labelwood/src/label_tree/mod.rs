@@ -107,14 +107,14 @@ impl Trainer {
     /// Grows the root of a tree; its number is below [`Params::trees`].
     pub fn root(&self, tree: usize, run: &Run) -> Result<Root, Cancelled> {
         let seed = derive(self.params.seed, tree as u64);
-        self.vectors.expect(&self.labels);
+        self.vectors.want(&self.labels);
         run.install(|| self.grower(run).root(&self.labels, true, seed))
     }
 
     /// Says which labels the subtrees have that will be grown next, so that nothing is made of
     /// others.
-    pub(crate) fn expect(&self, labels: &[u32]) {
-        self.vectors.expect(labels);
+    pub(crate) fn want(&self, labels: &[u32]) {
+        self.vectors.want(labels);
     }
 
     /// Grows one subtree below a root: `labels` are those of the root's group of that number.
@@ -132,7 +132,7 @@ impl Trainer {
     /// Grows all trees in memory.
     pub fn trees(&self, run: &Run) -> Result<LabelTrees, Cancelled> {
         let grower = self.grower(run);
-        self.vectors.expect(&self.labels);
+        self.vectors.want(&self.labels);
         let trees = (0..self.params.trees).map(|tree| {
             let seed = derive(self.params.seed, tree as u64);
             run.install(|| grower.tree(grower.root(&self.labels, true, seed)?, seed))

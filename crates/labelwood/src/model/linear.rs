@@ -207,7 +207,7 @@ fn write_subtrees(
         |&(tree, part, _): &(usize, usize, &Vec<u32>)| units.lacks(&names.part(tree, part));
     let missing: Vec<_> = all.filter(is_missing).collect();
     let labels: Vec<u32> = missing.iter().flat_map(|(.., labels)| labels.iter().copied()).collect();
-    trainer.expect(&labels);
+    trainer.want(&labels);
     let done = AtomicU64::new(total - missing.len() as u64);
     run.progress("parts", done.load(Ordering::Relaxed), total);
     run.install(|| {

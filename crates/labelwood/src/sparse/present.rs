@@ -1,7 +1,7 @@
 //! Which of some columns next to one another are there.
 
 /// One bit for each of the [`Present::WIDTH`] columns from a multiple of that number on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Present(u32);
 
 impl Present {

@@ -191,7 +191,7 @@ fn parts_grown_one_by_one_are_the_whole_tree() {
         let other = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
         for (at, group) in root.groups.iter().enumerate().rev() {
             assert_eq!(trainer.subtree(number, at, group, &run).unwrap(), tree.subtrees[at]);
-            other.expect(group);
+            other.want(group);
             assert_eq!(other.subtree(number, at, group, &run).unwrap(), tree.subtrees[at]);
         }
     }
