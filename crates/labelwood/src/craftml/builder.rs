@@ -179,65 +179,30 @@ impl Builder {
         self.children[start + at] = child.reference();
     }
 
-    /// How long each array is.
-    pub fn lengths(&self) -> [usize; 12] {
-        [
-            self.children_start.len(),
-            self.children.len(),
-            self.scales.len(),
-            self.biases.len(),
-            self.words_start.len(),
-            self.words.len(),
-            self.values_start.len(),
-            self.values.len(),
-            self.leaf_start.len(),
-            self.leaf_instances.len(),
-            self.leaf_labels.len(),
-            self.leaf_counts.len(),
-        ]
+    /// How long each of the large arrays is.
+    pub fn lengths(&self) -> [usize; 4] {
+        [self.words.len(), self.values.len(), self.leaf_labels.len(), self.leaf_counts.len()]
     }
 
     /// Makes room for a subtree of the given lengths, and where there is none, for `times` as much
     /// and a little more, so that large arrays are hardly ever moved: what they leave behind stays
     /// with the process. Room that is not used takes no memory.
-    pub fn reserve(&mut self, lengths: [usize; 12], times: f64) {
+    pub fn reserve(&mut self, [words, values, labels, counts]: [usize; 4], times: f64) {
         fn room<T>(array: &mut Vec<T>, more: usize, times: f64) {
             let all = (more as f64 * times) as usize;
             if array.capacity() - array.len() < more.min(all) {
                 array.reserve_exact(all + all / 20);
             }
         }
-        let [
-            children_start,
-            children,
-            scales,
-            biases,
-            words_start,
-            words,
-            values_start,
-            values,
-            leaf_start,
-            leaf_instances,
-            leaf_labels,
-            leaf_counts,
-        ] = lengths;
-        room(&mut self.children_start, children_start, times);
-        room(&mut self.children, children, times);
-        room(&mut self.scales, scales, times);
-        room(&mut self.biases, biases, times);
-        room(&mut self.words_start, words_start, times);
         room(&mut self.words, words, times);
-        room(&mut self.values_start, values_start, times);
         room(&mut self.values, values, times);
-        room(&mut self.leaf_start, leaf_start, times);
-        room(&mut self.leaf_instances, leaf_instances, times);
-        room(&mut self.leaf_labels, leaf_labels, times);
-        room(&mut self.leaf_counts, leaf_counts, times);
+        room(&mut self.leaf_labels, labels, times);
+        room(&mut self.leaf_counts, counts, times);
     }
 
     /// Makes room for what a node's subtrees are still to bring, when those that make up the given
     /// share of them have been pushed since the arrays had these lengths.
-    pub fn reserve_rest(&mut self, before: [usize; 12], share: f64) {
+    pub fn reserve_rest(&mut self, before: [usize; 4], share: f64) {
         let mut lengths = self.lengths();
         lengths.iter_mut().zip(before).for_each(|(length, before)| *length -= before);
         self.reserve(lengths, 1.0 / share - 1.0);
