@@ -7,18 +7,6 @@
 
 use crate::array::prefetch;
 
-/// The bits of eight words, four in a number, that come before each of them.
-const BELOW: [[u64; 2]; 8] = {
-    let mut below = [[0; 2]; 8];
-    let mut word = 1;
-    while word < 8 {
-        below[word] = below[word - 1];
-        below[word][(word - 1) / 4] |= 0xffff << ((word - 1) % 4 * 16);
-        word += 1;
-    }
-    below
-};
-
 /// Appends the words of one node.
 pub(super) struct Encoder<'a> {
     words: &'a mut Vec<u16>,
@@ -83,12 +71,7 @@ impl<'a> Decoder<'a> {
     #[inline(always)]
     pub fn among_eight(&self, from: usize, word: usize) -> Option<(u16, usize)> {
         let eight: &[u16; 8] = self.words.as_slice().get(from..)?.first_chunk()?;
-        let [a, b, c, d, e, f, g, h] = *eight;
-        let below = BELOW[word % 8];
-        let mask = u64::from(self.mask) * 0x0001_0001_0001_0001;
-        let low = together([a, b, c, d]) & mask & below[0];
-        let high = together([e, f, g, h]) & mask & below[1];
-        Some((eight[word % 8] & self.mask, (low.count_ones() + high.count_ones()) as usize))
+        Some((eight[word % 8] & self.mask, ones_before(eight, self.mask, word)))
     }
 
     /// The same of the feature after so many others, from any word on.
@@ -133,10 +116,30 @@ impl Iterator for Decoder<'_> {
     }
 }
 
-/// Four words as one.
+/// The bits of eight numbers, four of them in one, that come before each of them.
+const BELOW: [[u64; 2]; 8] = {
+    let mut below = [[0; 2]; 8];
+    let mut at = 1;
+    while at < 8 {
+        below[at] = below[at - 1];
+        below[at][(at - 1) / 4] |= 0xffff << ((at - 1) % 4 * 16);
+        at += 1;
+    }
+    below
+};
+
+/// How many bits, of those in the mask, the numbers before one of eight have set.
 #[inline(always)]
-fn together([a, b, c, d]: [u16; 4]) -> u64 {
-    u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
+pub(super) fn ones_before(eight: &[u16; 8], mask: u16, at: usize) -> usize {
+    let together = |[a, b, c, d]: [u16; 4]| {
+        u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
+    };
+    let [a, b, c, d, e, f, g, h] = *eight;
+    let [below_low, below_high] = BELOW[at % 8];
+    let mask = u64::from(mask) * 0x0001_0001_0001_0001;
+    let low = together([a, b, c, d]) & mask & below_low;
+    let high = together([e, f, g, h]) & mask & below_high;
+    (low.count_ones() + high.count_ones()) as usize
 }
 
 #[cfg(test)]

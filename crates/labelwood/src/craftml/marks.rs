@@ -3,12 +3,14 @@
 //! The words of a node say only how far a feature is from the one before: finding one takes reading
 //! all before it. That is nothing for a block of rows that reads them once, and nearly everything
 //! for a single row. So nodes with many words get marks the first time that few rows come to them: if
-//! they have many of the features, one bit for each, otherwise a place to start from for each stretch
-//! of features. Marks are made when they are needed, follow from the words, and are never stored.
+//! they have most of the features, the children that each touches; if they have many, one bit for
+//! each; otherwise a place to start from for each stretch of features. Marks are made when they are
+//! needed, follow from the words, and are never stored.
 
 use super::block::Decoder;
 use super::params::Precision;
 use super::spans::Spans;
+use super::touches::Touches;
 use super::tree::Tree;
 #[cfg(target_arch = "x86_64")]
 use super::values::bytes;
@@ -18,6 +20,8 @@ use crate::cluster::lanes::Lanes;
 
 /// Words from one mark to the next on average, at least.
 const STRETCH: u64 = 8;
+/// A node that has at least one of so many features gets the touches of each.
+const MOST: u64 = 4;
 /// A node that has at least one of so many features gets a bit for each.
 const MANY: u64 = 16;
 
@@ -59,6 +63,8 @@ struct Mark {
 /// The marks of a node.
 #[derive(Debug)]
 enum Marked {
+    /// All features, with the children they touch.
+    Full(Touches),
     /// All features.
     Dense(Spans),
     /// One for each 2 to the power of `shift` features, up to the last of the node.
@@ -147,6 +153,7 @@ fn each_hit(
     each: impl FnMut(Hit),
 ) {
     let marks: Option<(u32, &[Mark])> = match marked {
+        Some(Marked::Full(touches)) => return touches.each_hit(row, width, each),
         Some(Marked::Dense(spans)) => return spans.each_hit(&words, row, width, each),
         Some(Marked::Sparse { shift, marks }) => Some((*shift, marks)),
         None => None,
@@ -289,6 +296,9 @@ fn fetch_features_portable(
     columns: &[u32],
 ) {
     match marked {
+        Marked::Full(touches) => {
+            columns.iter().for_each(|&column| touches.fetch_values(column, values));
+        }
         Marked::Dense(spans) => {
             for &column in columns {
                 spans.fetch_feature(column, words, values, precision.bytes());
@@ -318,6 +328,9 @@ impl Marked {
         let last = features.checked_sub(1)? as u32;
         let all = u64::from(u32::try_from(words.remaining()).ok()?);
         u32::try_from(values).ok()?;
+        if features <= all * MOST {
+            return Some(Marked::Full(Touches::new(words, last, width)));
+        }
         if features <= all * MANY {
             return Some(Marked::Dense(Spans::new(words, last, width)));
         }
@@ -329,6 +342,7 @@ impl Marked {
     #[inline(always)]
     fn fetch(&self, feature: u32) {
         match self {
+            Marked::Full(touches) => touches.fetch(feature),
             Marked::Dense(spans) => spans.fetch(feature),
             Marked::Sparse { shift, marks } => prefetch(marks, (feature >> shift) as usize),
         }
@@ -407,6 +421,7 @@ mod tests {
     /// Whether marks take no more room than they may.
     fn is_small(marked: &Marked, words: &[u16]) -> bool {
         match marked {
+            Marked::Full(touches) => touches.len() <= words.len() / 2 + 1,
             Marked::Dense(spans) => spans.len() <= words.len() / 2 + 2,
             Marked::Sparse { marks, .. } => marks.len() <= words.len() / STRETCH as usize + 1,
         }
@@ -415,14 +430,15 @@ mod tests {
     proptest! {
         #[test]
         fn every_feature_is_found_by_marks(
-            near in proptest::collection::btree_map(0u32..800, 1u16..1 << 10, 0..300),
+            crowded in proptest::collection::btree_map(0u32..200, 1u16..1 << 10, 0..200),
+            near in proptest::collection::btree_map(0u32..800, 1u16..1 << 10, 0..200),
             wide in proptest::collection::btree_map(0u32..5000, 1u16..1 << 10, 0..100),
             beyond in proptest::option::of(5000u32..1 << 31),
             strange in proptest::collection::vec(0u32..1 << 31, 0..5)) {
             let mut apart = wide.clone();
             apart.extend(beyond.map(|feature| (feature, 3)));
             let wanted: Vec<u32> = (0..5100).chain(beyond).chain(strange).collect();
-            for features in [near, wide, apart] {
+            for features in [crowded, near, wide, apart] {
                 let mut words = Vec::new();
                 let mut encoder = Encoder::new(&mut words, 10);
                 features.iter().for_each(|(&feature, &touches)| encoder.push(feature, touches));

@@ -40,6 +40,7 @@ mod route;
 mod shares;
 mod shrink;
 mod spans;
+mod touches;
 mod tree;
 mod update;
 mod values;
