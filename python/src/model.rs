@@ -16,9 +16,9 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::errors::{Fault, OrRaise, refuse};
 use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, arrays, prediction_arrays};
 use crate::text::Reading;
-use crate::work;
+use crate::work::{self, Pace};
 
-/// Up to so many rows are predicted on the calling thread: starting others would take longer.
+/// For up to so many rows no thread is started: that would take longer.
 const FEW: usize = 64;
 
 /// The bytes of a model's files: the manifest, then the units in its order.
@@ -45,7 +45,13 @@ impl Learner {
 
 /// A trained model.
 #[pyclass(frozen, module = "labelwood._native")]
-pub struct Model(pub Inner);
+pub struct Model(pub Inner, Pace);
+
+impl From<Inner> for Model {
+    fn from(model: Inner) -> Self {
+        Model(model, Pace::default())
+    }
+}
 
 #[pymethods]
 impl Model {
@@ -77,7 +83,7 @@ impl Model {
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
         let train = |run: &Run| learn(dataset, extras, &algorithm, into, run);
-        work::run(py, threads, progress, train).map(Model)
+        work::run(py, threads, progress, train).map(Model::from)
     }
 
     /// Trains on texts and their tags.
@@ -99,7 +105,7 @@ impl Model {
         work::run(py, threads, progress, |run| -> Result<Self, Fault> {
             let (dataset, reader) = reading.learn(&texts, &tags, run)?;
             let extras = Extras { text: Some(&reader), ..extras };
-            Ok(Model(learn(dataset.view(), extras, &algorithm, into, run)?))
+            Ok(learn(dataset.view(), extras, &algorithm, into, run)?.into())
         })
     }
 
@@ -108,7 +114,7 @@ impl Model {
     fn open(py: Python<'_>, path: PathBuf, map: bool) -> PyResult<Self> {
         let load = if map { Load::Map } else { Load::Copy };
         let options = Options { load, ..Options::default() };
-        work::run(py, 0, None, |run| Inner::open(&path, options, run)).map(Model)
+        work::run(py, 0, None, |run| Inner::open(&path, options, run)).map(Model::from)
     }
 
     /// How to make the model again, for `pickle`: from the bytes of its files.
@@ -146,7 +152,7 @@ impl Model {
         let query = Query { k, beam, allowed: allowed.as_ref() };
         let predict = |run: &Run| self.0.predict(rows, query, run);
         let predictions = if rows.len() <= FEW && progress.is_none() {
-            work::here(py, predict)?
+            work::soon(py, threads, &self.1, predict)?
         } else {
             work::run(py, threads, progress, predict)?
         };
@@ -248,7 +254,7 @@ impl Model {
 pub fn model_from_files(py: Python<'_>, files: Files<'_>) -> PyResult<Model> {
     let files: Vec<&[u8]> = files.iter().map(|file| file.as_bytes()).collect();
     work::run(py, 0, None, |run| -> Result<Model, Fault> {
-        Ok(Model(Inner::read(Stored::from_files(files.iter().copied(), run)?, run)?))
+        Ok(Inner::read(Stored::from_files(files.iter().copied(), run)?, run)?.into())
     })
 }
 

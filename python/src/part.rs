@@ -66,7 +66,7 @@ impl Combiner {
     /// The model without what it learned: for its manifest and its text.
     #[getter]
     fn model(&self) -> Model {
-        Model(self.0.model().clone())
+        self.0.model().clone().into()
     }
 
     /// The best labels of each row as `(indptr, indices, data)`, from the scores of all parts.

@@ -1,10 +1,12 @@
 //! Work without the interpreter's lock: long pieces on a thread of their own while this one looks
-//! out for signals, small pieces right here.
+//! out for signals, small pieces right here, or on threads that wait for them.
 
 use std::cell::OnceCell;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use labelwood::run::{Canceller, Progress, Run};
 use pyo3::prelude::*;
@@ -112,16 +114,105 @@ pub fn here<T: Send, E: Into<Fault> + Send>(
     py: Python<'_>,
     job: impl FnOnce(&Run) -> Result<T, E> + Send,
 ) -> PyResult<T> {
-    let done = py.detach(|| {
-        HERE.with(|here| {
-            if here.get().is_none() {
-                let run = Run::here().map_err(Fault::from)?;
-                let _ = here.set(run);
-            }
-            let run = here.get().expect("it was set above");
-            job(run).map_err(Into::into)
-        })
+    done(py, py.detach(|| on_this_thread(job)))
+}
+
+/// How long small jobs of one kind have lately taken, or would have without the help of others:
+/// microseconds, about.
+#[derive(Default)]
+pub struct Pace(AtomicU32);
+
+impl Pace {
+    /// Waking other threads and waiting for them takes a sixth of this.
+    const LONG: u32 = 250;
+
+    fn is_slow(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > Self::LONG
+    }
+
+    /// Others may do the same at that time; whichever number stays will do.
+    fn note(&self, took: Duration, was_shared: bool) {
+        let alone = took.as_micros().min(1 << 20) as u32 * if was_shared { 2 } else { 1 };
+        let mean = (self.0.load(Ordering::Relaxed) * 7 + alone) / 8;
+        self.0.store(mean, Ordering::Relaxed);
+    }
+}
+
+/// Runs a small `job` without the interpreter's lock: on the calling thread, or, if those before
+/// took long and `threads` (0 for all) allow it, on threads that wait for such jobs.
+pub fn soon<T: Send, E: Into<Fault> + Send>(
+    py: Python<'_>,
+    threads: usize,
+    pace: &Pace,
+    job: impl FnOnce(&Run) -> Result<T, E> + Send,
+) -> PyResult<T> {
+    let outcome = py.detach(|| {
+        let crew = if pace.is_slow() { crew(threads) } else { None };
+        let start = Instant::now();
+        let outcome = match &crew {
+            Some(run) => job(run).map_err(Into::into),
+            None => on_this_thread(job),
+        };
+        pace.note(start.elapsed(), crew.is_some());
+        outcome
     });
+    done(py, outcome)
+}
+
+fn on_this_thread<T, E: Into<Fault>>(
+    job: impl FnOnce(&Run) -> Result<T, E>,
+) -> Result<T, Fault> {
+    HERE.with(|here| {
+        if here.get().is_none() {
+            let run = Run::here().map_err(Fault::from)?;
+            let _ = here.set(run);
+        }
+        let run = here.get().expect("it was set above");
+        job(run).map_err(Into::into)
+    })
+}
+
+fn done<T>(py: Python<'_>, outcome: Result<T, Fault>) -> PyResult<T> {
     log::flush(py)?;
-    done.map_err(|fault: Fault| fault.raise(py))
+    outcome.map_err(|fault| fault.raise(py))
+}
+
+/// The threads that wait for small jobs.
+struct Crew {
+    /// The process that started them: a fork has none of them.
+    process: u32,
+    /// How many were asked for, 0 for all.
+    threads: usize,
+    /// None on a machine where one is all.
+    run: Option<Arc<Run>>,
+}
+
+static CREW: Mutex<Option<Crew>> = Mutex::new(None);
+/// More threads would find nothing to do in a small job.
+const MOST: usize = 8;
+
+/// So many threads (0 for all) that wait for small jobs, if that is more than one and nobody else is
+/// asking for them: whoever is, may not be there any more in a process that was forked.
+fn crew(threads: usize) -> Option<Arc<Run>> {
+    if threads == 1 {
+        return None;
+    }
+    let process = std::process::id();
+    let mut crew = CREW.try_lock().ok()?;
+    if let Some(crew) = crew.as_ref()
+        && (crew.process, crew.threads) == (process, threads)
+    {
+        return crew.run.clone();
+    }
+    let count = match threads {
+        0 => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+        some => some,
+    };
+    let run = if count > 1 { Run::new(count.min(MOST)).ok().map(Arc::new) } else { None };
+    let before = crew.replace(Crew { process, threads, run: run.clone() });
+    if before.as_ref().is_some_and(|before| before.process != process) {
+        // Its threads are in another process and cannot be told to end.
+        std::mem::forget(before);
+    }
+    run
 }

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import textwrap
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import labelwood
@@ -86,23 +88,67 @@ def test_a_process_may_fork_at_any_time(rows, tmp_path):
             for model in (fitted, loaded)
         )
 
-    def in_a_child():
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if works() else 1)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                return os.waitstatus_to_exitcode(status) == 0
-            time.sleep(0.02)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return False
-
-    assert in_a_child(), "after a training"
+    assert in_a_child(works), "after a training"
     assert works()
-    assert in_a_child(), "after predictions of one row and of many"
+    assert in_a_child(works), "after predictions of one row and of many"
+
+
+def in_a_child(works):
+    """Whether something works in a process that is forked from this one."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if works() else 1)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_threads_that_wait_for_small_calls_change_no_answer_and_no_fork(rows):
+    X, Y, _ = rows
+    few = X[:60]
+    model = CraftML(trees=40).fit(X, Y)
+    expected = model.set_params(n_jobs=1).predict_top_k(few)
+
+    def works():
+        for n_jobs in (2, 3, None, 1, 2):
+            model.set_params(n_jobs=n_jobs)
+            for _ in range(5):
+                found = model.predict_top_k(few)
+                if not (np.array_equal(found.data, expected.data)
+                        and np.array_equal(found.indices, expected.indices)):
+                    return False
+        return True
+
+    before = threads_of_ours()
+    assert works()
+    if before is not None:
+        assert threads_of_ours() > before, "sixty rows are too few to be shared: take more"
+    assert in_a_child(works)
+    assert works()
+    outcomes = []
+    callers = [threading.Thread(target=lambda: outcomes.append(works())) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert outcomes == [True] * 4
+
+
+def threads_of_ours():
+    """How many threads of this process are the package's, where the system tells."""
+    try:
+        tasks = [task / "comm" for task in pathlib.Path("/proc/self/task").iterdir()]
+        return sum(name.read_text().startswith("labelwood") for name in tasks)
+    except OSError:
+        return None
 
 
 def test_a_killed_interpreter_leaves_the_old_model_or_the_new_one(rows, tmp_path):

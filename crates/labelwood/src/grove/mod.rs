@@ -212,8 +212,14 @@ impl Grove {
         run: &Run,
     ) -> Result<Predictions, Cancelled> {
         let known = Self::known(query);
-        let forest = self.forest.predict_block(features, known, run)?;
-        let label_tree = self.label_tree.predict_block(features, known, run)?;
+        let forest = || self.forest.predict_block(features, known, run);
+        let label_tree = || self.label_tree.predict_block(features, known, run);
+        // Many rows keep all threads busy in either part, and take memory in both.
+        let (forest, label_tree) = match features.len() {
+            1 => run.install(|| rayon::join(forest, label_tree)),
+            _ => (forest(), label_tree()),
+        };
+        let (forest, label_tree) = (forest?, label_tree?);
         let blended = |row| self.blended(forest.row(row), label_tree.row(row), query.k);
         let rows = 0..features.len();
         let ranked: Vec<_> = run.install(|| rows.into_par_iter().map(blended).collect());

@@ -56,6 +56,11 @@ fn the_threads_do_not_change_a_grove_or_its_answers() {
     let (_, _, again) = grown(300, &many);
     assert!(grove == again);
     assert_eq!(again.predict(features.view(), Query::top(5), &many).unwrap(), expected);
+    for at in 0..20 {
+        let row = features.view().slice(at..at + 1);
+        let alone = grove.predict(row.view(), Query::top(5), &many).unwrap();
+        assert_eq!(alone.row(0), expected.row(at));
+    }
 }
 
 #[test]

@@ -151,14 +151,17 @@ fn every_variant_learns_which_feature_means_which_label() {
     for (at, sampling) in SAMPLINGS.into_iter().enumerate() {
         for group in [1, 3] {
             let mut params =
-                Params { submodels: 8, rate: 0.25, sampling, group, ..Params::default() };
+                Params { submodels: 11, rate: 0.25, sampling, group, ..Params::default() };
             params.tree.leaf = Some(1 + 2 * at % 3);
             params.tree.branches = Some(2);
             let forest = trainer(&features, &labels, &params).forest(&run).unwrap();
             assert!(forest.copies().iter().all(|&copies| copies > 0));
-            let predictions = forest.predict(features.view(), Query::top(1), &run).unwrap();
+            let predictions = forest.predict(features.view(), Query::top(2), &run).unwrap();
             for (row, best) in predictions.rows().enumerate() {
                 assert_eq!(best[0].id, row as u32 % 12, "{sampling:?}");
+                let alone = features.view().slice(row..row + 1);
+                let alone = forest.predict(alone.view(), Query::top(2), &run).unwrap();
+                assert_eq!(alone.row(0), best);
             }
         }
     }

@@ -16,6 +16,8 @@ use rayon::prelude::*;
 const BLOCK: usize = 16_384;
 /// Rows that a thread takes through the trees together, at most and at least.
 const CHUNK: std::ops::RangeInclusive<usize> = 64..=2048;
+/// Trees that a single row goes through at once: none waits for another's memory.
+const TREES: usize = 8;
 /// Votes that a thread holds for the rows that it takes through the trees, about.
 const HELD_VOTES: usize = 1 << 21;
 
@@ -70,10 +72,25 @@ impl Ensemble<'_> {
             .allowed
             .map(|allowed| self.trees.iter().map(|tree| Open::new(tree, allowed)).collect());
         let votes = self.votes.max(query.k);
+        let rows = self.weights.apply(features, self.features);
+        if features.len() == 1 {
+            let row = rows.view().row(0);
+            let begin = || Walk::new(self, query, votes);
+            let walk = |walk: &mut Walk<'_>, (at, trees): (usize, &[Tree])| {
+                run.check()?;
+                let open = open.as_ref().map(|open| &open[at * TREES..]);
+                Ok(walk.alone(trees, open, row))
+            };
+            let ballots = run.install(|| {
+                let ballots = self.trees.par_chunks(TREES).enumerate().map_init(begin, walk);
+                ballots.collect::<Result<Vec<_>, Cancelled>>()
+            })?;
+            let mut sums = Votes::new(self.labels);
+            return Ok(vec![tally(ballots.into_iter().flatten(), &mut sums, finish)]);
+        }
         let held = HELD_VOTES / votes.saturating_mul(self.trees.len()).max(1);
         let share = features.len().div_ceil(run.threads());
         let chunk = held.min(share).clamp(*CHUNK.start(), *CHUNK.end());
-        let rows = self.weights.apply(features, self.features);
         let ids: Vec<u32> = (0..features.len() as u32).collect();
         let begin = || (Walk::new(self, query, votes), Votes::new(self.labels));
         let walk = |(walk, sums): &mut (Walk<'_>, Votes), ids: &[u32]| {
@@ -83,14 +100,7 @@ impl Ensemble<'_> {
                 let open = open.as_ref().map(|open| &open[at]);
                 walk.tree(tree, open, rows.view(), ids, &mut ballots);
             }
-            let finished = ballots.into_iter().map(|ballot| {
-                for vote in ballot {
-                    let (log, id) = vote.parts();
-                    sums.add(id, Votes::units(f64::from(libm::expf(log))));
-                }
-                finish(sums)
-            });
-            Ok(finished.collect())
+            Ok(ballots.into_iter().map(|ballot| tally(ballot, sums, &finish)).collect())
         };
         let finished = run.install(|| {
             let chunks = ids.par_chunks(chunk).map_init(begin, walk);
@@ -98,6 +108,19 @@ impl Ensemble<'_> {
         })?;
         Ok(finished.into_iter().flatten().collect())
     }
+}
+
+/// Adds up the votes for a row; `finish` makes something of the sums.
+fn tally<R>(
+    votes: impl IntoIterator<Item = Likely>,
+    sums: &mut Votes,
+    finish: impl Fn(&mut Votes) -> R,
+) -> R {
+    for vote in votes {
+        let (log, id) = vote.parts();
+        sums.add(id, Votes::units(f64::from(libm::expf(log))));
+    }
+    finish(sums)
 }
 
 /// The nodes of a tree that lead to an allowed label, subtree by subtree, or all together.
@@ -139,6 +162,7 @@ const ROOT: Place = (WHOLE, 0);
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     place: Place,
+    /// The row's number, or that of the tree if the row is alone.
     row: u32,
     log: f32,
 }
@@ -202,11 +226,7 @@ impl<'a> Walk<'a> {
         self.level.clear();
         self.level.extend(rows.iter().map(|&row| Visit { place: ROOT, row, log: 0.0 }));
         while !self.level.is_empty() {
-            if let &[row] = rows {
-                self.alone(tree, open, entries.row(row));
-            } else {
-                self.together(tree, open, entries, first);
-            }
+            self.step(tree, open, entries, first);
             self.sieve.narrow(first, &mut self.level);
         }
         for (ballot, found) in ballots.iter_mut().zip(&mut self.sieve.found) {
@@ -215,17 +235,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Scores the only row at all nodes of a level.
-    fn alone(&mut self, tree: &Tree, open: Option<&Open>, row: (&[u32], &[f32])) {
-        let Walk { scorer, level, sieve, .. } = self;
-        let nodes = level.iter().map(|visit| (part_of(tree, visit.place), visit.place.1 as usize));
-        scorer.score_alone(nodes, row, |at, margins| {
-            sieve.take(tree, open, level[at], 0, margins);
-        });
-    }
-
     /// Scores rows at all nodes of a level, node by node.
-    fn together(&mut self, tree: &Tree, open: Option<&Open>, entries: Entries<'_>, first: u32) {
+    fn step(&mut self, tree: &Tree, open: Option<&Open>, entries: Entries<'_>, first: u32) {
         let Walk { scorer, level, rows, sieve, .. } = self;
         for visits in level.chunk_by(|left, right| left.place == right.place) {
             let (nodes, node) = (part_of(tree, visits[0].place), visits[0].place.1 as usize);
@@ -235,6 +246,41 @@ impl<'a> Walk<'a> {
                 sieve.take(tree, open, visits[at], (visits[at].row - first) as usize, margins);
             });
         }
+    }
+
+    /// The labels that some trees vote for if there is but one row.
+    fn alone(
+        &mut self,
+        trees: &[Tree],
+        open: Option<&[Open]>,
+        row: (&[u32], &[f32]),
+    ) -> Vec<Likely> {
+        let Walk { votes, scorer, level, sieve, .. } = self;
+        sieve.found.resize(trees.len().max(sieve.found.len()), Vec::new());
+        sieve.next.resize(trees.len().max(sieve.next.len()), Vec::new());
+        level.clear();
+        level.extend((0..trees.len() as u32).map(|tree| Visit {
+            place: ROOT,
+            row: tree,
+            log: 0.0,
+        }));
+        while !level.is_empty() {
+            let node = |visit: &Visit| {
+                (part_of(&trees[visit.row as usize], visit.place), visit.place.1 as usize)
+            };
+            scorer.score_alone(level.iter().map(node), row, |at, margins| {
+                let tree = level[at].row as usize;
+                let open = open.map(|open| &open[tree]);
+                sieve.take(&trees[tree], open, level[at], tree, margins);
+            });
+            sieve.narrow(0, level);
+        }
+        let mut ballot = Vec::new();
+        for found in &mut sieve.found {
+            keep_best(found, *votes);
+            ballot.append(found);
+        }
+        ballot
     }
 }
 

@@ -14,21 +14,35 @@ struct Spot<'a> {
     node: usize,
     features: &'a [u32],
     ends: &'a [u32],
-    ranks: Option<&'a Ranks>,
-    /// How many features a search has still to do with; none where ranks tell.
-    size: usize,
+    way: Way<'a>,
     /// Where the hits of this node end.
     hits: usize,
 }
 
+/// How the row's columns and a node's features are brought together.
+enum Way<'a> {
+    /// Ranks tell where each column is.
+    Ranks(&'a Ranks),
+    /// The fewer are searched for among the others, of which so many are left to each search.
+    Search { features_are_fewer: bool, left: usize },
+}
+
 impl<'a> Spot<'a> {
-    fn new(nodes: &'a Nodes, node: usize) -> Self {
+    fn new(nodes: &'a Nodes, node: usize, columns: usize) -> Self {
         let known = nodes.features_start[node] as usize..nodes.features_start[node + 1] as usize;
         let (features, ends) = (&nodes.features[known.clone()], &nodes.ends[known]);
-        let ranks = nodes.ranks_of(node);
-        let size = if ranks.is_some() { 0 } else { features.len() };
-        Spot { nodes, node, features, ends, ranks, size, hits: 0 }
+        let features_are_fewer = features.len() < columns;
+        let way = match nodes.ranks_of(node) {
+            Some(ranks) if !features_are_fewer => Way::Ranks(ranks),
+            _ => Way::Search { features_are_fewer, left: features.len().max(columns) },
+        };
+        Spot { nodes, node, features, ends, way, hits: 0 }
     }
+}
+
+/// Of a row's columns and a node's features, those that are searched for and those they are among.
+fn sides<'s>(features: &'s [u32], columns: &'s [u32], swapped: bool) -> (&'s [u32], &'s [u32]) {
+    if swapped { (features, columns) } else { (columns, features) }
 }
 
 impl Scorer {
@@ -37,7 +51,7 @@ impl Scorer {
     pub fn score_alone<'n>(
         &mut self,
         visits: impl Iterator<Item = (&'n Nodes, usize)> + Clone,
-        (columns, factors): (&[u32], &[f32]),
+        row: (&[u32], &[f32]),
         mut each: impl FnMut(usize, &[f32]),
     ) {
         let Scorer { places, hits, scores, .. } = self;
@@ -46,74 +60,140 @@ impl Scorer {
             prefetch(&nodes.weights_start, node);
             prefetch(&nodes.children_start, node);
         }
-        let mut spots: Vec<Spot<'_>> = visits.map(|(nodes, node)| Spot::new(nodes, node)).collect();
-        places.clear();
-        places.resize(spots.len() * columns.len(), 0);
-        if !columns.is_empty() {
-            find(&mut spots, columns, places);
-        }
-        hits.clear();
-        for (at, spot) in spots.iter_mut().enumerate() {
-            let first = hits.len();
-            let places = &places[at * columns.len()..];
-            let there = factors.iter().zip(places).filter(|&(_, &place)| place != NOWHERE);
-            let hit = |(&factor, &place)| Hit::new(spot.ends, place as usize, factor);
-            hits.extend(there.map(hit));
-            spot.hits = hits.len();
-            let Spot { nodes, node, .. } = *spot;
-            let (weights, children) = (nodes.weights_start[node], nodes.children(node).start);
-            for hit in &hits[first..] {
-                nodes.fetch_weights(weights as usize, hit.start..hit.end);
-            }
+        let spot = |(nodes, node)| Spot::new(nodes, node, row.0.len());
+        let mut spots: Vec<Spot<'_>> = visits.map(spot).collect();
+        find(&mut spots, row, places, hits);
+        let mut first = 0;
+        for Spot { nodes, node, ends, hits: last, .. } in &spots {
+            let hits = &mut hits[first..*last];
+            first = *last;
+            let within = nodes.weight_range(*node);
+            with_weights!(nodes, |owners, values, _widen| {
+                let (owners, values) = (&owners[within.clone()], &values[within]);
+                for hit in hits {
+                    *hit = Hit::new(ends, hit.start as usize, hit.factor);
+                    fetch_weights(*hit, owners, values);
+                }
+            });
+            let children = nodes.children(*node).start;
             prefetch(&nodes.biases, children);
             prefetch(&nodes.children, children);
         }
         let mut first = 0;
-        for (position, spot) in spots.iter().enumerate() {
-            let Spot { nodes, node, .. } = *spot;
+        for (position, Spot { nodes, node, hits: last, .. }) in spots.iter().enumerate() {
             scores.clear();
-            scores.extend_from_slice(&nodes.biases[nodes.children(node)]);
-            let hits = &hits[first..spot.hits];
-            first = spot.hits;
-            let within = nodes.weights_start[node] as usize..nodes.weights_start[node + 1] as usize;
+            scores.extend_from_slice(&nodes.biases[nodes.children(*node)]);
+            let within = nodes.weight_range(*node);
             with_weights!(nodes, |owners, values, widen| {
+                let hits = &hits[first..*last];
                 add_up(hits, &owners[within.clone()], &values[within], widen, scores);
             });
+            first = *last;
             each(position, scores);
         }
     }
 }
 
-/// The place of a column that a node does not have.
-const NOWHERE: u32 = u32::MAX;
-
-/// Finds the places of all columns, one at least, among the features of each node.
-///
-/// Searches go step by step together: none waits for the memory that another asks for.
-fn find(spots: &mut [Spot<'_>], columns: &[u32], places: &mut [u32]) {
-    for spot in spots.iter() {
-        prefetch(spot.features, spot.size / 2);
-        if let Some(ranks) = spot.ranks {
-            columns.iter().for_each(|&column| ranks.fetch(column));
+/// Asks for the memory of an entry's weights: all unless they are many, when reading those before
+/// them is enough to have the rest fetched.
+#[inline(always)]
+fn fetch_weights<O, V>(hit: Hit, owners: &[O], values: &[V]) {
+    /// Weights of 2 bytes that a line of the cache holds.
+    const LINE: usize = 32;
+    let (start, end) = (hit.start as usize, hit.end as usize);
+    prefetch(owners, start);
+    prefetch(values, start);
+    if end > start + 1 {
+        prefetch(owners, end - 1);
+        prefetch(values, end - 1);
+    }
+    if end > start + LINE {
+        for at in (start..end).step_by(LINE).take(4) {
+            prefetch(owners, at);
+            prefetch(values, at);
         }
     }
-    while spots.iter().any(|spot| spot.size > 1) {
-        for (spot, places) in spots.iter_mut().zip(places.chunks_mut(columns.len())) {
-            if spot.size > 1 {
-                spot.size = halve(spot.features, spot.size, columns, places);
-                let middle = spot.size / 2;
-                places.iter().for_each(|&at| prefetch(spot.features, at as usize + middle));
+}
+
+/// Finds the entries of a row that each node has: where their features are, as yet, is where these
+/// hits start.
+///
+/// Searches go step by step together: none waits for the memory that another asks for.
+fn find(
+    spots: &mut [Spot<'_>],
+    (columns, factors): (&[u32], &[f32]),
+    places: &mut Vec<u32>,
+    hits: &mut Vec<Hit>,
+) {
+    let mut searches = 0;
+    for Spot { features, way, .. } in spots.iter() {
+        match way {
+            Way::Ranks(ranks) => columns.iter().for_each(|&column| ranks.fetch(column)),
+            Way::Search { features_are_fewer: true, .. } => {
+                searches += features.len();
+                (0..features.len()).step_by(16).for_each(|at| prefetch(features, at));
+            }
+            Way::Search { left, .. } => {
+                searches += columns.len();
+                prefetch(features, left / 2);
             }
         }
     }
-    for (spot, places) in spots.iter().zip(places.chunks_mut(columns.len())) {
-        for (place, &column) in places.iter_mut().zip(columns) {
-            *place = match spot.ranks {
-                Some(ranks) => ranks.of(column).unwrap_or(NOWHERE),
-                None if spot.features.get(*place as usize) == Some(&column) => *place,
-                None => NOWHERE,
-            };
-            prefetch(spot.ends, *place as usize);
+    places.clear();
+    places.resize(searches, 0);
+    let mut goes_on = true;
+    while goes_on {
+        goes_on = false;
+        let mut rest = &mut places[..];
+        for Spot { features, way, .. } in spots.iter_mut() {
+            let Way::Search { features_are_fewer, left } = way else { continue };
+            let (sought, among) = sides(features, columns, *features_are_fewer);
+            let (places, after) = rest.split_at_mut(sought.len());
+            rest = after;
+            if *left > 1 {
+                *left = halve(among, *left, sought, places);
+                goes_on |= *left > 1;
+                if !*features_are_fewer {
+                    let middle = *left / 2;
+                    places.iter().for_each(|&at| prefetch(among, at as usize + middle));
+                }
+            }
         }
+    }
+    hits.clear();
+    let mut rest = &places[..];
+    for Spot { features, ends, way, hits: last, .. } in spots {
+        let mut push = |place: u32, factor| {
+            prefetch(ends, place as usize);
+            hits.push(Hit { start: place, end: 0, factor });
+        };
+        match way {
+            Way::Ranks(ranks) => {
+                for (&column, &factor) in columns.iter().zip(factors) {
+                    if let Some(place) = ranks.of(column) {
+                        push(place, factor);
+                    }
+                }
+            }
+            Way::Search { features_are_fewer: true, .. } => {
+                let places;
+                (places, rest) = rest.split_at(features.len());
+                for (at, (feature, &place)) in features.iter().zip(places).enumerate() {
+                    if columns.get(place as usize) == Some(feature) {
+                        push(at as u32, factors[place as usize]);
+                    }
+                }
+            }
+            Way::Search { .. } => {
+                let places;
+                (places, rest) = rest.split_at(columns.len());
+                for ((column, &factor), &place) in columns.iter().zip(factors).zip(places) {
+                    if features.get(place as usize) == Some(column) {
+                        push(place, factor);
+                    }
+                }
+            }
+        }
+        *last = hits.len();
     }
 }

@@ -1,7 +1,7 @@
 //! Nodes and their children's weights, in flat arrays.
 
 use super::ranks::Ranks;
-use crate::array::{Array, Numbers, OnDemand, joined, prefetch};
+use crate::array::{Array, Numbers, OnDemand, joined};
 use half::f16;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -119,6 +119,11 @@ impl Nodes {
         &self.features[self.features_start[node] as usize..self.features_start[node + 1] as usize]
     }
 
+    /// Where a node's weights are.
+    pub(super) fn weight_range(&self, node: usize) -> Range<usize> {
+        self.weights_start[node] as usize..self.weights_start[node + 1] as usize
+    }
+
     /// Where the features of a node are, if these are many.
     pub(super) fn ranks_of(&self, node: usize) -> Option<&Ranks> {
         self.ranks.get_or_make(self.len(), node, || Ranks::new(self.features_of(node)))
@@ -147,22 +152,6 @@ impl Nodes {
         }
         labels.sort_unstable();
         labels
-    }
-
-    /// Asks for the memory of some weights, counted from a place on: all unless they are many, when
-    /// reading those before them is enough to have the rest fetched.
-    pub(super) fn fetch_weights(&self, from: usize, weights: Range<u32>) {
-        /// Weights of 2 bytes that a line of the cache holds.
-        const LINE: usize = 32;
-        let last = weights.end.saturating_sub(1);
-        for at in weights.step_by(LINE).take(4).chain([last]) {
-            let at = from + at as usize;
-            self.owners.fetch(at);
-            match &self.values {
-                Values::Half(values) => prefetch(values, at),
-                Values::Single(values) => prefetch(values, at),
-            }
-        }
     }
 
     /// How much there is.

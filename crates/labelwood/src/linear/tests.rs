@@ -8,10 +8,13 @@ use crate::sparse::Entries;
 use half::f16;
 use proptest::prelude::*;
 
+/// More than any feature here.
+const FEATURES: usize = 40 * 99;
+
 /// Scores at a node, row by row.
 fn scored(nodes: &Nodes, node: usize, entries: Entries<'_>, rows: &[u32]) -> Vec<Vec<f32>> {
     let mut found = Vec::new();
-    Scorer::new(40).score(nodes, node, entries, rows, |at, margins| {
+    Scorer::new(FEATURES).score(nodes, node, entries, rows, |at, margins| {
         assert_eq!(at, found.len());
         found.push(margins.to_vec());
     });
@@ -22,7 +25,7 @@ fn scored(nodes: &Nodes, node: usize, entries: Entries<'_>, rows: &[u32]) -> Vec
 fn scored_alone(nodes: &Nodes, visits: &[usize], row: (&[u32], &[f32])) -> Vec<Vec<f32>> {
     let mut found = Vec::new();
     let visits = visits.iter().map(|&node| (nodes, node));
-    Scorer::new(40).score_alone(visits, row, |at, margins| {
+    Scorer::new(FEATURES).score_alone(visits, row, |at, margins| {
         assert_eq!(at, found.len());
         found.push(margins.to_vec());
     });
@@ -53,11 +56,15 @@ proptest! {
             prop::collection::vec(one_node(3), 1..4),
             prop::collection::vec(one_node(300), 1..3),
         ],
-        rows in prop::collection::vec(prop::collection::btree_map(0u32..40, -1.0f32..1.0, 0..9), 1..9),
+        rows in prop::collection::vec(prop::collection::btree_map(0u32..40, -1.0f32..1.0, 0..20), 1..9),
+        apart in prop_oneof![Just(1u32), Just(99)],
     ) {
+        let mut written = written;
+        let weights = written.iter_mut().flat_map(|node| &mut node.weights);
+        weights.for_each(|(feature, ..)| *feature *= apart);
         let (mut offsets, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());
         for row in &rows {
-            columns.extend(row.keys().copied());
+            columns.extend(row.keys().map(|column| column * apart));
             values.extend(row.values().copied());
             offsets.push(columns.len() as u64);
         }

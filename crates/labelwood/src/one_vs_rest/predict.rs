@@ -1,9 +1,9 @@
 //! Prediction: every label is scored, and the best are kept.
 
 use super::OneVsRest;
-use crate::linear::{Child, Scorer};
+use crate::linear::{Child, Nodes, Scorer};
 use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Predictions, Query, Scored, best_first, top_k};
+use crate::sparse::{CsrView, Entries, Predictions, Query, Scored, best_first, top_k};
 use rayon::prelude::*;
 
 /// Rows that are weighted together.
@@ -39,34 +39,56 @@ pub(super) fn margins(
         let end = (start + ROWS).min(features.len());
         let rows = model.weights.apply(features.slice(start..end).view(), model.features);
         let ids: Vec<u32> = (0..(end - start) as u32).collect();
-        let chunk = |scorer: &mut Scorer, ids: &[u32]| {
-            let mut best = vec![Best::new(query.k); ids.len()];
-            for block in &model.blocks {
-                run.check()?;
-                scorer.score(block, 0, rows.view(), ids, |at, margins| {
-                    let best = &mut best[at];
-                    for (child, &margin) in margins.iter().enumerate() {
-                        if margin >= best.least
-                            && let Child::Label(id) = block.child(child)
-                            && query.allows(id)
-                        {
-                            best.offer(Scored { id, score: margin });
-                        }
-                    }
-                });
-            }
+        // Threads that have no rows of their own take a part of the labels.
+        let parts = run.threads().div_ceil(ids.len().div_ceil(CHUNK));
+        let blocks = model.blocks.len().div_ceil(parts).max(1);
+        let chunk = |ids: &[u32]| {
+            let part =
+                |blocks: &[Nodes]| best(blocks, model.features, rows.view(), ids, query, run);
+            let parts = model.blocks.par_chunks(blocks).map(part);
+            let mut parts = parts.collect::<Result<Vec<_>, Cancelled>>()?;
             let mut ranked = Predictions::default();
-            best.into_iter().for_each(|best| ranked.push_row(&best.finish()));
+            for row in 0..ids.len() {
+                let mut best = Best::new(query.k);
+                parts.iter_mut().for_each(|part| best.kept.append(&mut part[row].kept));
+                ranked.push_row(&best.finish());
+            }
             Ok(ranked)
         };
-        let ranked = run.install(|| {
-            let begin = || Scorer::new(model.features);
-            ids.par_chunks(CHUNK).map_init(begin, chunk).collect::<Result<Vec<_>, Cancelled>>()
-        })?;
+        let ranked = run
+            .install(|| ids.par_chunks(CHUNK).map(chunk).collect::<Result<Vec<_>, Cancelled>>())?;
         ranked.iter().for_each(|chunk| predictions.append(chunk));
         run.progress("rows", end as u64, features.len() as u64);
     }
     Ok(predictions)
+}
+
+/// The labels of some blocks that are among the best of each row, or may be.
+fn best(
+    blocks: &[Nodes],
+    features: usize,
+    rows: Entries<'_>,
+    ids: &[u32],
+    query: Query<'_>,
+    run: &Run,
+) -> Result<Vec<Best>, Cancelled> {
+    let mut scorer = Scorer::new(features);
+    let mut best = vec![Best::new(query.k); ids.len()];
+    for block in blocks {
+        run.check()?;
+        scorer.score(block, 0, rows, ids, |at, margins| {
+            let best = &mut best[at];
+            for (child, &margin) in margins.iter().enumerate() {
+                if margin >= best.least
+                    && let Child::Label(id) = block.child(child)
+                    && query.allows(id)
+                {
+                    best.offer(Scored { id, score: margin });
+                }
+            }
+        });
+    }
+    Ok(best)
 }
 
 /// The best `k` labels by their margins, with their probabilities.

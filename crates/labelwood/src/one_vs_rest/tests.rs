@@ -94,9 +94,17 @@ fn labels_fall_into_fixed_blocks_that_are_learned_in_any_order() {
     assert_eq!(model.blocks()[1], last);
     let sizes: Vec<u64> = model.blocks().iter().map(|block| block.figures().labels).collect();
     assert_eq!(sizes, [1024, 76]);
-    let predictions = model.predict(features.view(), Query::top(1), &run).unwrap();
+    let predictions = model.predict(features.view(), Query::top(3), &run).unwrap();
     for (row, best) in predictions.rows().enumerate() {
         assert_eq!(best[0].id, row as u32);
+    }
+    // Threads without rows share the labels.
+    for run in [1, 2, 3].map(|threads| Run::new(threads).unwrap()) {
+        for row in [0, 500, 1099] {
+            let alone = features.view().slice(row..row + 1);
+            let alone = model.predict(alone.view(), Query::top(3), &run).unwrap();
+            assert_eq!(alone.row(0), predictions.row(row));
+        }
     }
 }
 
