@@ -3,10 +3,10 @@
 
     python bench/python_calls.py MODEL ROWS [--rows N]
 
-MODEL is a model's folder, ROWS a file of vectors. The same rows are predicted as one batch on one
-thread, with a `predict_top_k` for each row, and with a `predict_arrays` for each row, which checks
-nothing. Times are the processor's, the least of some rounds: other work on the machine adds to them,
-and never takes away.
+MODEL is a model's folder, ROWS a file of vectors. The same rows are predicted as one batch, with a
+`predict_top_k` for each row, and with a `predict_arrays` for each row, which checks nothing: on one
+thread, by the processor's time, and on all threads, by the clock. Times are the least of some rounds:
+other work on the machine adds to them, and never takes away.
 """
 
 import argparse
@@ -15,19 +15,22 @@ import time
 import labelwood
 
 
-def least(rounds: int, work) -> float:
-    """The seconds of the processor that the quickest of some rounds takes."""
+def least(rounds: int, now, work) -> float:
+    """The seconds that the quickest of some rounds takes."""
     seconds = []
     for _ in range(rounds):
-        start = time.process_time()
+        start = now()
         work()
-        seconds.append(time.process_time() - start)
+        seconds.append(now() - start)
     return min(seconds)
 
 
-def measure(model: str, data: str, count: int, k: int, rounds: int) -> dict[str, float]:
+def measure(
+    model: str, data: str, count: int, k: int, rounds: int, n_jobs: int | None
+) -> dict[str, float]:
     """Microseconds a row: of a batch, and of each kind of call."""
-    estimator = labelwood.load(model).set_params(n_jobs=1)
+    estimator = labelwood.load(model).set_params(n_jobs=n_jobs)
+    now = time.process_time if n_jobs == 1 else time.perf_counter
     rows = labelwood.datasets.read(data, lenient=True, n_features=estimator.n_features_in_).X[:count]
     count = rows.shape[0]
     single = [rows[[at]] for at in range(count)]
@@ -46,7 +49,7 @@ def measure(model: str, data: str, count: int, k: int, rounds: int) -> dict[str,
         "predict_top_k": each_checked,
         "predict_arrays": each_unchecked,
     }
-    return {name: 1e6 * least(rounds, work) / count for name, work in kinds.items()}
+    return {name: 1e6 * least(rounds, now, work) / count for name, work in kinds.items()}
 
 
 def main() -> None:
@@ -57,11 +60,13 @@ def main() -> None:
     parser.add_argument("--top-k", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    figures = measure(options.model, options.data, options.rows, options.top_k, options.rounds)
-    share = figures["batch"]
-    print(f"{'a row of a batch':20} {share:8.0f} us")
-    for name in ("predict_top_k", "predict_arrays"):
-        print(f"{name:20} {figures[name]:8.0f} us  {figures[name] - share:+8.0f} us")
+    for title, n_jobs in [("one thread", 1), ("all threads", None)]:
+        given = (options.model, options.data, options.rows, options.top_k, options.rounds)
+        figures = measure(*given, n_jobs)
+        share = figures["batch"]
+        print(f"{title}\n  {'a row of a batch':18} {share:8.0f} us")
+        for name in ("predict_top_k", "predict_arrays"):
+            print(f"  {name:18} {figures[name]:8.0f} us  {figures[name] - share:+8.0f} us")
 
 
 if __name__ == "__main__":

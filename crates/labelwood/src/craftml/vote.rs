@@ -120,11 +120,12 @@ fn reach(
     let rows = forest.weights.apply(features, forest.features);
     let beam = query.beam.unwrap_or(forest.params.beam).max(1);
     if features.len() == 1 && !forest.params.diversity.features_differ() {
-        let some = |(at, trees)| {
+        let some = forest.trees.len().div_ceil(run.threads()).clamp(1, walk::TREES);
+        let walk = |(at, trees)| {
             run.check()?;
-            Ok(walk(forest, forest.first + at * walk::TREES, trees, rows.view(), beam))
+            Ok(walk(forest, forest.first + at * some, trees, rows.view(), beam))
         };
-        let ends = forest.trees.par_chunks(walk::TREES).enumerate().map(some);
+        let ends = forest.trees.par_chunks(some).enumerate().map(walk);
         let ends = ends.collect::<Result<Vec<_>, Cancelled>>()?;
         return Ok(ends.into_iter().flatten().map(Reached::of_one).collect());
     }

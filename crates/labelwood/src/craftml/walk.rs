@@ -18,7 +18,7 @@ use crate::cluster::lanes::{LANES, Lanes, best_lane};
 use crate::random::derive;
 use crate::sparse::{Entries, OwnedEntries};
 
-/// Trees that a row goes through at once; what is asked for must stay in the cache until it is read.
+/// Trees that a row goes through at once, at most: what is asked for must stay in the cache until it is read.
 pub(super) const TREES: usize = 8;
 
 /// A node that the row has come to, and the share of its weight that came there.

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 const BLOCK: usize = 16_384;
 /// Rows that a thread takes through the trees together, at most and at least.
 const CHUNK: std::ops::RangeInclusive<usize> = 64..=2048;
-/// Trees that a single row goes through at once: none waits for another's memory.
+/// Trees that a single row goes through at once, at most: none waits for another's memory.
 const TREES: usize = 8;
 /// Votes that a thread holds for the rows that it takes through the trees, about.
 const HELD_VOTES: usize = 1 << 21;
@@ -75,14 +75,15 @@ impl Ensemble<'_> {
         let rows = self.weights.apply(features, self.features);
         if features.len() == 1 {
             let row = rows.view().row(0);
+            let some = self.trees.len().div_ceil(run.threads()).clamp(1, TREES);
             let begin = || Walk::new(self, query, votes);
             let walk = |walk: &mut Walk<'_>, (at, trees): (usize, &[Tree])| {
                 run.check()?;
-                let open = open.as_ref().map(|open| &open[at * TREES..]);
+                let open = open.as_ref().map(|open| &open[at * some..]);
                 Ok(walk.alone(trees, open, row))
             };
             let ballots = run.install(|| {
-                let ballots = self.trees.par_chunks(TREES).enumerate().map_init(begin, walk);
+                let ballots = self.trees.par_chunks(some).enumerate().map_init(begin, walk);
                 ballots.collect::<Result<Vec<_>, Cancelled>>()
             })?;
             let mut sums = Votes::new(self.labels);
