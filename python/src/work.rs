@@ -159,9 +159,7 @@ pub fn soon<T: Send, E: Into<Fault> + Send>(
     done(py, outcome)
 }
 
-fn on_this_thread<T, E: Into<Fault>>(
-    job: impl FnOnce(&Run) -> Result<T, E>,
-) -> Result<T, Fault> {
+fn on_this_thread<T, E: Into<Fault>>(job: impl FnOnce(&Run) -> Result<T, E>) -> Result<T, Fault> {
     HERE.with(|here| {
         if here.get().is_none() {
             let run = Run::here().map_err(Fault::from)?;
