@@ -3,6 +3,7 @@
 import logging
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import labelwood
 from labelwood import CraftML, LabelForest, LabelTree, OneVsRest, datasets
@@ -91,6 +93,24 @@ def test_a_process_may_fork_at_any_time(rows, tmp_path):
     assert in_a_child(works), "after a training"
     assert works()
     assert in_a_child(works), "after predictions of one row and of many"
+
+
+def test_the_scores_of_one_row_are_a_matrix_like_any_other(rows):
+    X, Y, _ = rows
+    model = LabelTree(trees=1).fit(X, Y)
+    together = model.predict_top_k(X[:3])
+    alone = [model.predict_top_k(X[[at]]) for at in range(3)]
+    for at, row in enumerate(alone):
+        row.check_format(full_check=True)
+        assert row.shape == (1, Y.shape[1]) and row.dtype == together.dtype
+        assert row.indices.dtype == row.indptr.dtype
+        assert (row != together[[at]]).nnz == 0
+        assert (pickle.loads(pickle.dumps(row)) != row).nnz == 0
+    assert (sparse.vstack(alone) != together).nnz == 0
+    alone[0].sum_duplicates()
+    alone[0].data[:] = 0
+    assert alone[1].nnz == 5 and (alone[1].data > 0).all()
+    assert (model.predict_top_k(X[[0]]) != together[[0]]).nnz == 0
 
 
 def in_a_child(works):
