@@ -21,6 +21,9 @@ impl Emphasis {
     /// For labels that so many of `instances` rows have; with a power of 0 all weigh 1.
     pub fn new(instances: usize, counts: impl Iterator<Item = usize>, power: f32) -> Self {
         let mut emphasis = Emphasis { instances, mean: 1.0, power: f64::from(power) };
+        if power == 0.0 {
+            return emphasis;
+        }
         let (mut sum, mut rows) = (0.0, 0.0);
         for count in counts {
             sum += count as f64 * emphasis.inverse(count);
@@ -39,6 +42,9 @@ impl Emphasis {
 
     /// The weight of the positive rows of a label that so many rows have.
     pub fn of(&self, count: usize) -> f32 {
+        if self.power == 0.0 {
+            return 1.0;
+        }
         libm::pow(self.inverse(count) / self.mean, self.power) as f32
     }
 

@@ -32,10 +32,9 @@ impl<'a> Spot<'a> {
         let known = nodes.features_start[node] as usize..nodes.features_start[node + 1] as usize;
         let (features, ends) = (&nodes.features[known.clone()], &nodes.ends[known]);
         let features_are_fewer = features.len() < columns;
-        let way = match nodes.ranks_of(node) {
-            Some(ranks) if !features_are_fewer => Way::Ranks(ranks),
-            _ => Way::Search { features_are_fewer, left: features.len().max(columns) },
-        };
+        let ranks = if features_are_fewer { None } else { nodes.ranks_of(node) };
+        let left = features.len().max(columns);
+        let way = ranks.map_or(Way::Search { features_are_fewer, left }, Way::Ranks);
         Spot { nodes, node, features, ends, way, hits: 0 }
     }
 }
