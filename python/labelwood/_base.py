@@ -7,6 +7,7 @@ import functools
 import json
 import os
 from collections.abc import Iterable
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,11 +18,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _native
 from ._errors import InputError
-from ._inputs import Labels, features, into, threads
+from ._inputs import Labels, as_json, features, flag, into, memory, real, threads, whole
 from ._progress import Callback, following
 
-#: How many labels of a row have a score, at most, unless a number is given.
+#: How many labels of a row have a score, at most, unless a number is given. Not fewer than the
+#: library ranks anew where some labels are favoured: those are always the labels of the best scores.
 MOST = 100
+#: How many times as many labels of a row are asked for if all of these are above the threshold.
+_MORE = 8
 #: Parameters of the constructor that are no settings of the algorithm.
 _PLAIN = ("calibrate", "favour", "random_state", "threshold", "n_jobs", "verbose")
 
@@ -29,6 +33,34 @@ _PLAIN = ("calibrate", "favour", "random_state", "threshold", "n_jobs", "verbose
 @functools.lru_cache
 def _empty_row(columns: int) -> sparse.csr_array:
     return sparse.csr_array((1, columns), dtype=np.float32)
+
+
+class WithParts:
+    """Of an estimator that has others among its parameters, which may be left open."""
+
+    def _defaults(self) -> dict[str, BaseEstimator]:
+        """What stands for parts that are left open."""
+        raise NotImplementedError
+
+    def set_params(self, **params):
+        """Sets parameters; ``part__parameter`` sets one of a part, left open or not."""
+        for name, part in self._defaults().items():
+            is_meant = any(key.startswith(f"{name}__") for key in params)
+            if is_meant and params.get(name, getattr(self, name)) is None:
+                params[name] = part
+        return super().set_params(**params)
+
+
+@contextmanager
+def all_or_nothing(estimator: BaseEstimator):
+    """Leaves an estimator as it was if it cannot be fitted, whatever stops that."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class Estimator(BaseEstimator):
@@ -67,17 +99,13 @@ class Estimator(BaseEstimator):
 
     def _learner(self) -> tuple[str, str, bool, str]:
         """The algorithm, its settings, whether it is calibrated, and which labels it favours."""
-        calibrate = bool(getattr(self, "calibrate", False))
+        calibrate = flag("calibrate", getattr(self, "calibrate", False))
         return self.algorithm, self._settings(), calibrate, str(self.favour)
 
     def _settings(self) -> str:
-        settings = {name: _plain(value) for name, value in self.get_params(deep=False).items()
+        settings = {name: value for name, value in self.get_params(deep=False).items()
                     if name not in _PLAIN}
-        settings.update(self._fixed, seed=_seed(self.random_state))
-        try:
-            return json.dumps(settings, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"a setting is neither a number nor a name: {error}") from error
+        return as_json({**settings, **self._fixed, "seed": _seed(self.random_state)})
 
     def fit(
         self,
@@ -95,7 +123,9 @@ class Estimator(BaseEstimator):
         X : sparse matrix, array or DataFrame of shape (rows, features)
             CSR with 32-bit indices and values is used where it lies; everything else is copied.
         y : sparse or dense indicator of shape (rows, labels), or a list of lists
-            In lists, labels are names, or numbers from 0.
+            In lists, labels are names, or numbers from 0 to 9,999,999. Names are not empty and have
+            no TAB or line break. Lists of one length of at least two that hold only 0 and 1 are an
+            indicator. The columns of a DataFrame name the labels.
         folder : str or path, optional
             Where the model is written as it is learned, part by part, as the command does it. A
             training that was stopped goes on where it was when the same rows and settings are given
@@ -111,14 +141,16 @@ class Estimator(BaseEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64])
-        labels = Labels(y)
-        with following(self.verbose, progress, type(self).__name__) as callback:
-            model = _native.Model.train(
-                self._learner(), features(X), labels.arrays, labels.names,
-                into(folder, overwrite), threads(self.n_jobs), callback,
-            )
-        self._take(model)
+        with all_or_nothing(self):
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64])
+            labels, learner = Labels(y), self._learner()
+            real("threshold", self.threshold)
+            with following(self.verbose, progress, type(self).__name__) as callback:
+                model = _native.Model.train(
+                    learner, features(X), labels.arrays, labels.names,
+                    into(folder, overwrite), threads(self.n_jobs), callback, memory(),
+                )
+            self._take(model)
         return self
 
     def _take(self, model: _native.Model) -> None:
@@ -155,11 +187,11 @@ class Estimator(BaseEstimator):
             As in :meth:`fit`.
         """
         X = self._rows(X)
-        allowed = None if labels is None else [int(label) for label in labels]
+        allowed = None if labels is None else [whole("a number of labels", label) for label in labels]
         arrays = features(X)
         with following(self.verbose, progress, type(self).__name__) as callback:
             indptr, indices, data = self.model_.predict(
-                arrays, k, beam, allowed, threads(self.n_jobs), callback
+                arrays, *asked(k, beam), allowed, threads(self.n_jobs), callback
             )
         if X.shape[0] != 1:
             return sparse.csr_array((data, indices, indptr), (X.shape[0], len(self.classes_)))
@@ -175,8 +207,10 @@ class Estimator(BaseEstimator):
         are int32 or int64, values float32 or float64, and the indices of a row must rise; what is
         not so is refused.
         """
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
         arrays = (indptr, indices, data, self.n_features_in_)
-        return self.model_.predict(arrays, k, beam, None, threads(self.n_jobs), None)
+        return self.model_.predict(arrays, *asked(k, beam), None, threads(self.n_jobs), None)
 
     def _rows(self, X):
         """Rows to predict. Of those that are as they should be, the native part checks the rest."""
@@ -205,17 +239,27 @@ class Estimator(BaseEstimator):
 
     def predict(self, X) -> sparse.csr_array:
         """The labels of each row whose score is at least ``threshold``, as an indicator."""
-        scores = self.predict_scores(X)
-        chosen = scores.data >= self.threshold
-        ends = np.concatenate([[0], np.cumsum(chosen)])
-        indptr = ends[scores.indptr].astype(scores.indptr.dtype)
-        ones = np.ones(indptr[-1], np.int8)
-        predicted = sparse.csr_array((ones, scores.indices[chosen], indptr), scores.shape)
+        predicted = self._at_least(real("threshold", self.threshold), self._rows(X), MOST)
         predicted.sort_indices()
         return predicted
 
+    def _at_least(self, threshold: float, X, k: int) -> sparse.csr_array:
+        """An indicator of all labels that reach a threshold. Few rows have more than ``k``."""
+        predicted = _at_least(threshold, self.predict_top_k(X, k))
+        full = np.diff(predicted.indptr) == k
+        if k >= len(self.classes_) or not full.any():
+            return predicted
+        full, others = np.flatnonzero(full), np.flatnonzero(~full)
+        more = self._at_least(threshold, X[full], _MORE * k)
+        order = np.argsort(np.concatenate([others, full]))
+        return sparse.vstack([predicted[others], more], format="csr")[order]
+
     def score(self, X, y, k: int = 1) -> float:
-        """Precision at ``k``: the share of the best ``k`` labels that are right."""
+        """Precision at ``k``: the share of the best ``k`` labels that are right.
+
+        Labels are given as in :meth:`fit`. Names, in lists or as the columns of a DataFrame, are
+        those of training in any order; those that training did not know are never right.
+        """
         from .metrics import precision_at_k
 
         scores = self.predict_top_k(X, k)
@@ -223,23 +267,25 @@ class Estimator(BaseEstimator):
 
     def _known(self, Y) -> sparse.csr_array:
         """Labels as an indicator with the columns of training; unknown names come after them."""
-        labels = Labels(Y)
-        names = self.model_.label_names
-        if labels.names is None or names is None or sparse.issparse(Y) or hasattr(Y, "columns"):
-            return labels.indicator
-        ids = {name: at for at, name in reversed(list(enumerate(names)))}
-        places = np.array([ids.setdefault(name, len(ids)) for name in labels.names], np.int32)
-        ones = np.ones(len(labels.indices), np.int8)
-        rows = (ones, places[labels.indices], labels.indptr)
-        known = sparse.csr_array(rows, (len(labels), max(len(ids), len(names))))
-        known.sort_indices()
-        return known
+        labels, names, count = Labels(Y), self.model_.label_names, len(self.classes_)
+        if labels.names is not None and names is not None:
+            return labels.indicator if labels.names == names else _by_name(labels, names)
+        if labels.has_columns and labels.count != count:
+            raise InputError(
+                f"Y has {labels.count} columns, but training knew {count} labels: give a column for "
+                "each of them, or lists of labels"
+            )
+        if labels.names is not None and not labels.has_columns:
+            raise InputError("Y has names of labels, but training knew only numbers: give numbers")
+        return labels.indicator
 
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
         """Writes the model into a folder, which the command opens, too.
 
         The folder holds either the model that was there before or this one, whenever the
-        interpreter is killed.
+        interpreter is killed. It holds what the command knows, too: neither ``threshold``,
+        ``n_jobs`` and ``verbose`` nor the names of features (``feature_names_in_``), which pickle
+        keeps.
         """
         check_is_fitted(self)
         self.model_.save(os.fspath(path), overwrite)
@@ -253,9 +299,32 @@ def clusters(model: _native.Model, tree: int) -> list[list[int]]:
     return found
 
 
-def _plain(value):
-    """NumPy's scalars as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
+def asked(k, beam) -> tuple[int, int | None]:
+    """How many labels, and how many nodes of a level, a prediction is asked for."""
+    return whole("k", k), None if beam is None else whole("beam", beam, least=1)
+
+
+def _at_least(threshold: float, scores: sparse.csr_array) -> sparse.csr_array:
+    """An indicator of the entries that reach a threshold."""
+    chosen = scores.data >= threshold
+    ends = np.concatenate([[0], np.cumsum(chosen)])
+    indptr = ends[scores.indptr].astype(scores.indptr.dtype)
+    ones = np.ones(indptr[-1], np.int8)
+    return sparse.csr_array((ones, scores.indices[chosen], indptr), scores.shape)
+
+
+def _by_name(labels: Labels, names: list[str]) -> sparse.csr_array:
+    """Labels in the columns of those names; others come after them."""
+    if len(set(labels.names)) < len(labels.names):
+        raise InputError("Y has several columns of one name, which cannot be told apart: rename them")
+    # Of labels that share a name, the first is meant.
+    ids = {name: at for at, name in reversed(list(enumerate(names)))}
+    places = [ids.get(name, len(names) + at) for at, name in enumerate(labels.names)]
+    ones = np.ones(len(labels.indices), np.int8)
+    rows = (ones, np.array(places, np.int32)[labels.indices], labels.indptr)
+    known = sparse.csr_array(rows, (len(labels), len(names) + len(labels.names)))
+    known.sort_indices()
+    return known
 
 
 def _shortest(value):

@@ -17,3 +17,7 @@ class MachineError(LabelwoodError, OSError):
     """The machine is at fault: disk, permission, memory, threads."""
 
     __module__ = "labelwood"
+
+
+class MissingError(MachineError, FileNotFoundError):
+    """A file or folder is not there."""

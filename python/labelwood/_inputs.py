@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
-from numbers import Integral
+from numbers import Integral, Number, Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +15,10 @@ from ._errors import InputError
 
 #: Models of more bytes are learned in a temporary folder: they need not be in memory.
 LARGE_MODEL = 64 << 20
+#: Labels that are given as numbers in lists are fewer than this, several times as many as the largest
+#: public set has. Every number up to the largest takes memory, so that one wrong or huge number, such
+#: as an identifier of a catalogue, would take it all.
+MOST_NUMBERS = 10_000_000
 #: How many values a warning names.
 _NAMED = 5
 #: How far the caller of `fit` is from where the warning is given.
@@ -30,9 +36,58 @@ def threads(n_jobs: int | None) -> int:
     return int(n_jobs)
 
 
+def whole(name: str, value, least: int = 0) -> int:
+    """A whole number that is large enough."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} is {value!r}, but must be a whole number of at least {least}")
+    return int(value)
+
+
+def real(name: str, value) -> float:
+    """A finite number."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(value):
+        raise InputError(f"{name} is {value!r}, but must be a finite number")
+    return float(value)
+
+
+def flag(name: str, value) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} is {value!r}, but must be True or False")
+    return bool(value)
+
+
+def as_json(settings: dict[str, Any]) -> str:
+    """Settings as the native part takes them; what they mean is checked there."""
+    for name, value in settings.items():
+        try:
+            json.dumps(value, allow_nan=False, default=_plain)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{name} is {value!r}, but must be a finite number, a name or another value that "
+                "its documentation lists"
+            ) from error
+    return json.dumps(settings, default=_plain)
+
+
+def _plain(value):
+    """NumPy's scalars and arrays as Python's."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is no setting")
+
+
 def into(folder: str | os.PathLike | None, overwrite: bool) -> tuple[str, bool] | int:
     """The folder that a model is learned in, or from what size on it is learned on disk."""
     return LARGE_MODEL if folder is None else (os.fspath(folder), bool(overwrite))
+
+
+def memory() -> int | None:
+    """The bytes of memory that the machine has, where the system tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def as_csr(X) -> sparse.csr_array | sparse.csr_matrix:
@@ -66,22 +121,36 @@ class Labels:
     """The labels of rows, however they were given.
 
     A sparse or dense indicator has a column for each label; a DataFrame's columns name them. A
-    list has the labels of each row, either names or numbers from 0.
+    list has the labels of each row, either names or numbers from 0. Lists of one length of at least
+    two that hold nothing but 0 and 1 are an indicator, as they are for scikit-learn: as numbers of
+    labels they would say that all rows have the same two.
+
+    >>> Labels([["birds"], ["birds", "maps"]]).names
+    ['birds', 'maps']
+    >>> Labels([[3], [0, 3]]).count
+    4
+    >>> Labels([[1, 0, 1], [0, 0, 1]]).indices
+    array([0, 2, 2], dtype=int32)
     """
 
     def __init__(self, Y) -> None:
         self.names: list[str] | None = None
+        #: Whether there was a column for each label.
+        self.has_columns = True
         if sparse.issparse(Y):
             self._indicator(Y)
-        elif hasattr(Y, "columns") and hasattr(Y, "to_numpy"):
-            self.names = [str(name) for name in Y.columns]
-            self._indicator(_ones_and_zeros(Y.to_numpy()))
-        elif isinstance(Y, np.ndarray) and Y.ndim == 2 and Y.dtype.kind in "buif":
-            self._indicator(_ones_and_zeros(Y))
+        elif is_frame(Y):
+            self.names = [storable(str(name)) for name in Y.columns]
+            self._indicator(_of_frame(Y))
         elif hasattr(Y, "__array__") and np.asarray(Y).ndim == 2:
             self._indicator(_ones_and_zeros(np.asarray(Y)))
         else:
-            self._lists(Y)
+            rows = [_labels_of(row, at) for at, row in enumerate(Y)]
+            if _are_indicator(rows):
+                self._indicator(np.array(rows))
+            else:
+                self.has_columns = False
+                self._lists(rows)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -109,20 +178,44 @@ class Labels:
             _warn_of(np.unique(others))
         self.indptr, self.indices, self.count = Y.indptr, Y.indices, Y.shape[1]
 
-    def _lists(self, Y) -> None:
-        rows = [_labels_of(row, at) for at, row in enumerate(Y)]
+    def _lists(self, rows: list[list]) -> None:
         first = next((label for row in rows for label in row), 0)
         if isinstance(first, str):
             ids: dict[str, int] = {}
             rows = [[ids.setdefault(_name(label, at), len(ids)) for label in row]
                     for at, row in enumerate(rows)]
-            self.names, self.count = list(ids), len(ids)
+            self.names, self.count = [storable(name) for name in ids], len(ids)
         else:
             rows = [[_number(label, at) for label in row] for at, row in enumerate(rows)]
             self.count = 1 + max((label for row in rows for label in row), default=-1)
         rows = [sorted(set(row)) for row in rows]
         self.indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         self.indices = np.array([label for row in rows for label in row], np.int32)
+
+
+def is_frame(table) -> bool:
+    """Whether it is a DataFrame, of whichever library."""
+    return hasattr(table, "columns") and hasattr(table, "to_numpy")
+
+
+def _of_frame(Y):
+    """What a DataFrame holds; a sparse one stays so."""
+    if Y.shape[1] and hasattr(Y, "sparse"):
+        if any(dtype.fill_value != 0 for dtype in Y.dtypes):
+            raise InputError("Y has sparse columns that are not filled with 0, but must be an indicator")
+        return Y.sparse.to_coo()
+    table = Y.to_numpy()
+    if table.dtype == object and all(getattr(dtype, "kind", "O") in "buif" for dtype in Y.dtypes):
+        # Columns of different types, or of pandas' own ones, whose missing values are then refused.
+        table = Y.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _ones_and_zeros(table)
+
+
+def _are_indicator(rows: list[list]) -> bool:
+    if not rows or len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows):
+        return False
+    return all(isinstance(value, (Number, np.bool_)) and value in (0, 1)
+               for row in rows for value in row)
 
 
 def _warn_of(values: np.ndarray) -> None:
@@ -164,6 +257,16 @@ def _labels_of(row, at: int) -> list:
     return list(row)
 
 
+def storable(name: str, what: str = "the label name") -> str:
+    """A label's name, if a model, which keeps each in a line of its own, can keep it as it is."""
+    if not name or any(character in name for character in "\t\n\r"):
+        raise InputError(
+            f"{what} {name!r} is empty or has a TAB or a line break, which models cannot keep: "
+            "give it another name"
+        )
+    return name
+
+
 def _name(label, at: int) -> str:
     if not isinstance(label, str):
         raise InputError(f"Y[{at}] has {label!r} among names: give names only, or numbers only")
@@ -171,8 +274,11 @@ def _name(label, at: int) -> str:
 
 
 def _number(label, at: int) -> int:
-    if isinstance(label, (bool, np.bool_)) or not isinstance(label, (Integral, np.integer)):
+    if isinstance(label, (bool, np.bool_)) or not isinstance(label, Integral):
         raise InputError(f"Y[{at}] has {label!r} among numbers: give names only, or numbers only")
-    if not 0 <= label < 2**31:
-        raise InputError(f"Y[{at}] has label {label}, but labels are numbered from 0 to 2147483647")
+    if not 0 <= label < MOST_NUMBERS:
+        raise InputError(
+            f"Y[{at}] has label {label}, but numbers of labels go from 0 to {MOST_NUMBERS - 1:,}: give "
+            "names as strings instead, or a sparse indicator with a column for each label"
+        )
     return int(label)

@@ -51,6 +51,7 @@ class Model:
         into: tuple[str, bool] | int | None,
         threads: int,
         progress: _Progress,
+        memory: int | None = None,
     ) -> Model: ...
     @staticmethod
     def train_text(
@@ -62,6 +63,7 @@ class Model:
         into: tuple[str, bool] | int | None,
         threads: int,
         progress: _Progress,
+        memory: int | None = None,
     ) -> Model: ...
     @staticmethod
     def open(path: str | os.PathLike[str], map: bool) -> Model: ...
@@ -173,6 +175,8 @@ class Plan:
 
 @final
 class Vectoriser:
+    def __new__(cls, params: str, arrays: Sequence[bytes]) -> Vectoriser: ...
+    def __getnewargs__(self) -> tuple[str, list[bytes]]: ...
     @staticmethod
     def fit(texts: Sequence[str], params: str, threads: int) -> tuple[Vectoriser, _Rows]: ...
     def transform(self, texts: Sequence[str], threads: int) -> _Rows: ...
@@ -194,7 +198,12 @@ def read(
     label_names: str | os.PathLike[str] | None,
     threads: int,
 ) -> tuple[_Rows, int, _Rows, int, list[str] | None]: ...
-def write(path: str | os.PathLike[str], features: _Features, labels: _Labels) -> None: ...
+def write(
+    path: str | os.PathLike[str],
+    features: _Features,
+    labels: _Labels,
+    names: Sequence[str] | None,
+) -> None: ...
 def read_documents(
     path: str | os.PathLike[str], options: str, labels_required: bool, threads: int
 ) -> list[tuple[str | None, str, list[str]]]: ...

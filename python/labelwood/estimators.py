@@ -13,7 +13,8 @@ random_state : int, RandomState or None, default=42
     Every random choice follows from it; the same rows, settings and number give the same model,
     on any number of threads.
 threshold : float, default=0.5
-    The score from which :meth:`predict` takes a label.
+    The score from which :meth:`predict` takes a label. A saved model does not keep it: set it anew
+    after :func:`labelwood.load`.
 n_jobs : int or None, default=None
     The number of threads; None and -1 stand for all.
 verbose : int, default=0
@@ -27,7 +28,7 @@ import json
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import Estimator, _seed, clusters
+from ._base import Estimator, WithParts, _seed, clusters
 from ._errors import InputError
 
 
@@ -424,7 +425,7 @@ weighting
         self.verbose = verbose
 
 
-class Grove(Estimator):
+class Grove(WithParts, Estimator):
     """A CRAFTML forest and label trees that answer together; their blend is learned, too.
 
     The settings are those of the parts: ``Grove(CraftML(trees=10))``, or ``forest__trees=10`` in a
@@ -465,14 +466,15 @@ class Grove(Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def _defaults(self):
+        return {"forest": CraftML(), "label_tree": LabelTree()}
+
     def _settings(self) -> str:
-        forest = CraftML() if self.forest is None else self.forest
-        label_tree = LabelTree() if self.label_tree is None else self.label_tree
-        parts = {"forest": (forest, CraftML), "label_tree": (label_tree, LabelTree)}
         settings, seed = {}, _seed(self.random_state)
-        for name, (part, cls) in parts.items():
-            if not isinstance(part, cls):
-                raise InputError(f"{name} is {part!r}, but must be a {cls.__name__}")
+        for name, default in self._defaults().items():
+            part = default if getattr(self, name) is None else getattr(self, name)
+            if not isinstance(part, type(default)):
+                raise InputError(f"{name} is {part!r}, but must be a {type(default).__name__}")
             if part.calibrate:
                 raise InputError(
                     f"calibrate of {name} is True, but must be left out: the scores of a grove are "

@@ -16,7 +16,15 @@ def load(path: str | os.PathLike, *, mmap: bool = True) -> Estimator | TextTagge
     """Opens a model's folder, whether Python or the command wrote it.
 
     The estimator has the settings that the model was trained with, every automatic choice made.
-    A model of text is a :class:`TextTagger`.
+    A model of text is a :class:`TextTagger`. What the command does not know is not in the folder:
+    ``threshold``, ``n_jobs`` and ``verbose`` are the defaults, and there are no names of features
+    (``feature_names_in_``).
+
+    >>> import labelwood, tempfile
+    >>> folder = tempfile.mkdtemp() + "/model"
+    >>> labelwood.OneVsRest(threshold=0.3).fit([[1, 0], [0, 1]], [["birds"], ["maps"]]).save(folder)
+    >>> labelwood.load(folder).set_params(threshold=0.3).classes_
+    array(['birds', 'maps'], dtype=object)
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _native
-from ._base import Estimator, clusters
+from ._base import Estimator, WithParts, all_or_nothing, asked, clusters
 from ._errors import InputError
-from ._inputs import into, threads
+from ._inputs import as_json, into, is_frame, memory, storable, threads, whole
 from ._progress import Callback, following
 from .estimators import CraftML
 
@@ -25,12 +25,8 @@ class _Text(BaseEstimator):
     def _vectoriser(self) -> str:
         names = json.loads(_native.vectoriser_defaults())
         settings = {name: getattr(self, name) for name in names}
-        words = settings["stop_words"]
-        if words is None:
-            settings["stop_words"] = "none"
-        elif not isinstance(words, str):
-            settings["stop_words"] = {"words": list(words)}
-        return json.dumps(settings)
+        settings["stop_words"] = _stop_words(self.stop_words)
+        return as_json(settings)
 
 
 class TextVectoriser(TransformerMixin, _Text):
@@ -121,10 +117,12 @@ class TextVectoriser(TransformerMixin, _Text):
 
     def fit_transform(self, texts: Iterable[str], y=None) -> sparse.csr_array:
         """Learns the terms and their weights; gives the rows of the texts."""
-        self.vectoriser_, arrays = _native.Vectoriser.fit(
+        vectoriser, arrays = _native.Vectoriser.fit(
             _texts(texts), self._vectoriser(), threads(self.n_jobs)
         )
-        return _rows(arrays, self.vectoriser_.columns)
+        rows = _rows(arrays, vectoriser.columns)
+        self.vectoriser_ = vectoriser
+        return rows
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_array:
         """The rows of new texts."""
@@ -138,7 +136,7 @@ class TextVectoriser(TransformerMixin, _Text):
         return np.array(self.vectoriser_.terms, object)
 
 
-class TextTagger(_Text):
+class TextTagger(WithParts, _Text):
     """Learns from texts and their tags which tags fit a text.
 
     >>> from labelwood import CraftML, TextTagger, datasets
@@ -226,16 +224,23 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
     ):
         """Learns from texts and the tags of each.
 
-        With ``folder``, the model is written there as it is learned; see :meth:`CraftML.fit`.
+        Tags are not empty and have no TAB or line break. With ``folder``, the model is written there
+        as it is learned; see :meth:`CraftML.fit`.
         """
         learner, documents = self._learner(), self._documents(texts, tags)
-        with following(self.verbose, progress, type(self).__name__) as callback:
+        with (
+            all_or_nothing(self),
+            following(self.verbose, progress, type(self).__name__) as callback,
+        ):
             model = _native.Model.train_text(
                 learner, self._vectoriser(), *documents, into(folder, overwrite),
-                threads(self.n_jobs), callback,
+                threads(self.n_jobs), callback, memory(),
             )
-        self._take(model)
+            self._take(model)
         return self
+
+    def _defaults(self):
+        return {"estimator": CraftML()}
 
     def _learner(self) -> tuple[str, str, bool, str]:
         """The algorithm, its settings, whether it is calibrated, and which labels it favours."""
@@ -246,12 +251,11 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
 
     def _documents(self, texts, tags) -> tuple[str, Sequence[str], list[list[str]]]:
         """How files of documents are read, the texts and their tags."""
-        texts, tags = _texts(texts), [_tags(row, at) for at, row in enumerate(tags)]
-        if len(texts) != len(tags):
-            raise InputError(
-                f"{len(texts)} texts, but the tags of {len(tags)}: give each text its tags"
-            )
-        return json.dumps({"separator": self.separator}), texts, tags
+        texts, tags = _texts(texts), _tags(tags)
+        _refuse_other_numbers(texts, tags)
+        for tag in {tag for row in tags for tag in row}:
+            storable(tag, "the tag")
+        return as_json({"separator": self.separator}), texts, tags
 
     def _take(self, model: _native.Model) -> None:
         self.model_ = model
@@ -275,7 +279,7 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         """The same as a matrix with a column for each of ``classes_``, each row best first."""
         arrays = (*self._vectorise(texts), self._columns)
         indptr, indices, data = self.model_.predict(
-            arrays, k, beam, None, threads(self.n_jobs), None
+            arrays, *asked(k, beam), None, threads(self.n_jobs), None
         )
         return sparse.csr_array((data, indices, indptr), (len(indptr) - 1, len(self.classes_)))
 
@@ -293,11 +297,12 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
 
     def score(self, texts: Iterable[str], tags: Iterable[Iterable[str]], k: int = 1) -> float:
         """Precision at ``k``: the share of the best ``k`` tags that are right."""
-        found = hits = 0
-        for predicted, right in zip(self.predict(texts, k), tags):
-            found += 1
-            hits += sum(tag in right for tag, _ in predicted)
-        return hits / (k * found) if found else 0.0
+        texts, tags = _texts(texts), _tags(tags)
+        _refuse_other_numbers(texts, tags)
+        k = whole("k", k, least=1)
+        predicted = self.predict(texts, k)
+        hits = sum(tag in right for best, right in zip(predicted, tags) for tag, _ in best)
+        return hits / (k * len(texts)) if texts else 0.0
 
     def informative_terms(self, tag: str) -> list[tuple[str, float]]:
         """The terms that tell most about a tag, with their weights, best first."""
@@ -323,9 +328,14 @@ def _rows(arrays, columns: int) -> sparse.csr_array:
     return sparse.csr_array((data, indices, indptr), (len(indptr) - 1, columns))
 
 
-def _texts(texts: Iterable[str]) -> Sequence[str]:
+def _texts(texts: Iterable[str]) -> list[str]:
     if isinstance(texts, (str, bytes)):
         raise InputError("texts is one string, but must be a list of them")
+    if is_frame(texts) or isinstance(texts, Mapping):
+        raise InputError(
+            f"texts is a {type(texts).__name__}, but must be a list of strings: hand over one column, "
+            'such as table["title"]'
+        )
     texts = list(texts)
     for at, text in enumerate(texts):
         if not isinstance(text, str):
@@ -333,7 +343,15 @@ def _texts(texts: Iterable[str]) -> Sequence[str]:
     return texts
 
 
-def _tags(row, at: int) -> list[str]:
+def _tags(tags: Iterable[Iterable[str]]) -> list[list[str]]:
+    if isinstance(tags, (str, bytes)) or is_frame(tags) or isinstance(tags, Mapping):
+        raise InputError(
+            f"tags is a {type(tags).__name__}, but must have a list of tags for each text"
+        )
+    return [_tags_of(row, at) for at, row in enumerate(tags)]
+
+
+def _tags_of(row, at: int) -> list[str]:
     if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__"):
         raise InputError(f"tags[{at}] is {row!r}, but must be a list of tags")
     row = list(row)
@@ -341,3 +359,21 @@ def _tags(row, at: int) -> list[str]:
         if not isinstance(tag, str):
             raise InputError(f"tags[{at}] has {tag!r}, but tags are strings")
     return row
+
+
+def _refuse_other_numbers(texts: list[str], tags: list[list[str]]) -> None:
+    if len(texts) != len(tags):
+        raise InputError(f"{len(texts)} texts, but the tags of {len(tags)}: give each text its tags")
+
+
+def _stop_words(words):
+    """As the native part takes them."""
+    if words is None:
+        return "none"
+    if isinstance(words, str) and words == "english":
+        return words
+    if isinstance(words, Iterable) and not isinstance(words, (str, bytes)):
+        words = list(words)
+        if all(isinstance(word, str) for word in words):
+            return {"words": words}
+    raise InputError(f"stop_words is {words!r}, but must be english, a list of words or None")

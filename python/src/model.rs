@@ -13,13 +13,18 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::errors::{Fault, OrRaise, refuse};
-use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, arrays, prediction_arrays};
+use crate::errors::{Fault, OrRaise, meaning, refuse};
+use crate::rows::{
+    FeatureArrays, Features, LabelArrays, Labels, arrays, matching, prediction_arrays,
+};
 use crate::text::Reading;
 use crate::work::{self, Pace};
 
 /// For up to so many rows no thread is started: that would take longer.
 const FEW: usize = 64;
+
+/// The bytes of a label among an estimator's `classes_`.
+const CLASS: u64 = 8;
 
 /// The bytes of a model's files: the manifest, then the units in its order.
 type Files<'py> = Vec<Bound<'py, PyBytes>>;
@@ -56,9 +61,10 @@ impl From<Inner> for Model {
 #[pymethods]
 impl Model {
     /// Trains on rows of features and labels, which are borrowed where their types allow it, in
-    /// memory or `into` a folder, which may be overwritten.
+    /// memory or `into` a folder, which may be overwritten. What needs more than so many bytes of
+    /// `memory` is refused.
     #[staticmethod]
-    #[pyo3(signature = (learner, features, labels, names, into, threads, progress))]
+    #[pyo3(signature = (learner, features, labels, names, into, threads, progress, memory=None))]
     #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn train(
         py: Python<'_>,
@@ -69,25 +75,22 @@ impl Model {
         into: Option<Into>,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
+        memory: Option<u64>,
     ) -> PyResult<Self> {
         let (algorithm, extras) = learner.parts(py)?;
         let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
-        let (features, labels) = (features.view(py)?, labels.view(py)?);
-        if features.len() != labels.len() {
-            let (rows, other) = (features.len(), labels.len());
-            return Err(refuse(
-                py,
-                format!("X has {rows} rows, but Y has {other}: give each row its labels"),
-            ));
-        }
+        let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
-        let train = |run: &Run| learn(dataset, extras, &algorithm, into, run);
+        let train = |run: &Run| learn(dataset, extras, &algorithm, into, memory, run);
         work::run(py, threads, progress, train).map(Model::from)
     }
 
-    /// Trains on texts and their tags.
+    /// Trains on texts and their tags; `memory` is as for rows.
     #[staticmethod]
+    #[pyo3(signature = (
+        learner, vectoriser, documents, texts, tags, into, threads, progress, memory=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn train_text(
         py: Python<'_>,
@@ -99,13 +102,14 @@ impl Model {
         into: Option<Into>,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
+        memory: Option<u64>,
     ) -> PyResult<Self> {
         let (algorithm, extras) = learner.parts(py)?;
         let reading = Reading::parse(py, vectoriser, documents)?;
         work::run(py, threads, progress, |run| -> Result<Self, Fault> {
             let (dataset, reader) = reading.learn(&texts, &tags, run)?;
             let extras = Extras { text: Some(&reader), ..extras };
-            Ok(learn(dataset.view(), extras, &algorithm, into, run)?.into())
+            Ok(learn(dataset.view(), extras, &algorithm, into, memory, run)?.into())
         })
     }
 
@@ -274,23 +278,36 @@ fn learn(
     extras: Extras<'_>,
     algorithm: &Algorithm,
     into: Option<Into>,
+    memory: Option<u64>,
     run: &Run,
 ) -> Result<Inner, Fault> {
-    match into {
-        Some(Into::Folder(folder, overwrite)) => {
-            let start = Start { resume: !overwrite, overwrite };
-            train_with(dataset, extras, algorithm, &folder, start, run)?;
-            return Ok(Inner::open(&folder, Options::default(), run)?);
-        }
-        Some(Into::DiskFrom(least)) if cfg!(unix) => {
-            let estimate = algorithm.estimate(dataset.features, dataset.labels, run.threads());
-            if estimate.model >= least
-                && let Some(model) = learn_on_disk(dataset, extras, algorithm, run)?
-            {
-                return Ok(model);
-            }
-        }
-        _ => (),
+    let estimate = algorithm.estimate(dataset.features, dataset.labels, run.threads());
+    let on_disk = match &into {
+        Some(Into::Folder(..)) => true,
+        Some(Into::DiskFrom(least)) => cfg!(unix) && estimate.model >= *least,
+        None => false,
+    };
+    let model = if on_disk { 0 } else { estimate.model };
+    let again = if extras.calibrate { estimate.memory + estimate.model } else { 0 };
+    let classes = dataset.labels.columns() as u64 * CLASS;
+    let needed = estimate.memory.saturating_add(model).saturating_add(again) + classes;
+    if let Some(memory) = memory.filter(|&memory| needed > memory) {
+        let labels = dataset.labels.columns();
+        let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+        return Err(Fault::Machine(format!(
+            "the training with {labels} labels needs about {:.1} GB of memory, but this machine has \
+             {:.1}: give it fewer labels or rows, or fewer threads (n_jobs=1)",
+            gigabytes(needed),
+            gigabytes(memory),
+        )));
+    }
+    if let Some(Into::Folder(folder, overwrite)) = into {
+        let start = Start { resume: !overwrite, overwrite };
+        train_with(dataset, extras, algorithm, &folder, start, run)?;
+        return Ok(Inner::open(&folder, Options::default(), run)?);
+    }
+    if on_disk && let Some(model) = learn_on_disk(dataset, extras, algorithm, run)? {
+        return Ok(model);
     }
     Ok(Inner::train(dataset, extras, algorithm, run)?)
 }
@@ -324,6 +341,9 @@ fn learn_on_disk(
 
 /// An algorithm and its settings, checked.
 fn parse(py: Python<'_>, algorithm: &str, settings: &str) -> PyResult<Algorithm> {
-    let settings = serde_json::from_str(settings).or_raise(py)?;
-    Algorithm::from_settings(algorithm, settings).map_err(|reason| refuse(py, reason))
+    let defaults = Algorithm::preset(algorithm, "default").map(|known| known.settings());
+    let parse = |settings| Algorithm::parse(algorithm, settings);
+    let parsed = meaning(py, settings, &defaults.unwrap_or_default(), parse)?;
+    parsed.check().or_raise(py)?;
+    Ok(parsed)
 }

@@ -54,6 +54,11 @@ impl<'py> Features<'py> {
 
 impl<'py> Labels<'py> {
     pub fn new((indptr, indices, columns): LabelArrays<'py>) -> PyResult<Self> {
+        if columns > i32::MAX as usize {
+            let text =
+                format!("Y has {columns} columns, but there may be 2147483647 labels at most");
+            return Err(refuse(indptr.py(), text));
+        }
         let (offsets, indices) = (offsets(&indptr)?, ids(&indices)?);
         let count = as_ids(&indices)?.len();
         Ok(Labels { columns, offsets, indices, values: vec![(); count] })
@@ -63,6 +68,19 @@ impl<'py> Labels<'py> {
         LabelRowsView::try_new(self.columns, &self.offsets, as_ids(&self.indices)?, &self.values)
             .or_raise(py)
     }
+}
+
+/// Features and labels, if they are those of the same number of rows.
+pub fn matching<'a>(
+    py: Python<'_>,
+    features: CsrView<'a>,
+    labels: LabelRowsView<'a>,
+) -> PyResult<(CsrView<'a>, LabelRowsView<'a>)> {
+    let (rows, other) = (features.len(), labels.len());
+    if rows == other {
+        return Ok((features, labels));
+    }
+    Err(refuse(py, format!("X has {rows} rows, but Y has {other}: give each row its labels")))
 }
 
 fn offsets(array: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {

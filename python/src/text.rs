@@ -4,12 +4,14 @@ use labelwood::data::documents::Options;
 use labelwood::data::{Dataset, LabelIndex, LabelIndexBuilder};
 use labelwood::run::Run;
 use labelwood::sparse::{Csr, LabelRows};
-use labelwood::text::{Fitting, Params, TextError, TextReader, Vectoriser as Inner};
+use labelwood::text::{Arrays, Fitting, Params, TextError, TextReader, Vectoriser as Inner};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-use crate::errors::OrRaise;
+use crate::errors::{meaning, refuse};
 use crate::rows::arrays;
 use crate::work;
 
@@ -17,8 +19,37 @@ use crate::work;
 #[pyclass(frozen, module = "labelwood._native")]
 pub struct Vectoriser(Inner);
 
+/// The settings of a vectoriser as JSON and the bytes of its arrays.
+type Parts<'py> = (String, [Bound<'py, PyBytes>; 4]);
+
 #[pymethods]
 impl Vectoriser {
+    /// Makes the vectoriser that these are the parts of.
+    #[new]
+    fn new(py: Python<'_>, params: &str, arrays: [Bound<'_, PyBytes>; 4]) -> PyResult<Self> {
+        let [text, starts, slots, idf] = &arrays;
+        let arrays = Arrays {
+            text: text.as_bytes().to_vec().into(),
+            starts: numbers(starts, u64::from_le_bytes).into(),
+            slots: numbers(slots, u64::from_le_bytes).into(),
+            idf: numbers(idf, f32::from_le_bytes).into(),
+        };
+        let made = Inner::from_arrays(params_of(py, params)?, arrays);
+        made.map(Vectoriser).map_err(|reason| refuse(py, reason))
+    }
+
+    /// The parts of the vectoriser, for `pickle` and `copy`.
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> Parts<'py> {
+        let Arrays { text, starts, slots, idf } = self.0.arrays();
+        let wide = |numbers: &[u64]| -> Vec<u8> {
+            numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+        };
+        let weights: Vec<u8> = idf.iter().flat_map(|weight| weight.to_le_bytes()).collect();
+        let params = serde_json::to_string(self.0.params()).expect(PLAIN);
+        let arrays = [&**text, &wide(starts), &wide(slots), &weights];
+        (params, arrays.map(|bytes| PyBytes::new(py, bytes)))
+    }
+
     /// Learns the terms of texts; gives their rows as `(indptr, indices, data)`, too.
     #[staticmethod]
     fn fit<'py>(
@@ -27,7 +58,7 @@ impl Vectoriser {
         params: &str,
         threads: usize,
     ) -> PyResult<(Self, Bound<'py, PyTuple>)> {
-        let params: Params = serde_json::from_str(params).or_raise(py)?;
+        let params = params_of(py, params)?;
         let (vectoriser, rows) = work::run(py, threads, None, |run| fit(&texts, params, run))?;
         Ok((Vectoriser(vectoriser), arrays(py, rows.view())?))
     }
@@ -56,10 +87,33 @@ impl Vectoriser {
     }
 }
 
+/// Why settings are always JSON.
+const PLAIN: &str = "settings are numbers and names";
+
 /// The default settings as JSON.
 #[pyfunction]
 pub fn vectoriser_defaults() -> String {
-    serde_json::to_string(&Params::default()).expect("settings are numbers and names")
+    serde_json::to_string(&Params::default()).expect(PLAIN)
+}
+
+/// Settings from JSON.
+fn params_of(py: Python<'_>, params: &str) -> PyResult<Params> {
+    let defaults = serde_json::to_value(Params::default()).expect(PLAIN);
+    meaning(py, params, &defaults, parse)
+}
+
+/// How files of documents are read, from JSON.
+pub fn options_of(py: Python<'_>, options: &str) -> PyResult<Options> {
+    meaning(py, options, &json!({}), parse)
+}
+
+fn parse<T: DeserializeOwned>(settings: Value) -> Result<T, String> {
+    serde_json::from_value(settings).map_err(|error| error.to_string())
+}
+
+/// The numbers that bytes are, from the lowest on.
+fn numbers<T, const N: usize>(bytes: &Bound<'_, PyBytes>, number: fn([u8; N]) -> T) -> Vec<T> {
+    bytes.as_bytes().as_chunks().0.iter().map(|&bytes| number(bytes)).collect()
 }
 
 /// How texts are read.
@@ -72,8 +126,8 @@ impl Reading {
     /// From settings as JSON.
     pub fn parse(py: Python<'_>, vectoriser: &str, documents: &str) -> PyResult<Self> {
         Ok(Reading {
-            vectoriser: serde_json::from_str(vectoriser).or_raise(py)?,
-            documents: serde_json::from_str(documents).or_raise(py)?,
+            vectoriser: params_of(py, vectoriser)?,
+            documents: options_of(py, documents)?,
         })
     }
 

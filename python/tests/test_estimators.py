@@ -11,6 +11,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
@@ -292,21 +293,44 @@ def test_values_of_labels_other_than_one_are_named_once(rows):
     assert found.model_.files() == expected.model_.files()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"trees": 0}, "trees is 0, but must be from 1 to 1,048,576"),
-        ({"trees": "many"}, "invalid type: string"),
-        ({"metric": "manhattan"}, "unknown variant `manhattan`"),
-        ({"repel": float("nan")}, "a setting is neither a number nor a name"),
-        ({"n_jobs": 0}, "n_jobs is 0"),
-        ({"random_state": -1}, "random_state is -1"),
-    ],
-)
-def test_impossible_settings_are_named_when_they_are_used(settings, message):
-    estimator = CraftML(**settings)
-    with pytest.raises(ValueError, match=message):
-        estimator.fit(np.eye(3), np.eye(3))
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(estimator, rows):
+    X, Y, _ = rows
+    frame = pd.DataFrame(X[:50, :30].toarray()).add_prefix("word ")
+    fitted = clone(estimator).fit(frame, Y[:50])
+    before, expected = dict(vars(fitted)), fitted.predict_top_k(frame)
+
+    def stop(*_):
+        raise RuntimeError("enough")
+
+    with pytest.raises(InputError, match="X has 50 rows, but Y has 5"):
+        fitted.fit(X[:50, :10], Y[:5])
+    with pytest.raises(RuntimeError, match="enough"):
+        fitted.fit(X[:50, :10], Y[:50], progress=stop)
+    assert vars(fitted) == before and fitted.n_features_in_ == 30
+    assert same(fitted.predict_top_k(frame), expected)
+    unfitted = clone(estimator)
+    with pytest.raises(InputError):
+        unfitted.fit(X, Y[:5])
+    with pytest.raises(NotFittedError):
+        unfitted.predict(X)
+    with pytest.raises(NotFittedError):
+        unfitted.predict_arrays(X.indptr, X.indices, X.data)
+
+
+@pytest.mark.parametrize("favour", ["none", "tail"])
+def test_all_labels_above_the_threshold_are_predicted(favour, rows):
+    X, Y, _ = rows
+    model = OneVsRest(favour=favour).fit(X, Y)
+    everything = model.predict_top_k(X[:20], k=Y.shape[1])
+    best = np.sort(everything[[0]].data)[::-1]
+    assert len(best) > 1000
+    for threshold in (0.0, *best[[50, 300, 1000]].tolist()):
+        predicted = model.set_params(threshold=threshold).predict(X[:20])
+        expected = everything.copy()
+        expected.data = (expected.data >= threshold).astype(np.int8)
+        expected.eliminate_zeros()
+        expected.sort_indices()
+        assert same(predicted, expected)
 
 
 def test_it_works_in_pipelines_and_searches(rows):

@@ -1,9 +1,12 @@
 """Texts: the same rows as scikit-learn's, and tags that fit."""
 
+import copy
 import json
 import pickle
 
+import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -86,6 +89,45 @@ def test_a_tagger_survives_pickle(tagger):
     assert again.predict(QUESTIONS.test_texts) == tagger.predict(QUESTIONS.test_texts)
 
 
+@pytest.mark.parametrize(
+    "settings", [{}, {"hashing": 64}, {"idf": False, "stop_words": ["the"]}], ids=str
+)
+def test_a_fitted_vectoriser_can_be_copied_and_sent(settings):
+    vectoriser = TextVectoriser(**settings).fit(TEXTS)
+    expected = vectoriser.transform(QUESTIONS.test_texts)
+    copies = [pickle.loads(pickle.dumps(vectoriser)), copy.deepcopy(vectoriser)]
+    rows = [again.transform(QUESTIONS.test_texts) for again in copies]
+    rows += joblib.Parallel(n_jobs=2)(
+        joblib.delayed(vectoriser.transform)(QUESTIONS.test_texts) for _ in range(2)
+    )
+    for found in rows:
+        assert (found != expected).nnz == 0 and found.shape == expected.shape
+    assert copies[0].get_feature_names_out().tolist() == vectoriser.get_feature_names_out().tolist()
+
+
+def test_damaged_parts_of_a_vectoriser_are_refused():
+    settings, arrays = TextVectoriser().fit(TEXTS).vectoriser_.__getnewargs__()
+    # Of the third, the hash table, it is enough that it has room: what is not there is not found.
+    for at in (0, 1, 3):
+        damaged = [array[:-8] if place == at else array for place, array in enumerate(arrays)]
+        with pytest.raises(InputError):
+            _native.Vectoriser(settings, damaged)
+
+
+def test_a_fit_that_fails_leaves_the_old_one(tagger):
+    again, vectoriser = copy.deepcopy(tagger), TextVectoriser().fit(TEXTS)
+    before, columns = dict(vars(again)), vectoriser.vectoriser_.columns
+
+    def stop(*_):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        again.fit(TEXTS[:50], [["a"]] * 50, progress=stop)
+    with pytest.raises(InputError):
+        vectoriser.fit(["one"])
+    assert vars(again) == before and vectoriser.vectoriser_.columns == columns
+
+
 def test_a_vectoriser_goes_into_pipelines():
     pipeline = make_pipeline(TextVectoriser(), OneVsRest())
     pipeline.fit(QUESTIONS.train_texts, QUESTIONS.train_tags)
@@ -107,6 +149,32 @@ def test_a_vectoriser_goes_into_pipelines():
 def test_wrong_input_is_named(texts, tags, message):
     with pytest.raises(ValueError, match=message):
         TextTagger().fit(texts, tags)
+
+
+def test_a_score_is_that_of_each_text_with_its_own_tags(tagger):
+    texts, tags = QUESTIONS.test_texts, QUESTIONS.test_tags
+    best = [{tag for tag, _ in row} for row in tagger.predict(texts, k=2)]
+    expected = sum(len(found & set(right)) for found, right in zip(best, tags)) / (2 * len(texts))
+    assert tagger.score(texts, tags, k=2) == tagger.score(iter(texts), map(set, tags), 2) == expected
+    with pytest.raises(InputError, match="10 texts, but the tags of 1"):
+        tagger.score(texts[:10], tags[:1])
+    with pytest.raises(InputError, match=r"tags\[0\] is .*, but must be a list of tags"):
+        tagger.score(texts, [" ".join(row) for row in tags])
+    with pytest.raises(InputError, match="texts is one string"):
+        tagger.score(texts[0], tags[:1])
+    with pytest.raises(InputError, match="k is 0, but must be a whole number of at least 1"):
+        tagger.score(texts, tags, k=0)
+
+
+def test_a_table_is_not_taken_for_the_names_of_its_columns(tagger):
+    table = pd.DataFrame({"title": QUESTIONS.test_texts, "shelf": "A"})
+    for wrong in (table, table.to_dict("list")):
+        for use in (tagger.predict, tagger.transform, TextVectoriser().fit):
+            with pytest.raises(InputError, match="must be a list of strings: hand over one column"):
+                use(wrong)
+    assert tagger.predict(table["title"]) == tagger.predict(QUESTIONS.test_texts)
+    with pytest.raises(InputError, match="tags is a DataFrame, but must have a list of tags"):
+        TextTagger().fit(table["title"], table[["shelf"]])
 
 
 def test_vectors_and_text_are_told_apart():
