@@ -1,7 +1,9 @@
 """How good predictions are: P@k, recall@k, nDCG@k, their propensity-scored forms and coverage@k.
 
-The true labels are a sparse or dense indicator, the scores a sparse matrix as ``predict_top_k``
-gives it, or anything with a score for each label.
+The true labels are a sparse or dense indicator, or lists of the numbers of labels, as the estimators
+take them. The scores are a sparse matrix as ``predict_top_k`` gives it, whose rows name only the
+labels that it has entries for, or anything with a score for each label, zeros and negative ones
+included.
 
 >>> from labelwood import metrics
 >>> truth = [[1, 0, 1]]
@@ -12,14 +14,14 @@ gives it, or anything with a score for each label.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import numpy as np
+from scipy import sparse
 
 from . import _native
 from ._errors import InputError
-from ._inputs import Labels, features
+from ._inputs import Labels, features, real, whole
 
 __all__ = [
     "coverage_at_k",
@@ -53,11 +55,13 @@ def evaluate(
 
     Parameters
     ----------
-    Y_true : indicator of shape (rows, labels)
-    Y_score : scores of shape (rows, labels)
+    Y_true : indicator of shape (rows, labels), or lists of numbers of labels
+    Y_score : sparse or dense scores of shape (rows, labels)
+        In a sparse matrix, a label without an entry is not predicted. In a dense one, all are,
+        those with a score of 0 included; of equal scores, the first counts as the better.
     k : iterable of int
         The cuts.
-    Y_train : indicator of shape (training rows, labels), optional
+    Y_train : as ``Y_true``, optional
     train_counts : array of shape (labels,), optional
         How many training rows have each label, with ``train_rows``.
     train_rows : int, optional
@@ -68,23 +72,48 @@ def evaluate(
     """
     if psndcg not in ("matlab", "pyxclib"):
         raise InputError(f"psndcg is {psndcg!r}, but must be matlab or pyxclib")
-    truth = Labels(_matrix(Y_true))
-    scores = features(_matrix(Y_score))
+    truth, scores = _labels("Y_true", Y_true), _scores(Y_score)
     if Y_train is not None:
-        training = Labels(_matrix(Y_train))
+        training = _labels("Y_train", Y_train)
         train_counts = np.bincount(training.indices, minlength=training.count)
         train_rows = len(training)
-    counts = [] if train_counts is None else [int(count) for count in train_counts]
+    counts = [] if train_counts is None else [whole("a count", count) for count in train_counts]
     width = max(truth.count, scores[3], len(counts))
     indptr, indices, _ = truth.arrays
     return _native.evaluate(
-        (indptr, indices, width), scores, train_rows or 0, counts, [int(cut) for cut in k],
-        propensity, psndcg == "pyxclib",
+        (indptr, indices, width), scores, whole("train_rows", train_rows or 0), counts,
+        [whole("k", cut, least=1) for cut in k], _constants(propensity), psndcg == "pyxclib",
     )
 
 
-def _matrix(Y):
-    return Y if hasattr(Y, "shape") else np.asarray(Y)
+def _labels(name: str, Y) -> Labels:
+    labels = Labels(Y)
+    if labels.names is not None and not labels.has_columns:
+        raise InputError(f"{name} has names, but must have the numbers of the columns of scores")
+    return labels
+
+
+def _scores(Y):
+    """Scores as the native part takes them; of dense ones, every one is an entry."""
+    if sparse.issparse(Y):
+        return features(Y)
+    Y = np.asarray(Y)
+    if Y.ndim != 2:
+        raise InputError(f"Y_score has {Y.ndim} dimensions, but must have a row of scores for each row")
+    if Y.dtype.kind not in "buif":
+        raise InputError(f"Y_score has values of type {Y.dtype}, but must have numbers")
+    rows, columns = Y.shape
+    indptr = np.arange(rows + 1, dtype=np.int64) * columns
+    indices = np.tile(np.arange(columns, dtype=np.int32), rows)
+    return indptr, indices, np.ascontiguousarray(Y, np.float32).ravel(), columns
+
+
+def _constants(propensity) -> tuple[float, float]:
+    try:
+        a, b = propensity
+    except (TypeError, ValueError):
+        raise InputError(f"propensity is {propensity!r}, but must be two numbers") from None
+    return real("propensity[0]", a), real("propensity[1]", b)
 
 
 def precision_at_k(Y_true, Y_score, k: int = 5) -> float:
@@ -129,11 +158,11 @@ def psndcg_at_k(
 
 def inverse_propensity(Y_train, propensity: tuple[float, float] = (0.55, 1.5)) -> np.ndarray:
     """How much each label counts in propensity-scored figures."""
-    a, b = propensity
-    if not (math.isfinite(a) and a >= 0 and math.isfinite(b) and b > 0):
+    a, b = _constants(propensity)
+    if not (a >= 0 and b > 0):
         raise InputError(
             f"propensity constants a={a}, b={b}: both must be finite, a at least 0 and b above 0"
         )
-    labels = Labels(_matrix(Y_train))
+    labels = _labels("Y_train", Y_train)
     counts = np.bincount(labels.indices, minlength=labels.count)
     return np.array(_native.inverse_propensity(len(labels), counts.tolist(), a, b))

@@ -1,6 +1,7 @@
 """The figures, against values worked out by hand and by scikit-learn."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import ndcg_score
@@ -22,14 +23,27 @@ def test_figures_are_those_worked_out_by_hand():
 
 
 def test_sparse_and_dense_input_give_the_same():
-    expected = metrics.evaluate(TRUTH, SCORES, [1, 3], Y_train=TRUTH)
-    forms = (sparse.csr_array, sparse.csc_matrix, sparse.coo_array, np.asarray, np.ndarray.tolist)
+    scores = SCORES + 0.01
+    expected = metrics.evaluate(TRUTH, scores, [1, 3], Y_train=TRUTH)
+    forms = (sparse.csr_array, sparse.csc_matrix, sparse.coo_array, np.asarray, np.ndarray.tolist,
+             np.asfortranarray, pd.DataFrame)
     for form in forms:
-        assert metrics.evaluate(form(TRUTH), form(SCORES), [1, 3], Y_train=form(TRUTH)) == expected
+        assert metrics.evaluate(form(TRUTH), form(scores), [1, 3], Y_train=form(TRUTH)) == expected
     counts = metrics.evaluate(
-        TRUTH, SCORES, [1, 3], train_counts=TRUTH.sum(axis=0), train_rows=len(TRUTH)
+        TRUTH, scores, [1, 3], train_counts=TRUTH.sum(axis=0), train_rows=len(TRUTH)
     )
     assert counts == expected
+
+
+def test_zeros_are_scores_in_dense_input_and_none_in_sparse_input():
+    truth, scores = [[1, 0, 0]], [[0.0, -1.0, -2.0]]
+    assert metrics.precision_at_k(truth, scores, 1) == metrics.recall_at_k(truth, scores, 1) == 1
+    assert metrics.precision_at_k(truth, sparse.csr_array(scores), 1) == 0
+    margins = np.random.default_rng(0).normal(size=(20, 6)).round(1)
+    right = (margins == margins.max(axis=1, keepdims=True)) & (np.cumsum(
+        margins == margins.max(axis=1, keepdims=True), axis=1) == 1)
+    for shift in (0, margins.max(), -margins.max()):
+        assert metrics.precision_at_k(right, margins - shift, 1) == 1
 
 
 def test_ndcg_is_that_of_scikit_learn():
@@ -59,6 +73,16 @@ def test_wrong_input_is_named():
         metrics.precision_at_k(TRUTH[:2], SCORES)
     with pytest.raises(InputError, match="the cuts k must be"):
         metrics.evaluate(TRUTH, SCORES, [])
+    with pytest.raises(InputError, match="k is 2.5, but must be a whole number of at least 1"):
+        metrics.precision_at_k(TRUTH, SCORES, 2.5)
+    with pytest.raises(InputError, match="Y_score has 1 dimensions"):
+        metrics.precision_at_k(TRUTH, SCORES[0])
+    with pytest.raises(InputError, match="Y_score has values of type"):
+        metrics.precision_at_k(TRUTH, SCORES.astype(str))
+    with pytest.raises(InputError, match="a value is not a finite number"):
+        metrics.precision_at_k(TRUTH, SCORES * np.nan)
+    with pytest.raises(InputError, match="propensity is 3, but must be two numbers"):
+        metrics.inverse_propensity(TRUTH, 3)
     with pytest.raises(InputError, match="psndcg is 'other'"):
         metrics.evaluate(TRUTH, SCORES, psndcg="other")
     with pytest.raises(InputError, match="propensity constants a=-1"):
