@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from . import _native
-from ._inputs import Labels, features, threads
+from ._inputs import Labels, as_json, features, threads, whole
 
 __all__ = [
     "Dataset",
@@ -77,14 +76,27 @@ def read(
     """
     names = None if label_names is None else os.fspath(label_names)
     x, columns, y, labels, lines = _native.read(
-        os.fspath(path), lenient, n_features, n_labels, names, threads(n_jobs)
+        os.fspath(path), lenient, whole("n_features", n_features), whole("n_labels", n_labels),
+        names, threads(n_jobs),
     )
     return Dataset(_csr(x, columns), _csr(y, labels), lines)
 
 
 def write(path: str | os.PathLike, X, Y) -> None:
-    """Writes rows and their labels to a file in the format that its ending names."""
-    _native.write(os.fspath(path), features(X), Labels(Y).arrays)
+    """Writes rows and their labels to a file in the format that its ending names.
+
+    If the labels have names, these go into ``labels.txt`` beside a file of text, where :func:`read`
+    and the command look for them; one that is there already must have the same names.
+
+    >>> import tempfile
+    >>> from labelwood import datasets
+    >>> path = tempfile.mkdtemp() + "/train.txt"
+    >>> datasets.write(path, [[1.0, 0.0], [0.0, 1.0]], [["birds"], ["maps", "birds"]])
+    >>> datasets.read(path).label_names
+    ['birds', 'maps']
+    """
+    labels = Labels(Y)
+    _native.write(os.fspath(path), features(X), labels.arrays, labels.names)
 
 
 def read_documents(
@@ -104,7 +116,7 @@ def read_documents(
     fields = [text] if isinstance(text, str) else list(text)
     options = {"text": fields, "labels": labels, "id": id, "separator": separator}
     documents = _native.read_documents(
-        os.fspath(path), json.dumps(options), labels_required, threads(n_jobs)
+        os.fspath(path), as_json(options), labels_required, threads(n_jobs)
     )
     return [Document(*document) for document in documents]
 
@@ -153,7 +165,10 @@ def generate(
     test : bool
         Whether the rows are those to measure on.
     """
-    x, columns, y, labels = _native.generate(profile, start, rows, test, seed, threads(n_jobs))
+    x, columns, y, labels = _native.generate(
+        profile, whole("start", start), None if rows is None else whole("rows", rows), test,
+        whole("seed", seed), threads(n_jobs),
+    )
     return Dataset(_csr(x, columns), _csr(y, labels), None)
 
 

@@ -1,16 +1,17 @@
 //! Files, the embedded questions and synthetic rows.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use labelwood::data::documents::{Documents, Labels as Demand, Options};
+use labelwood::data::documents::{Documents, Labels as Demand};
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::data::{self, Dataset, LabelIndex, ReadOptions, corpus};
+use labelwood::data::{self, Dataset, Format, LabelIndex, ReadOptions, corpus};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
 
-use crate::errors::{Fault, OrRaise, refuse};
-use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, arrays, label_arrays};
+use crate::errors::{Fault, refuse};
+use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, arrays, label_arrays, matching};
+use crate::text::options_of;
 use crate::work;
 
 /// Features and labels with their widths, and the labels' names.
@@ -41,19 +42,41 @@ pub fn read<'py>(
     Ok((x, features.columns(), y, labels.columns(), names))
 }
 
-/// Writes rows to a file of vectors.
+/// Writes rows to a file of vectors; names of labels go into it, or beside it if it is of text.
 #[pyfunction]
+#[pyo3(signature = (path, features, labels, names))]
 pub fn write(
     py: Python<'_>,
     path: PathBuf,
     features: FeatureArrays<'_>,
     labels: LabelArrays<'_>,
+    names: Option<Vec<PyBackedStr>>,
 ) -> PyResult<()> {
     let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
-    let (features, labels) = (features.view(py)?, labels.view(py)?);
+    let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
     let (features, labels) = (features.to_owned(), labels.to_owned());
-    let dataset = Dataset { features, labels, label_names: None };
-    work::run(py, 1, None, |_| data::write(&path, &dataset, None))
+    let label_names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
+    let dataset = Dataset { features, labels, label_names };
+    work::run(py, 1, None, |_| -> Result<(), Fault> {
+        if let Some(names) = &dataset.label_names
+            && matches!(Format::of_path(&path), Some(Format::Xc | Format::Libsvm))
+        {
+            write_names_beside(&path, names)?;
+        }
+        Ok(data::write(&path, &dataset, None)?)
+    })
+}
+
+/// Writes names where the readers of a file look for them, unless they are there.
+fn write_names_beside(path: &Path, names: &LabelIndex) -> Result<(), Fault> {
+    let Some(beside) = data::names_beside(path) else {
+        return Ok(names.write(&path.with_file_name("labels.txt"))?);
+    };
+    if LabelIndex::read(&beside)? == *names {
+        return Ok(());
+    }
+    let beside = beside.display();
+    Err(Fault::Input(format!("{beside} has the names of other labels: choose another folder")))
 }
 
 /// Reads a file of documents: the id, text and labels of each.
@@ -66,7 +89,7 @@ pub fn read_documents(
     labels_required: bool,
     threads: usize,
 ) -> PyResult<Vec<Text>> {
-    let options: Options = serde_json::from_str(options).or_raise(py)?;
+    let options = options_of(py, options)?;
     let demand = if labels_required { Demand::Required } else { Demand::Optional };
     work::run(py, threads, None, |run| -> Result<Vec<Text>, Fault> {
         let mut documents = Documents::open(&path, None, &options, demand, run)?;

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from labelwood import InputError, datasets
+from labelwood import InputError, MachineError, datasets
 
 
 def test_vectors_are_read_and_written(tmp_path):
@@ -22,11 +22,36 @@ def test_vectors_are_read_and_written(tmp_path):
         assert (again.X != X).nnz == 0 and (again.Y != Y).nnz == 0
 
 
+@pytest.mark.parametrize("name", ["rows.txt", "rows.svm.gz", "rows.lwd"])
+def test_names_of_labels_are_written_with_the_rows(name, tmp_path):
+    tags = [["maps", "birds"], ["birds"], []]
+    datasets.write(tmp_path / name, np.eye(3), tags)
+    read = datasets.read(tmp_path / name)
+    assert read.label_names == ["maps", "birds"]
+    assert read.Y.toarray().tolist() == [[1, 1], [0, 1], [0, 0]]
+    datasets.write(tmp_path / name, np.eye(3), tags)
+    if name != "rows.lwd":
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(InputError, match="labels.txt has the names of other labels: choose another"):
+            datasets.write(tmp_path / name, np.eye(2), [["birds"], ["maps"]])
+        assert (tmp_path / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["rows.txt", "rows.svm", "rows.lwd"])
+def test_rows_without_labels_for_each_are_not_written(name, tmp_path):
+    with pytest.raises(InputError, match="X has 3 rows, but Y has 2: give each row its labels"):
+        datasets.write(tmp_path / name, np.eye(3), [[0], [1]])
+    assert not (tmp_path / name).exists()
+
+
 def test_errors_of_files_name_the_place(tmp_path):
     (tmp_path / "rows.txt").write_text("1 2 2\n5 0:1\n")
     with pytest.raises(InputError, match=r"rows.txt:2:1: label 5 is out of range"):
         datasets.read(tmp_path / "rows.txt")
     assert datasets.read(tmp_path / "rows.txt", lenient=True).Y.shape == (1, 6)
+    for error in (MachineError, FileNotFoundError):
+        with pytest.raises(error, match="no-such.txt"):
+            datasets.read(tmp_path / "no-such.txt")
 
 
 def test_documents_are_read_from_every_format(tmp_path):
