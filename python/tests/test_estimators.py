@@ -8,7 +8,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -54,10 +53,6 @@ def assert_same_settings(ours, library):
             assert ours[name] == value, name
 
 
-@pytest.mark.skipif(
-    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9),
-    reason="older checks hand all estimators over what only classifiers of one label take",
-)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_checks_pass(estimator):
     check_estimator(estimator, expected_failed_checks=EXPECTED_FAILURES)
