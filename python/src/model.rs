@@ -23,8 +23,9 @@ use crate::work::{self, Pace};
 /// For up to so many rows no thread is started: that would take longer.
 const FEW: usize = 64;
 
-/// The bytes of a label among an estimator's `classes_`.
-const CLASS: u64 = 8;
+/// Bytes that a label takes whether or not a row has it: among an estimator's `classes_`, and in the
+/// counts and offsets of the library, which it makes before it can estimate anything.
+const LABEL: u64 = 32;
 
 /// The bytes of a model's files: the manifest, then the units in its order.
 type Files<'py> = Vec<Bound<'py, PyBytes>>;
@@ -281,6 +282,8 @@ fn learn(
     memory: Option<u64>,
     run: &Run,
 ) -> Result<Inner, Fault> {
+    let labels = dataset.labels.columns();
+    refuse_more(labels as u64 * LABEL, memory, labels)?;
     let estimate = algorithm.estimate(dataset.features, dataset.labels, run.threads());
     let on_disk = match &into {
         Some(Into::Folder(..)) => true,
@@ -289,18 +292,7 @@ fn learn(
     };
     let model = if on_disk { 0 } else { estimate.model };
     let again = if extras.calibrate { estimate.memory + estimate.model } else { 0 };
-    let classes = dataset.labels.columns() as u64 * CLASS;
-    let needed = estimate.memory.saturating_add(model).saturating_add(again) + classes;
-    if let Some(memory) = memory.filter(|&memory| needed > memory) {
-        let labels = dataset.labels.columns();
-        let gigabytes = |bytes: u64| bytes as f64 / 1e9;
-        return Err(Fault::Machine(format!(
-            "the training with {labels} labels needs about {:.1} GB of memory, but this machine has \
-             {:.1}: give it fewer labels or rows, or fewer threads (n_jobs=1)",
-            gigabytes(needed),
-            gigabytes(memory),
-        )));
-    }
+    refuse_more(estimate.memory.saturating_add(model).saturating_add(again), memory, labels)?;
     if let Some(Into::Folder(folder, overwrite)) = into {
         let start = Start { resume: !overwrite, overwrite };
         train_with(dataset, extras, algorithm, &folder, start, run)?;
@@ -310,6 +302,18 @@ fn learn(
         return Ok(model);
     }
     Ok(Inner::train(dataset, extras, algorithm, run)?)
+}
+
+/// Refuses a training that needs more bytes than there are.
+fn refuse_more(needed: u64, memory: Option<u64>, labels: usize) -> Result<(), Fault> {
+    let Some(memory) = memory.filter(|&memory| needed > memory) else { return Ok(()) };
+    let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+    Err(Fault::Machine(format!(
+        "the training with {labels} labels needs {:.1} GB of memory or more, but this machine has \
+         {:.1}: give it fewer labels or rows, or fewer threads (n_jobs=1)",
+        gigabytes(needed),
+        gigabytes(memory),
+    )))
 }
 
 /// Trains into a temporary folder and maps what it holds; none if there is no room for it.
