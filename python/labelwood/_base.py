@@ -8,9 +8,10 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, check_random_state
@@ -18,8 +19,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _native
 from ._errors import InputError
-from ._inputs import Labels, as_json, features, flag, into, memory, real, threads, whole
+from ._inputs import (
+    Labels,
+    LabelSets,
+    Matrix,
+    as_json,
+    features,
+    flag,
+    into,
+    memory,
+    real,
+    threads,
+    whole,
+)
 from ._progress import Callback, following
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: How many labels of a row have a score, at most, unless a number is given. Not fewer than the
 #: library ranks anew where some labels are favoured: those are always the labels of the best scores.
@@ -87,12 +103,12 @@ class Estimator(BaseEstimator):
         return _native.presets(cls.algorithm)
 
     @classmethod
-    def preset(cls, name: str, **others):
+    def preset(cls, name: str, **others: Any) -> Self:
         """An estimator with the settings of a preset, and ``others``."""
         return cls._with_settings(json.loads(_native.preset(cls.algorithm, name)), **others)
 
     @classmethod
-    def _with_settings(cls, settings: dict[str, Any], **others):
+    def _with_settings(cls, settings: dict[str, Any], **others: Any) -> Self:
         seed = settings.pop("seed")
         settings = {name: _shortest(settings[name]) for name in settings if name not in cls._fixed}
         return cls(**{"random_state": seed, **settings, **others})
@@ -109,13 +125,13 @@ class Estimator(BaseEstimator):
 
     def fit(
         self,
-        X,
-        y,
+        X: Matrix,
+        y: LabelSets,
         *,
-        folder: str | os.PathLike | None = None,
+        folder: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         progress: Callback | None = None,
-    ):
+    ) -> Self:
         """Learns from rows and their labels.
 
         Parameters
@@ -162,7 +178,7 @@ class Estimator(BaseEstimator):
 
     def predict_top_k(
         self,
-        X,
+        X: Matrix,
         k: int = 5,
         *,
         beam: int | None = None,
@@ -186,21 +202,28 @@ class Estimator(BaseEstimator):
         progress : callable, optional
             As in :meth:`fit`.
         """
-        X = self._rows(X)
+        rows = self._rows(X)
         allowed = None if labels is None else [whole("a number of labels", label) for label in labels]
-        arrays = features(X)
+        arrays = features(rows)
         with following(self.verbose, progress, type(self).__name__) as callback:
             indptr, indices, data = self.model_.predict(
                 arrays, *asked(k, beam), allowed, threads(self.n_jobs), callback
             )
-        if X.shape[0] != 1:
-            return sparse.csr_array((data, indices, indptr), (X.shape[0], len(self.classes_)))
+        if rows.shape[0] != 1:
+            return sparse.csr_array((data, indices, indptr), (rows.shape[0], len(self.classes_)))
         # A copy of another row is made without the checks of a new one, which take 20 microseconds.
         row = copy.copy(_empty_row(len(self.classes_)))
         row.data, row.indices, row.indptr = data, indices, indptr
         return row
 
-    def predict_arrays(self, indptr, indices, data, k: int = 5, beam: int | None = None):
+    def predict_arrays(
+        self,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        data: NDArray[Any],
+        k: int = 5,
+        beam: int | None = None,
+    ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]:
         """:meth:`predict_top_k` for those who call it row by row, and count microseconds.
 
         Takes and gives the three arrays of CSR matrices. Nothing is converted: offsets and indices
@@ -212,7 +235,7 @@ class Estimator(BaseEstimator):
         arrays = (indptr, indices, data, self.n_features_in_)
         return self.model_.predict(arrays, *asked(k, beam), None, threads(self.n_jobs), None)
 
-    def _rows(self, X):
+    def _rows(self, X: Any) -> Any:
         """Rows to predict. Of those that are as they should be, the native part checks the rest."""
         if not hasattr(self, "model_"):
             check_is_fitted(self)
@@ -227,7 +250,7 @@ class Estimator(BaseEstimator):
             self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False
         )
 
-    def predict_scores(self, X) -> sparse.csr_array:
+    def predict_scores(self, X: Matrix) -> sparse.csr_array:
         """The scores of the likely labels of each row, at most 100: a sparse ``predict_proba``.
 
         They are probabilities if the estimator is a grove or has ``calibrate=True``: of the labels
@@ -237,7 +260,7 @@ class Estimator(BaseEstimator):
         """
         return self.predict_top_k(X, MOST)
 
-    def predict(self, X) -> sparse.csr_array:
+    def predict(self, X: Matrix) -> sparse.csr_array:
         """The labels of each row whose score is at least ``threshold``, as an indicator."""
         predicted = self._at_least(real("threshold", self.threshold), self._rows(X), MOST)
         predicted.sort_indices()
@@ -254,7 +277,7 @@ class Estimator(BaseEstimator):
         order = np.argsort(np.concatenate([others, full]))
         return sparse.vstack([predicted[others], more], format="csr")[order]
 
-    def score(self, X, y, k: int = 1) -> float:
+    def score(self, X: Matrix, y: LabelSets, k: int = 1) -> float:
         """Precision at ``k``: the share of the best ``k`` labels that are right.
 
         Labels are given as in :meth:`fit`. Names, in lists or as the columns of a DataFrame, are
@@ -265,7 +288,7 @@ class Estimator(BaseEstimator):
         scores = self.predict_top_k(X, k)
         return precision_at_k(self._known(y), scores, k)
 
-    def _known(self, Y) -> sparse.csr_array:
+    def _known(self, Y: LabelSets) -> sparse.csr_array:
         """Labels as an indicator with the columns of training; unknown names come after them."""
         labels, names, count = Labels(Y), self.model_.label_names, len(self.classes_)
         if labels.names is not None and names is not None:
@@ -279,7 +302,7 @@ class Estimator(BaseEstimator):
             raise InputError("Y has names of labels, but training knew only numbers: give numbers")
         return labels.indicator
 
-    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the model into a folder, which the command opens, too.
 
         The folder holds either the model that was there before or this one, whenever the
@@ -314,15 +337,16 @@ def _at_least(threshold: float, scores: sparse.csr_array) -> sparse.csr_array:
 
 
 def _by_name(labels: Labels, names: list[str]) -> sparse.csr_array:
-    """Labels in the columns of those names; others come after them."""
-    if len(set(labels.names)) < len(labels.names):
+    """Labels that have names in the columns of these names; others come after them."""
+    given = labels.names or []
+    if len(set(given)) < len(given):
         raise InputError("Y has several columns of one name, which cannot be told apart: rename them")
     # Of labels that share a name, the first is meant.
     ids = {name: at for at, name in reversed(list(enumerate(names)))}
-    places = [ids.get(name, len(names) + at) for at, name in enumerate(labels.names)]
+    places = [ids.get(name, len(names) + at) for at, name in enumerate(given)]
     ones = np.ones(len(labels.indices), np.int8)
     rows = (ones, np.array(places, np.int32)[labels.indices], labels.indptr)
-    known = sparse.csr_array(rows, (len(labels), len(names) + len(labels.names)))
+    known = sparse.csr_array(rows, (len(labels), len(names) + len(given)))
     known.sort_indices()
     return known
 

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import warnings
+from collections.abc import Iterable
 from numbers import Integral, Number, Real
-from typing import Any
+from typing import Any, Protocol, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ._errors import InputError
+
+
+class Table(Protocol):
+    """A sparse matrix or a DataFrame."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+#: Rows of numbers.
+Matrix = Union[Table, ArrayLike]
+#: The labels of rows: an indicator, or lists of names or of numbers.
+LabelSets = Union[Matrix, Iterable[Iterable[str]], Iterable[Iterable[int]]]
 
 #: Models of more bytes are learned in a temporary folder: they need not be in memory.
 LARGE_MODEL = 64 << 20
@@ -45,7 +61,7 @@ def whole(name: str, value, least: int = 0) -> int:
 
 def real(name: str, value) -> float:
     """A finite number."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(value):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not math.isfinite(value):
         raise InputError(f"{name} is {value!r}, but must be a finite number")
     return float(value)
 
@@ -133,7 +149,7 @@ class Labels:
     array([0, 2, 2], dtype=int32)
     """
 
-    def __init__(self, Y) -> None:
+    def __init__(self, Y: Any) -> None:
         self.names: list[str] | None = None
         #: Whether there was a column for each label.
         self.has_columns = True
@@ -202,7 +218,7 @@ def _of_frame(Y):
     """What a DataFrame holds; a sparse one stays so."""
     if Y.shape[1] and hasattr(Y, "sparse"):
         if any(dtype.fill_value != 0 for dtype in Y.dtypes):
-            raise InputError("Y has sparse columns that are not filled with 0, but must be an indicator")
+            raise InputError("Y has sparse columns that are filled with other values than 0")
         return Y.sparse.to_coo()
     table = Y.to_numpy()
     if table.dtype == object and all(getattr(dtype, "kind", "O") in "buif" for dtype in Y.dtypes):
@@ -276,7 +292,7 @@ def _name(label, at: int) -> str:
 def _number(label, at: int) -> int:
     if isinstance(label, (bool, np.bool_)) or not isinstance(label, Integral):
         raise InputError(f"Y[{at}] has {label!r} among numbers: give names only, or numbers only")
-    if not 0 <= label < MOST_NUMBERS:
+    if not 0 <= int(label) < MOST_NUMBERS:
         raise InputError(
             f"Y[{at}] has label {label}, but numbers of labels go from 0 to {MOST_NUMBERS - 1:,}: give "
             "names as strings instead, or a sparse indicator with a column for each label"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
+from typing import Any
 
 Callback = Callable[[str, int, int], object]
 
@@ -31,8 +32,8 @@ def following(verbose: int, callback: Callback | None, what: str):
 class _Bar:
     def __init__(self, what: str) -> None:
         self.what = what
-        self.stage = None
-        self.tqdm = None
+        self.stage: str | None = None
+        self.tqdm: Any = None
 
     def show(self, stage: str, done: int, total: int) -> None:
         if stage != self.stage:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from . import _native
-from ._inputs import Labels, as_json, features, threads, whole
+from ._inputs import Labels, LabelSets, Matrix, as_json, features, threads, whole
 
 __all__ = [
     "Dataset",
@@ -60,12 +60,12 @@ class Questions(NamedTuple):
 
 
 def read(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     lenient: bool = False,
     n_features: int = 0,
     n_labels: int = 0,
-    label_names: str | os.PathLike | None = None,
+    label_names: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
 ) -> Dataset:
     """Reads vectors: ``.txt`` (XC repository format) or ``.svm`` (LIBSVM), also ``.gz`` or ``.zst``.
@@ -82,7 +82,7 @@ def read(
     return Dataset(_csr(x, columns), _csr(y, labels), lines)
 
 
-def write(path: str | os.PathLike, X, Y) -> None:
+def write(path: str | os.PathLike[str], X: Matrix, Y: LabelSets) -> None:
     """Writes rows and their labels to a file in the format that its ending names.
 
     If the labels have names, these go into ``labels.txt`` beside a file of text, where :func:`read`
@@ -100,7 +100,7 @@ def write(path: str | os.PathLike, X, Y) -> None:
 
 
 def read_documents(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     text: str | list[str] = "text",
     labels: str = "labels",
@@ -121,7 +121,7 @@ def read_documents(
     return [Document(*document) for document in documents]
 
 
-def read_label_names(path: str | os.PathLike) -> list[str]:
+def read_label_names(path: str | os.PathLike[str]) -> list[str]:
     """Reads a file of label names, a line for each label."""
     return _native.read_label_names(os.fspath(path))
 

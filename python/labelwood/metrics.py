@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from . import _native
 from ._errors import InputError
-from ._inputs import Labels, features, real, whole
+from ._inputs import Labels, LabelSets, Matrix, features, real, whole
 
 __all__ = [
     "coverage_at_k",
@@ -37,12 +38,12 @@ __all__ = [
 
 
 def evaluate(
-    Y_true,
-    Y_score,
+    Y_true: LabelSets,
+    Y_score: Matrix,
     k: Iterable[int] = (1, 3, 5),
     *,
-    Y_train=None,
-    train_counts=None,
+    Y_train: LabelSets | None = None,
+    train_counts: Iterable[int] | None = None,
     train_rows: int | None = None,
     propensity: tuple[float, float] = (0.55, 1.5),
     psndcg: str = "matlab",
@@ -116,38 +117,49 @@ def _constants(propensity) -> tuple[float, float]:
     return real("propensity[0]", a), real("propensity[1]", b)
 
 
-def precision_at_k(Y_true, Y_score, k: int = 5) -> float:
+def precision_at_k(Y_true: LabelSets, Y_score: Matrix, k: int = 5) -> float:
     """The mean share of the best ``k`` labels that are right."""
     return evaluate(Y_true, Y_score, [k])[f"p@{k}"]
 
 
-def recall_at_k(Y_true, Y_score, k: int = 5) -> float:
+def recall_at_k(Y_true: LabelSets, Y_score: Matrix, k: int = 5) -> float:
     """The mean share of the right labels that are among the best ``k``."""
     return evaluate(Y_true, Y_score, [k])[f"recall@{k}"]
 
 
-def r_precision_at_k(Y_true, Y_score, k: int = 5) -> float:
+def r_precision_at_k(Y_true: LabelSets, Y_score: Matrix, k: int = 5) -> float:
     """As :func:`precision_at_k`, of as many labels as there are right ones, if these are fewer."""
     return evaluate(Y_true, Y_score, [k])[f"rprecision@{k}"]
 
 
-def ndcg_at_k(Y_true, Y_score, k: int = 5) -> float:
+def ndcg_at_k(Y_true: LabelSets, Y_score: Matrix, k: int = 5) -> float:
     """The mean normalised discounted cumulative gain of the best ``k`` labels."""
     return evaluate(Y_true, Y_score, [k])[f"ndcg@{k}"]
 
 
-def coverage_at_k(Y_true, Y_score, k: int = 5) -> float:
+def coverage_at_k(Y_true: LabelSets, Y_score: Matrix, k: int = 5) -> float:
     """The share of all true labels that are predicted rightly at least once."""
     return evaluate(Y_true, Y_score, [k])[f"coverage@{k}"]
 
 
-def psp_at_k(Y_true, Y_score, Y_train, k: int = 5, propensity=(0.55, 1.5)) -> float:
+def psp_at_k(
+    Y_true: LabelSets,
+    Y_score: Matrix,
+    Y_train: LabelSets,
+    k: int = 5,
+    propensity: tuple[float, float] = (0.55, 1.5),
+) -> float:
     """Propensity-scored precision: rare labels count more."""
     return evaluate(Y_true, Y_score, [k], Y_train=Y_train, propensity=propensity)[f"psp@{k}"]
 
 
 def psndcg_at_k(
-    Y_true, Y_score, Y_train, k: int = 5, propensity=(0.55, 1.5), psndcg: str = "matlab"
+    Y_true: LabelSets,
+    Y_score: Matrix,
+    Y_train: LabelSets,
+    k: int = 5,
+    propensity: tuple[float, float] = (0.55, 1.5),
+    psndcg: str = "matlab",
 ) -> float:
     """Propensity-scored nDCG."""
     figures = evaluate(
@@ -156,7 +168,9 @@ def psndcg_at_k(
     return figures[f"psndcg@{k}"]
 
 
-def inverse_propensity(Y_train, propensity: tuple[float, float] = (0.55, 1.5)) -> np.ndarray:
+def inverse_propensity(
+    Y_train: LabelSets, propensity: tuple[float, float] = (0.55, 1.5)
+) -> NDArray[np.float64]:
     """How much each label counts in propensity-scored figures."""
     a, b = _constants(propensity)
     if not (a >= 0 and b > 0):

@@ -12,7 +12,7 @@ from .estimators import BY_ALGORITHM
 from .text import TextTagger
 
 
-def load(path: str | os.PathLike, *, mmap: bool = True) -> Estimator | TextTagger:
+def load(path: str | os.PathLike[str], *, mmap: bool = True) -> Estimator | TextTagger:
     """Opens a model's folder, whether Python or the command wrote it.
 
     The estimator has the settings that the model was trained with, every automatic choice made.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +19,13 @@ from ._errors import InputError
 from ._inputs import as_json, into, is_frame, memory, storable, threads, whole
 from ._progress import Callback, following
 from .estimators import CraftML
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+#: The tags of a text with their scores, best first.
+Best = list[tuple[str, float]]
 
 
 class _Text(BaseEstimator):
@@ -110,12 +119,12 @@ class TextVectoriser(TransformerMixin, _Text):
         tags.input_tags.two_d_array = False
         return tags
 
-    def fit(self, texts: Iterable[str], y=None):
+    def fit(self, texts: Iterable[str], y: object = None) -> Self:
         """Learns the terms and their weights."""
         self.fit_transform(texts)
         return self
 
-    def fit_transform(self, texts: Iterable[str], y=None) -> sparse.csr_array:
+    def fit_transform(self, texts: Iterable[str], y: object = None) -> sparse.csr_array:
         """Learns the terms and their weights; gives the rows of the texts."""
         vectoriser, arrays = _native.Vectoriser.fit(
             _texts(texts), self._vectoriser(), threads(self.n_jobs)
@@ -130,7 +139,7 @@ class TextVectoriser(TransformerMixin, _Text):
         arrays = self.vectoriser_.transform(_texts(texts), threads(self.n_jobs))
         return _rows(arrays, self.vectoriser_.columns)
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """The terms in the order of the columns; none with hashing."""
         check_is_fitted(self)
         return np.array(self.vectoriser_.terms, object)
@@ -218,10 +227,10 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         texts: Iterable[str],
         tags: Iterable[Iterable[str]],
         *,
-        folder: str | os.PathLike | None = None,
+        folder: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         progress: Callback | None = None,
-    ):
+    ) -> Self:
         """Learns from texts and the tags of each.
 
         Tags are not empty and have no TAB or line break. With ``folder``, the model is written there
@@ -249,7 +258,7 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
             raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
         return estimator._learner()
 
-    def _documents(self, texts, tags) -> tuple[str, Sequence[str], list[list[str]]]:
+    def _documents(self, texts, tags) -> tuple[str, list[str], list[list[str]]]:
         """How files of documents are read, the texts and their tags."""
         texts, tags = _texts(texts), _tags(tags)
         _refuse_other_numbers(texts, tags)
@@ -261,7 +270,20 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         self.model_ = model
         self.classes_ = np.array(model.label_names, object)
 
-    def predict(self, texts: str | Iterable[str], k: int = 5, *, beam: int | None = None):
+    # A string is several strings to the type checker.
+    @overload
+    def predict(  # type: ignore[overload-overlap]
+        self, texts: str, k: int = ..., *, beam: int | None = ...
+    ) -> Best: ...
+
+    @overload
+    def predict(
+        self, texts: Iterable[str], k: int = ..., *, beam: int | None = ...
+    ) -> list[Best]: ...
+
+    def predict(
+        self, texts: str | Iterable[str], k: int = 5, *, beam: int | None = None
+    ) -> Best | list[Best]:
         """The best ``k`` tags of each text as (tag, score) pairs, best first.
 
         One text gives one list, several texts a list of lists.
@@ -317,7 +339,7 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         check_is_fitted(self)
         return [self.classes_[labels].tolist() for labels in clusters(self.model_, tree)]
 
-    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the model into a folder, which the command opens, too."""
         check_is_fitted(self)
         self.model_.save(os.fspath(path), overwrite)
