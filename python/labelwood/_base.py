@@ -203,7 +203,9 @@ class Estimator(BaseEstimator):
             As in :meth:`fit`.
         """
         rows = self._rows(X)
-        allowed = None if labels is None else [whole("a number of labels", label) for label in labels]
+        allowed = None
+        if labels is not None:
+            allowed = [whole(f"labels[{at}]", label) for at, label in enumerate(labels)]
         arrays = features(rows)
         with following(self.verbose, progress, type(self).__name__) as callback:
             indptr, indices, data = self.model_.predict(
@@ -316,7 +318,7 @@ class Estimator(BaseEstimator):
 
 def clusters(model: _native.Model, tree: int) -> list[list[int]]:
     """The labels below each child of a label tree's root."""
-    found = model.clusters(tree)
+    found = model.clusters(whole("tree", tree))
     if found is None:
         raise InputError(f"the model has no label tree {tree}: only label trees cluster labels")
     return found

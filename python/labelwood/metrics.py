@@ -78,7 +78,8 @@ def evaluate(
         training = _labels("Y_train", Y_train)
         train_counts = np.bincount(training.indices, minlength=training.count)
         train_rows = len(training)
-    counts = [] if train_counts is None else [whole("a count", count) for count in train_counts]
+    counts = [whole(f"train_counts[{at}]", count)
+              for at, count in enumerate([] if train_counts is None else train_counts)]
     width = max(truth.count, scores[3], len(counts))
     indptr, indices, _ = truth.arrays
     return _native.evaluate(

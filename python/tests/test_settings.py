@@ -89,12 +89,17 @@ def test_what_predictions_are_asked_for_is_checked(estimator, rows):
         fitted.predict_top_k(X, k=2.5)
     with pytest.raises(InputError, match="beam is -1, but must be a whole number of at least 1"):
         fitted.predict_arrays(X.indptr, X.indices, X.data, beam=-1)
-    with pytest.raises(InputError, match="a number of labels is -1, but must be"):
-        fitted.predict_top_k(X, labels=[-1])
+    with pytest.raises(InputError, match=r"labels\[1\] is -1, but must be"):
+        fitted.predict_top_k(X, labels=[3, -1])
     with pytest.raises(InputError, match="threshold is nan, but must be a finite number"):
         copy.copy(fitted).set_params(threshold=float("nan")).predict(X)
     with pytest.raises(InputError, match="k is 2.5, but must be a whole number of at least 1"):
         metrics.precision_at_k(Y, Y, k=2.5)
+    with pytest.raises(InputError, match=r"train_counts\[1\] is -3, but must be a whole number"):
+        metrics.evaluate(Y, Y, train_counts=[1, -3], train_rows=5)
+    if isinstance(fitted, LabelTree):
+        with pytest.raises(InputError, match="tree is -1, but must be a whole number"):
+            fitted.clusters(-1)
     assert fitted.predict_top_k(X, k=np.int64(3), beam=np.int8(2)).shape == Y.shape
 
 

@@ -12,7 +12,7 @@ SETTINGS = Path(__file__).parent.parent / "pyproject.toml"
 NOT_OURS = r"""
 labelwood\.ray(\..*)?
 labelwood\..*\.set_[a-z_]+_request
-labelwood\.compat\.omikuji\.HyperParam\..*
+labelwood\.compat\..*\.HyperParam\..*
 """
 
 
