@@ -262,7 +262,7 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         """How files of documents are read, the texts and their tags."""
         texts, tags = _texts(texts), _tags(tags)
         _refuse_other_numbers(texts, tags)
-        for tag in {tag for row in tags for tag in row}:
+        for tag in dict.fromkeys(tag for row in tags for tag in row):
             storable(tag, "the tag")
         return as_json({"separator": self.separator}), texts, tags
 
