@@ -52,6 +52,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_function(wrap_pyfunction!(model::model_from_files, module)?)?;
     module.add_class::<omikuji::OmikujiTrees>()?;
+    module.add_function(wrap_pyfunction!(omikuji::read_omikuji_rows, module)?)?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<part::ModelPart>()?;
     module.add_class::<part::Combiner>()?;

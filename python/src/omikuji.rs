@@ -3,22 +3,28 @@
 //! Rows walk them as they do there, so that ranking and scores are the same: the beam keeps the
 //! most probable nodes of a level, leaves that were reached earlier among them, and each of the last
 //! leaves names as many labels as the beam is wide.
+//!
+//! They are written again from memory, in the same format: the folder that they were read from may
+//! be gone or hold another model by then.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use labelwood::data::{self, Dataset, Format, ReadError, ReadOptions};
 use labelwood::run::{Cancelled, Run};
 use labelwood::sparse::{CsrView, Predictions, Row, Scored, top_k};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 use rayon::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::errors::Fault;
-use crate::rows::{FeatureArrays, Features, prediction_arrays};
+use crate::errors::{Fault, OrRaise, refuse};
+use crate::rows::{FeatureArrays, Features, arrays, label_arrays, prediction_arrays};
 use crate::work;
+
+const SETTINGS: &str = "settings.json";
 
 /// The trees of a folder.
 #[pyclass(frozen, module = "labelwood._native")]
@@ -28,28 +34,30 @@ pub struct OmikujiTrees {
     labels: usize,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct Settings {
     n_features: usize,
     classifier_loss_type: Loss,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Deserialize, Serialize)]
 enum Loss {
     Hinge,
     Log,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 enum Node {
     Branch { weights: Weights, children: Vec<Node> },
     Leaf { weights: Weights, labels: Vec<u32> },
 }
 
 /// The weights of a node's children, by feature; the last row is that of the bias.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 enum Weights {
     Dense {
+        /// The version of this layout, without which omikuji does not read it.
+        v: u8,
         dim: (usize, usize),
         data: Vec<f32>,
     },
@@ -72,6 +80,52 @@ impl OmikujiTrees {
         work::run(py, 0, None, |run| read(&path, run))
     }
 
+    /// Makes the trees again of the bytes of their files, for `pickle`.
+    #[new]
+    fn from_files(py: Python<'_>, files: Vec<Bound<'_, PyBytes>>) -> PyResult<Self> {
+        let files: Vec<&[u8]> = files.iter().map(|file| file.as_bytes()).collect();
+        work::run(py, 0, None, |run| {
+            let mut files = files.into_iter();
+            let settings = read_settings(Path::new(SETTINGS), files.next().unwrap_or_default())?;
+            let named: Vec<_> = files.enumerate().map(|(at, tree)| (tree_name(at), tree)).collect();
+            let read = |(name, tree): &(String, &[u8])| settings.read_tree(Path::new(name), *tree);
+            let trees = run.install(|| named.par_iter().map(read).collect::<Result<_, Fault>>())?;
+            Ok::<_, Fault>(OmikujiTrees::new(settings, trees))
+        })
+    }
+
+    /// The bytes of the files, for `pickle`: the settings, then the trees.
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(Vec<Bound<'py, PyBytes>>,)> {
+        let files = work::run(py, 0, None, |run| -> Result<Vec<Vec<u8>>, Fault> {
+            let bytes = |tree: &Node| {
+                let mut bytes = Vec::new();
+                write_tree(tree, &mut bytes).map(|()| bytes)
+            };
+            let trees = || self.trees.par_iter().map(bytes).collect::<io::Result<Vec<_>>>();
+            let settings = serde_json::to_vec_pretty(&self.settings)?;
+            Ok([settings].into_iter().chain(run.install(trees)?).collect())
+        })?;
+        Ok((files.iter().map(|file| PyBytes::new(py, file)).collect(),))
+    }
+
+    /// Writes the files into a folder, which is made.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        work::run(py, 0, None, |run| -> Result<(), Fault> {
+            fs::create_dir_all(&path)?;
+            let write = |(at, tree): (usize, &Node)| {
+                let file = File::create(path.join(tree_name(at)))?;
+                let mut out = BufWriter::new(&file);
+                write_tree(tree, &mut out)?;
+                out.flush()?;
+                file.sync_all()
+            };
+            run.install(|| self.trees.par_iter().enumerate().try_for_each(write))?;
+            let file = File::create(path.join(SETTINGS))?;
+            serde_json::to_writer_pretty(&file, &self.settings)?;
+            Ok(file.sync_all()?)
+        })
+    }
+
     /// What there is, in the form of a model's manifest.
     #[getter]
     fn manifest(&self) -> String {
@@ -91,8 +145,10 @@ impl OmikujiTrees {
     ) -> PyResult<Vec<(u32, f32)>> {
         pairs.sort_by_key(|&(feature, _)| feature);
         let (indices, values): (Vec<u32>, Vec<f32>) = pairs.into_iter().unzip();
-        let row = Row { indices: &indices, values: &values };
-        let best = work::here(py, |_| Ok::<_, Cancelled>(self.best(row, k, beam)))?;
+        let width = indices.last().map_or(0, |&last| last as usize + 1);
+        let offsets = [0, indices.len() as u64];
+        let rows = CsrView::try_new(width, &offsets, &indices, &values).or_raise(py)?;
+        let best = work::here(py, |_| Ok::<_, Cancelled>(self.best(rows.row(0), k, beam)))?;
         Ok(best.iter().map(|best| (best.id, best.score)).collect())
     }
 
@@ -127,6 +183,13 @@ impl OmikujiTrees {
 }
 
 impl OmikujiTrees {
+    /// Trees with one more than the largest label of each.
+    fn new(settings: Settings, trees: Vec<(Node, usize)>) -> Self {
+        let labels = trees.iter().map(|&(_, labels)| labels).max().unwrap_or(0);
+        let trees = trees.into_iter().map(|(tree, _)| tree).collect();
+        OmikujiTrees { settings, trees, labels }
+    }
+
     /// The best labels of a row: the means of their probabilities over all trees.
     fn best(&self, row: Row<'_>, k: usize, beam: usize) -> Vec<Scored> {
         let length = row.values.iter().map(|value| value * value).sum::<f32>().sqrt();
@@ -196,7 +259,7 @@ impl Weights {
     fn add_to(&self, margins: &mut [f32], entries: &[(usize, f32)]) {
         for &(feature, factor) in entries {
             match self {
-                Weights::Dense { data, dim } => {
+                Weights::Dense { data, dim, .. } => {
                     let weights = &data[feature * dim.1..(feature + 1) * dim.1];
                     for (margin, weight) in margins.iter_mut().zip(weights) {
                         *margin += factor * weight;
@@ -216,8 +279,9 @@ impl Weights {
     /// Whether they are those of so many features, the bias included, and children.
     fn fits(&self, features: usize, children: usize) -> bool {
         match self {
-            Weights::Dense { dim, data } => {
-                *dim == (features, children) && features.checked_mul(children) == Some(data.len())
+            Weights::Dense { v, dim, data } => {
+                (*v, *dim) == (1, (features, children))
+                    && features.checked_mul(children) == Some(data.len())
             }
             Weights::Sparse { outer_dim, inner_dim, indptr, outer_inds, inner_inds, data } => {
                 (*outer_dim, *inner_dim) == (features, children)
@@ -249,11 +313,21 @@ impl Node {
     }
 }
 
+impl Settings {
+    /// A tree, with one more than its largest label.
+    fn read_tree(&self, path: &Path, file: impl Read) -> Result<(Node, usize), Fault> {
+        let tree: Node = ciborium::from_reader(file).map_err(|error| refused(path, error))?;
+        match tree.check(self.n_features.saturating_add(1)) {
+            Some(labels) => Ok((tree, labels)),
+            None => Err(refused(path, "its weights do not fit its nodes")),
+        }
+    }
+}
+
 fn read(folder: &Path, run: &Run) -> Result<OmikujiTrees, Fault> {
-    let settings: Settings = {
-        let path = folder.join("settings.json");
-        let text = fs::read_to_string(&path)?;
-        serde_json::from_str(&text).map_err(|error| refused(&path, error))?
+    let settings = {
+        let path = folder.join(SETTINGS);
+        read_settings(&path, &fs::read(&path)?)?
     };
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -263,26 +337,94 @@ fn read(folder: &Path, run: &Run) -> Result<OmikujiTrees, Fault> {
             paths.push(path);
         }
     }
-    paths.sort();
-    let features = settings.n_features.saturating_add(1);
-    let tree = |path: &PathBuf| -> Result<(Node, usize), Fault> {
+    // By number, so that trees that are saved and loaded again are added up in the same order.
+    paths.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
+    let tree = |path: &PathBuf| {
         run.check()?;
-        let tree: Node = ciborium::from_reader(BufReader::new(File::open(path)?))
-            .map_err(|error| refused(path, error))?;
-        match tree.check(features) {
-            Some(labels) => Ok((tree, labels)),
-            None => Err(refused(path, "its weights do not fit its nodes")),
-        }
+        settings.read_tree(path, BufReader::new(File::open(path)?))
     };
     let trees = run.install(|| paths.par_iter().map(tree).collect::<Result<Vec<_>, Fault>>())?;
     if trees.is_empty() {
         return Err(refused(folder, "there is no tree"));
     }
-    let labels = trees.iter().map(|&(_, labels)| labels).max().unwrap_or(0);
-    let trees = trees.into_iter().map(|(tree, _)| tree).collect();
-    Ok(OmikujiTrees { settings, trees, labels })
+    Ok(OmikujiTrees::new(settings, trees))
+}
+
+fn read_settings(path: &Path, text: &[u8]) -> Result<Settings, Fault> {
+    serde_json::from_slice(text).map_err(|error| refused(path, error))
+}
+
+fn write_tree(tree: &Node, out: impl Write) -> io::Result<()> {
+    ciborium::into_writer(tree, out).map_err(|error| match error {
+        ciborium::ser::Error::Io(error) => error,
+        ciborium::ser::Error::Value(reason) => io::Error::other(reason),
+    })
+}
+
+fn tree_name(at: usize) -> String {
+    format!("tree{at}.cbor")
 }
 
 fn refused(path: &Path, reason: impl std::fmt::Display) -> Fault {
     Fault::Input(format!("{}: not a file of omikuji 0.5: {reason}", path.display()))
+}
+
+/// Reads a training file as omikuji does: features and labels as `(indptr, indices, data)` with
+/// their widths. Whatever its name, it has the format of the XC repository.
+#[pyfunction]
+pub fn read_omikuji_rows<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    threads: usize,
+) -> PyResult<(Bound<'py, PyTuple>, usize, Bound<'py, PyTuple>, usize)> {
+    let options = ReadOptions {
+        format: Some(Format::Xc),
+        lenient: true,
+        ignore_label_names: true,
+        ..ReadOptions::default()
+    };
+    let read = work::run(py, threads, None, |run| {
+        data::read(&path, &options, run).or_else(|first| match first {
+            ReadError::Content { .. } => {
+                let (text, name) = (without_liberties(&fs::read(&path)?), path.to_string_lossy());
+                data::read_bytes(&text, &name, &options, run).map_err(|_| Fault::from(first))
+            }
+            other => Err(other.into()),
+        })
+    })?;
+    read.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    crate::log::flush(py)?;
+    let Dataset { features, labels, .. } = read.dataset;
+    // Labels are columns of SciPy's matrices, whose numbers have a sign.
+    if labels.columns() > i32::MAX as usize {
+        let (largest, most) = (labels.columns() - 1, i32::MAX - 1);
+        let text = format!(
+            "{}: label {largest} is too large: labels are numbered from 0 to {most}",
+            path.display()
+        );
+        return Err(refuse(py, text));
+    }
+    let (x, y) = (arrays(py, features.view())?, label_arrays(py, labels.view())?);
+    Ok((x, features.columns(), y, labels.columns()))
+}
+
+/// The lines without what omikuji takes but no other reader does: empty labels, as in `0,,3,`, and
+/// numbers with a plus, as in `+3`.
+fn without_liberties(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        for (at, field) in line.split_inclusive(|&byte| byte == b' ').enumerate() {
+            if at > 0 {
+                out.extend_from_slice(field.strip_prefix(b"+").unwrap_or(field));
+                continue;
+            }
+            let end = field.trim_ascii_end().len();
+            let labels = field[..end].split(|&byte| byte == b',').filter(|label| !label.is_empty());
+            let labels: Vec<&[u8]> =
+                labels.map(|label| label.strip_prefix(b"+").unwrap_or(label)).collect();
+            out.extend(labels.join(&b','));
+            out.extend_from_slice(&field[end..]);
+        }
+    }
+    out
 }

@@ -1,9 +1,11 @@
-"""Annif's omikuji backend, over a module ``omikuji`` that is ours.
+"""Annif's omikuji backend, over a module ``omikuji`` that only re-exports ours.
 
-Its own tests are not in its source distribution, so that what they ask is asked here: settings and
-their defaults, training with and without a cached file, suggestions, and what is refused.
+What is asked here is what Annif's own ``tests/test_backend_omikuji.py`` asks: settings and their
+defaults, the training file, training with and without a cached one, suggestions, and what is refused.
+The wheel of Annif 0.57.0 carries that file, and was the model; later distributions do not.
 """
 
+import importlib
 import re
 import sys
 import types
@@ -40,19 +42,22 @@ def words(text):
 
 
 @pytest.fixture(scope="module")
-def backend_type():
-    """The backend, imported while ``omikuji`` is a module of our names."""
-    module = types.ModuleType("omikuji")
-    for name in ours.__all__:
-        setattr(module, name, getattr(ours, name))
+def backend_type(tmp_path_factory):
+    """The backend, imported while ``omikuji`` is a module that re-exports ours."""
+    folder = tmp_path_factory.mktemp("module")
+    (folder / "omikuji.py").write_text("from labelwood.compat.omikuji import *\n")
     names = ("omikuji", "annif.backend.omikuji")
     before = {name: sys.modules.pop(name, None) for name in names}
-    sys.modules["omikuji"] = module
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
     try:
         backend = annif.backend.get_backend("omikuji")
-        assert sys.modules["annif.backend.omikuji"].omikuji is module
+        module = sys.modules["annif.backend.omikuji"].omikuji
+        assert Path(module.__file__) == folder / "omikuji.py"
+        assert module.__version__ == ours.__version__
         yield backend
     finally:
+        sys.path.remove(str(folder))
         for name, found in before.items():
             sys.modules.pop(name, None)
             if found is not None:
@@ -126,6 +131,24 @@ def test_nothing_is_suggested_before_training(backend_type, project, tmp_path):
     untrained = types.SimpleNamespace(**{**vars(project), "datadir": str(tmp_path)})
     with pytest.raises(NotInitializedException):
         suggest(backend_type("omikuji", {}, untrained), "anything")
+
+
+def test_the_training_file_skips_what_has_no_known_subjects_or_words(backend_type, project, tmp_path):
+    lines = [f"nothing\t<{uri('no such tag')}>\n", f"knitting\t<{uri('knitting')}>\n",
+             "...\t<http://example.org/none>\n", f"...\t<{uri('knitting')}>\n"]
+    (tmp_path / "documents.tsv").write_text("".join(lines))
+    corpus = _documents(tmp_path / "documents.tsv", project)
+    elsewhere = types.SimpleNamespace(**{**vars(project), "datadir": str(tmp_path)})
+    backend = backend_type("omikuji", {}, elsewhere)
+    texts = (document.text for document in corpus.documents)
+    backend._create_train_file(backend.create_vectorizer(texts, {"tokenizer": words}), corpus)
+    header, row = (tmp_path / "omikuji-train.txt").read_text().splitlines()
+    assert header.split() == ["00000001", "2", str(len(TAGS))]
+    label, feature = row.split()
+    assert project.subjects[int(label)].labels["en"] == "knitting"
+    # The header's padded number is read, and one row is enough.
+    model = ours.Model.train_on_data(str(tmp_path / "omikuji-train.txt"))
+    assert model.predict([(int(feature.split(":")[0]), 1.0)])[0][0] == int(label)
 
 
 def test_training_leaves_a_file_and_a_model(trained, folder):

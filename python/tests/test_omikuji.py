@@ -1,8 +1,15 @@
 """``labelwood.compat.omikuji`` beside the omikuji package itself."""
 
+import copy
+import decimal
+import filecmp
 import inspect
+import io
 import json
+import math
 import os
+import pathlib
+import pickle
 import shutil
 import subprocess
 import sys
@@ -14,15 +21,16 @@ import pytest
 import labelwood
 from labelwood import datasets, metrics
 from labelwood.compat import omikuji as ours
+from labelwood.compat._hyper_param import FIELDS
 
 theirs = pytest.importorskip("omikuji")
 
 DOCUMENTS = "4 00000005 00000003\n1,0 1:0.5 0:1.0\n1 1:1\n2 4:0.3 2:1\n0 3:0.2 0:1\n"
 
 
-@pytest.fixture
-def training_file(tmp_path):
-    path = tmp_path / "train.txt"
+@pytest.fixture(scope="module")
+def training_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("documents") / "train.txt"
     path.write_text(DOCUMENTS)
     return str(path)
 
@@ -35,6 +43,43 @@ def rows(tmp_path_factory):
     return X, Y, str(path)
 
 
+@pytest.fixture(scope="module")
+def model(training_file):
+    return ours.Model.train_on_data(training_file)
+
+
+@pytest.fixture(scope="module")
+def written(training_file, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("omikuji") / "model"
+    theirs.Model.train_on_data(training_file, n_threads=1).save(str(folder))
+    return folder
+
+
+@pytest.fixture
+def omikujis(written, tmp_path):
+    """A folder that omikuji wrote."""
+    return pathlib.Path(shutil.copytree(written, tmp_path / "omikujis"))
+
+
+def settings(omikuji, **values):
+    hyper_param = omikuji.Model.default_hyper_param()
+    for name, value in values.items():
+        setattr(hyper_param, name, value)
+    return hyper_param
+
+
+def outcome(call):
+    """What a call gives, or the type of what it raises."""
+    try:
+        return call()
+    except Exception as error:
+        return type(error)
+
+
+def listing(folder):
+    return sorted(os.listdir(folder))
+
+
 def pairs(X, row):
     row = X[[row]]
     return list(zip(row.indices, row.data))
@@ -42,6 +87,7 @@ def pairs(X, row):
 
 def test_the_names_and_arguments_are_the_same():
     assert {"LossType", "Model", "init_logger"} <= set(dir(ours))
+    assert ours.__version__.split(".")[:2] == theirs.__version__.split(".")[:2]
     for name in ("load", "save", "predict", "train_on_data", "default_hyper_param",
                  "densify_weights", "init_prediction_thread_pool", "n_features", "n_trees"):
         left, right = getattr(ours.Model, name), getattr(theirs.Model, name)
@@ -64,20 +110,23 @@ def test_hyper_parameters_have_the_same_names_and_defaults():
     assert left.seed == 42
 
 
-@pytest.mark.parametrize("name", sorted(ours._FIELDS))
+class OnlyIndex:
+    def __index__(self):
+        return 1
+
+
+@pytest.mark.parametrize("name", sorted(FIELDS))
 @pytest.mark.parametrize(
-    "value", [2, 0, 1, -1, 2.5, "x", None, True, 2**80, np.int64(1), np.float32(0.5)], ids=repr
+    "value",
+    [2, 0, 1, -1, 2.5, 1e300, "x", None, True, 2**80, np.int64(1), np.float32(0.5), np.array(1.5),
+     np.array([1, 2]), decimal.Decimal(1), OnlyIndex()],
+    ids=repr,
 )
 def test_hyper_parameters_take_and_refuse_the_same_values(name, value):
-    def outcome(hyper_param):
-        try:
-            setattr(hyper_param, name, value)
-        except (TypeError, OverflowError) as error:
-            return type(error)
-        return getattr(hyper_param, name)
+    def read_back(omikuji):
+        return outcome(lambda: getattr(settings(omikuji, **{name: value}), name))
 
-    expected = outcome(theirs.Model.default_hyper_param())
-    found = outcome(ours.Model.default_hyper_param())
+    expected, found = read_back(theirs), read_back(ours)
     assert found == expected and type(found) is type(expected)
 
 
@@ -87,9 +136,10 @@ def test_unknown_hyper_parameters_are_refused():
 
 
 def test_a_model_is_trained_saved_and_loaded(training_file, tmp_path):
-    before = set(tmp_path.iterdir())
+    beside = os.path.dirname(training_file)
+    before = listing(beside)
     model = ours.Model.train_on_data(training_file, n_threads=None)
-    assert set(tmp_path.iterdir()) == before, "training writes nothing"
+    assert listing(beside) == before, "training writes nothing"
     assert (model.n_features, model.n_trees) == (5, 3)
     best = model.predict([(0, 1.0), (1, 0.5)])
     assert best[0][0] == 0 and {label for label, _ in best} == {0, 1, 2}
@@ -110,40 +160,125 @@ def test_a_model_is_trained_saved_and_loaded(training_file, tmp_path):
     assert ours.Model.load(str(tmp_path / "some" / "model")).n_trees == 1, "it was replaced"
 
 
-def test_the_hyper_parameters_are_shown_as_there(training_file, capfd):
-    def line(omikuji):
-        hyper_param = omikuji.Model.default_hyper_param()
-        hyper_param.min_branch_size = 10
-        hyper_param.linear_eps = 0.05
-        hyper_param.cluster_balanced = False
-        hyper_param.linear_loss_type = omikuji.LossType.LOG.value
-        omikuji.Model.train_on_data(training_file, hyper_param)
-        text = capfd.readouterr().out
-        heading = "Training model with hyper-parameters HyperParam"
-        [line] = [line for line in text.splitlines() if heading in line]
-        return line[line.index(heading):]
+HEADING = "Training model with hyper-parameters HyperParam"
 
-    assert line(ours) == line(theirs)
+
+def shown(text):
+    return [line[line.index(HEADING):] for line in text.splitlines() if HEADING in line]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"min_branch_size": 10, "cluster_balanced": False, "linear_loss_type": 1, "linear_eps": 0.05},
+     {"linear_eps": 1e-5, "linear_c": 1e16, "cluster_eps": 2.5e-7},
+     {"linear_eps": 1e-4, "linear_c": 123456.789, "centroid_threshold": 9.9e15},
+     {"linear_eps": math.inf, "linear_weight_threshold": math.nan, "linear_c": 1e30}],
+    ids=str,
+)
+def test_the_hyper_parameters_are_shown_as_there(training_file, capfd, values):
+    lines = []
+    for omikuji in (ours, theirs):
+        omikuji.Model.train_on_data(training_file, settings(omikuji, **values))
+        lines.append(shown(capfd.readouterr().out))
+    assert lines[0] == lines[1] and len(lines[0]) == 1
+
+
+def test_the_line_goes_to_standard_output_itself(training_file, capfd, monkeypatch):
     try:
         ours.quiet()
         ours.Model.train_on_data(training_file)
         assert capfd.readouterr().out == ""
     finally:
-        ours.init_logger()
+        ours.quiet(False)
+    closed = io.StringIO()
+    closed.close()
+    for stdout in (io.StringIO(), closed, None):
+        monkeypatch.setattr(sys, "stdout", stdout)
+        ours.Model.train_on_data(training_file)
+    monkeypatch.undo()
+    assert len(shown(capfd.readouterr().out)) == 3
+
+
+def test_what_was_printed_before_comes_before(training_file):
+    code = """
+        import os, sys
+        from labelwood.compat import omikuji
+        print("before")
+        omikuji.Model.train_on_data(sys.argv[1])
+        print("after")
+        sys.stdout.flush()
+        os.close(1)
+        omikuji.Model.train_on_data(sys.argv[1])
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), training_file]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    first, line, last = done.stdout.splitlines()
+    assert (first, line.startswith(HEADING), last) == ("before", True, "after")
+    # The interpreter says at its end that it cannot flush; training did not mind.
+    assert "Traceback" not in done.stderr
+
+
+def test_the_logger_is_initialized_once():
+    for omikuji in (theirs, ours):
+        with pytest.raises(RuntimeWarning, match="Failed to initialize logger"):
+            omikuji.init_logger()
+
+
+REFUSED = [
+    {"n_trees": 0}, {"min_branch_size": 0}, {"min_branch_size": 1}, {"max_depth": 0},
+    {"centroid_threshold": -1.0}, {"linear_eps": 0.0}, {"linear_c": 0.0}, {"linear_c": -1.0},
+    {"linear_weight_threshold": -1.0}, {"linear_max_iter": 0}, {"cluster_k": 0},
+    {"cluster_eps": 0.0}, {"cluster_eps": -1.0}, {"cluster_min_size": 0},
+]
+
+
+@pytest.mark.parametrize("values", REFUSED, ids=str)
+def test_what_omikuji_refuses_is_refused_and_named(training_file, capfd, values):
+    [(name, value)] = values.items()
+    with pytest.raises(RuntimeError, match="Failed to train model"):
+        theirs.Model.train_on_data(training_file, settings(theirs, **values))
+    capfd.readouterr()
+    with pytest.raises(RuntimeError, match=f"Failed to train model: {name} is {value}, but must be"):
+        ours.Model.train_on_data(training_file, settings(ours, **values))
+    assert capfd.readouterr().out == "", "nothing is shown"
+
+
+@pytest.mark.parametrize("values", [{"n_trees": 2**40}, {"tree_structure_only": True},
+                                    {"linear_c": math.nan}], ids=str)
+def test_what_would_end_the_process_is_refused(training_file, values):
+    [name] = values
+    with pytest.raises(RuntimeError, match=f"Failed to train model: {name} is "):
+        ours.Model.train_on_data(training_file, settings(ours, **values))
+
+
+# One pass over rows in a random order ends anywhere; weights of the bias are never dropped here.
+@pytest.mark.parametrize(
+    ("values", "within"),
+    [({"linear_c": 1e10}, 0.2), ({"linear_c": math.inf}, 0.2), ({"linear_eps": math.inf}, 0.6),
+     ({"linear_eps": math.nan}, 0.1), ({"linear_weight_threshold": math.inf}, 0.2),
+     ({"linear_weight_threshold": math.nan}, 0.1), ({"cluster_eps": math.nan}, 0.1),
+     ({"centroid_threshold": math.nan, "min_branch_size": 2}, 0.2), ({"max_depth": 2**40}, 0.1),
+     ({"centroid_threshold": math.inf, "min_branch_size": 2}, 0.2)],
+    ids=str,
+)
+def test_extreme_values_mean_what_they_mean_there(training_file, values, within):
+    best = []
+    for omikuji in (ours, theirs):
+        model = omikuji.Model.train_on_data(training_file, settings(omikuji, **values), 1)
+        best.append(dict(model.predict([(0, 1.0)])))
+    assert best[0] == pytest.approx(best[1], abs=within)
 
 
 @pytest.mark.parametrize(
-    "settings",
+    "values",
     [{}, {"cluster_k": 1}, {"collapse_every_n_layers": 50, "max_depth": 3}, {"max_depth": 1},
      {"cluster_k": 100, "cluster_balanced": False}, {"linear_loss_type": 1},
-     {"min_branch_size": 2, "cluster_min_size": 0}],
+     {"cluster_k": 2**40, "min_branch_size": 2}, {"min_branch_size": 2, "cluster_min_size": 1}],
     ids=str,
 )
-def test_every_kind_of_tree_is_trained(rows, settings):
+def test_every_kind_of_tree_is_trained(rows, values):
     X, Y, _ = rows
-    hyper_param = ours.Model.default_hyper_param()
-    for name, value in settings.items():
-        setattr(hyper_param, name, value)
+    hyper_param = settings(ours, **values)
     model = ours.Model.train_on_matrix(X, Y, hyper_param)
     least = 0.4 if hyper_param.linear_loss_type else 0.8
     assert metrics.precision_at_k(Y, model.predict_batch(X), k=1) > least
@@ -166,9 +301,8 @@ def test_scores_are_on_the_same_scale(rows):
 @pytest.mark.parametrize("loss", [0, 1])
 def test_folders_that_omikuji_wrote_are_read(rows, tmp_path, loss):
     X, Y, path = rows
-    hyper_param = theirs.Model.default_hyper_param()
-    hyper_param.min_branch_size, hyper_param.cluster_k = 30, 4
-    hyper_param.cluster_balanced, hyper_param.linear_loss_type = False, loss
+    values = {"min_branch_size": 30, "cluster_k": 4, "cluster_balanced": False}
+    hyper_param = settings(theirs, linear_loss_type=loss, **values)
     right = theirs.Model.train_on_data(path, hyper_param)
     right.save(str(tmp_path / "theirs"))
     left = ours.Model.load(str(tmp_path / "theirs"))
@@ -185,12 +319,125 @@ def test_folders_that_omikuji_wrote_are_read(rows, tmp_path, loss):
     assert sum(map(int.__eq__, *best)) >= 98
     assert left.predict_batch(X[:3]).nnz == 30
     left.save(str(tmp_path / "copy"))
-    assert theirs.Model.load(str(tmp_path / "copy")).n_trees == 3
-    # A model of ours takes the place of theirs, and the other way round.
-    ours.Model.train_on_matrix(X, Y).save(str(tmp_path / "copy"))
-    assert "manifest.json" in os.listdir(tmp_path / "copy")
-    left.save(str(tmp_path / "copy"))
-    assert ours.Model.load(str(tmp_path / "copy")).predict(pairs(X, 0)) == left.predict(pairs(X, 0))
+    assert same_files(tmp_path / "theirs", tmp_path / "copy")
+
+
+def same_files(left, right):
+    _, others, failed = filecmp.cmpfiles(left, right, listing(left), shallow=False)
+    return listing(left) == listing(right) and not others and not failed
+
+
+def test_dense_weights_and_many_trees_are_saved_again(training_file, tmp_path):
+    right = theirs.Model.train_on_data(training_file, settings(theirs, n_trees=12))
+    right.densify_weights(0.0)
+    right.save(str(tmp_path / "theirs"))
+    assert b"Dense" in (tmp_path / "theirs" / "tree11.cbor").read_bytes()
+    ours.Model.load(str(tmp_path / "theirs")).save(str(tmp_path / "copy"))
+    assert same_files(tmp_path / "theirs", tmp_path / "copy")
+
+
+def test_a_model_of_omikujis_outlives_its_folder(omikujis, model, tmp_path):
+    loaded = ours.Model.load(str(omikujis))
+    best, names = loaded.predict([(0, 1.0)]), listing(omikujis)
+    shutil.rmtree(omikujis)
+    loaded.save(str(omikujis))
+    assert listing(omikujis) == names
+    assert ours.Model.load(str(omikujis)).predict([(0, 1.0)]) == best
+    # Another model in its place is not what is saved.
+    model.save(str(omikujis))
+    loaded.save(str(tmp_path / "elsewhere"))
+    assert listing(tmp_path / "elsewhere") == names
+    assert ours.Model.load(str(tmp_path / "elsewhere")).predict([(0, 1.0)]) == best
+
+
+@pytest.fixture(params=["labelwood's", "omikuji's"])
+def either(request, model, omikujis):
+    """A model of each kind, and what it predicts."""
+    model = model if request.param == "labelwood's" else ours.Model.load(str(omikujis))
+    return model, model.predict([(0, 1.0), (1, 0.5)])
+
+
+@pytest.mark.parametrize("there", ["nothing", "labelwood's", "omikuji's", "both"])
+def test_saving_keeps_other_files_and_leaves_no_other_model(either, there, omikujis, training_file,
+                                                            tmp_path):
+    either, best = either
+    folder = tmp_path / "real"
+    folder.mkdir()
+    if there in ("labelwood's", "both"):
+        ours.Model.train_on_data(training_file, settings(ours, n_trees=1)).save(str(folder))
+    if there in ("omikuji's", "both"):
+        shutil.copytree(omikujis, folder, dirs_exist_ok=True)
+        shutil.copy(folder / "tree0.cbor", folder / "tree7.cbor")
+    others = {"notes.txt", ".gitkeep"}
+    for name in others:
+        (folder / name).write_text(name)
+    (tmp_path / "link").symlink_to(folder)
+    either.save(str(tmp_path / "link"))
+    assert (tmp_path / "link").is_symlink()
+    either.save(str(tmp_path / "clean"))
+    assert set(listing(folder)) == set(listing(tmp_path / "clean")) | others
+    assert all((folder / name).read_text() == name for name in others)
+    assert ours.Model.load(str(folder)).predict([(0, 1.0), (1, 0.5)]) == best
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_model_is_saved_to_the_current_folder(either, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    either[0].save("")
+    assert ours.Model.load(".").predict([(0, 1.0), (1, 0.5)]) == either[1]
+
+
+def test_files_of_the_same_names_are_no_models(model, omikujis, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "settings.json").write_text('{"name": "mine"}')
+    with pytest.raises(RuntimeError, match="the settings.json there is not omikuji's"):
+        ours.Model.load(str(omikujis)).save(str(mine))
+    assert listing(mine) == ["settings.json"]
+    model.save(str(mine))
+    assert (mine / "settings.json").read_text() == '{"name": "mine"}'
+    assert ours.Model.load(str(mine)).predict([(0, 1.0)]) == model.predict([(0, 1.0)])
+    (tmp_path / "manifest.json").write_text("no JSON")
+    with pytest.raises(RuntimeError, match="the manifest.json there is not labelwood's"):
+        ours.Model.load(str(omikujis)).save(str(tmp_path))
+    assert (tmp_path / "manifest.json").read_text() == "no JSON"
+
+
+def test_a_folder_with_two_models_is_not_loaded(model, omikujis, tmp_path):
+    model.save(str(tmp_path / "both"))
+    theirs.Model.load(str(omikujis)).save(str(tmp_path / "both"))
+    with pytest.raises(RuntimeError, match="manifest.json and omikuji's settings.json are both"):
+        ours.Model.load(str(tmp_path / "both"))
+
+
+@pytest.mark.parametrize("there", ["notes", "labelwood's", "omikuji's"])
+def test_a_save_that_fails_changes_nothing(either, there, written, training_file, tmp_path):
+    resource = pytest.importorskip("resource")
+    folder = tmp_path / "folder"
+    if there == "omikuji's":
+        shutil.copytree(written, folder)
+    elif there == "labelwood's":
+        ours.Model.train_on_data(training_file, settings(ours, n_trees=1)).save(str(folder))
+    else:
+        folder.mkdir()
+        (folder / "notes.txt").write_text("notes")
+    before = {name: (folder / name).read_bytes() for name in listing(folder)}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(RuntimeError, match="Failed to save model to .*File too large"):
+            either[0].save(str(folder))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {name: (folder / name).read_bytes() for name in listing(folder)} == before
+
+
+def test_every_model_can_be_pickled_and_copied(either):
+    either, best = either
+    for again in (pickle.loads(pickle.dumps(either)), copy.deepcopy(either)):
+        assert again.predict([(0, 1.0), (1, 0.5)]) == best
+        assert (again.n_trees, again.n_features) == (either.n_trees, either.n_features)
 
 
 def test_damaged_files_of_omikuji_are_refused(training_file, tmp_path):
@@ -219,8 +466,7 @@ def test_damaged_files_of_omikuji_are_refused(training_file, tmp_path):
 
 def test_what_goes_wrong_is_a_runtime_error_with_the_reason(training_file, tmp_path):
     model = ours.Model.train_on_data(training_file)
-    with pytest.raises(RuntimeError, match="Failed to load model from .*: there is no model here|"
-                                           "Failed to load model from"):
+    with pytest.raises(RuntimeError, match="Failed to load model from .*: there is no model here"):
         ours.Model.load(str(tmp_path / "nothing"))
     with pytest.raises(RuntimeError, match="Failed to load data from .*No such file"):
         ours.Model.train_on_data(str(tmp_path / "nothing.txt"))
@@ -229,13 +475,119 @@ def test_what_goes_wrong_is_a_runtime_error_with_the_reason(training_file, tmp_p
         ours.Model.train_on_data(str(tmp_path / "bad.txt"))
     with pytest.raises(RuntimeError, match="Failed to save model to"):
         model.save(training_file)
-    for wrong in [[(9, 1.0)], [(-1, 1.0)], [(1, 1.0), (1, 2.0)]]:
+    for wrong in [[(9, 1.0)], [(-1, 1.0), (0, 1.0)], [(1, 1.0), (1, 2.0)], [(0, 1.0), (5, 1.0)]]:
         with pytest.raises(AssertionError, match="Incorrect feature index"):
             model.predict(wrong)
-    hyper_param = ours.Model.default_hyper_param()
-    hyper_param.n_trees = 0
-    with pytest.raises(RuntimeError, match="Failed to train model: trees is 0"):
-        ours.Model.train_on_data(training_file, hyper_param)
+    with pytest.raises(RuntimeError, match="Failed to load model from"):
+        ours.Model.load("a\0b")
+    with pytest.raises(ValueError, match="Y is None, but must have the labels of each row"):
+        ours.Model.train_on_matrix([[1.0]], None)
+
+
+CALLS = {
+    "predict": [
+        ([(0, "1")],), ([(0, None)],), ([(0, 1)],), ([(0, True)],), ([(0, decimal.Decimal(1))],),
+        ([(0, np.array(1.0))],), ([(-1, 1.0)],), ([(2**40, 1.0)],), ([(-1, 1.0), (0, 1.0)],),
+        ([(0, 1.0), (9, 1.0)],), ([(0, 1.0), (0, 1.0)],), ([(0.0, 1.0)],), ([("0", 1.0)],),
+        ([(None, 1.0)],), ([(np.float32(0), 1.0)],), ([(np.float64(0), 1.0)],), ([(True, 1.0)],),
+        ([(0, 1.0, 2.0)],), ([0, 1],), ({0: 1.0},), (None,), (np.array([[0, 1.0], [2, 0.5]]),),
+        (np.array([[0, 1], [2, 1]]),), ([(0, 1.0)], -1), ([(0, 1.0)], None), ([(0, 1.0)], 2.0),
+        ([(0, 1.0)], "2"), ([(0, 1.0)], 2**70), ([(0, 1.0)], 2**63), ([(0, 1.0)], np.int64(10)),
+        ([(0, 1.0)], 10, -1), ([(0, 1.0)], 10, None), ([(0, 1.0)], 10, 2.0), ([(0, 1.0)], 10, "2"),
+        ([(0, 1.0)], 10, 2**70), ([(0, 1.0)], 10, 0), ([(0, 1.0)], 10, np.int64(1)),
+    ],
+    "densify_weights": [
+        (), (0.05,), (1,), ("x",), (None,), (0.1, 1), (0.1, -1), (0.1, "1"), (0.1, 1.5),
+    ],
+    "init_prediction_thread_pool": [
+        (None,), (0,), (1,), (-1,), (np.int64(2),), (2.0,), ("2",), ("",), (),
+    ],
+    "save": [(None,), (3,), (b"x",)],
+    "load": [(None,), (3,), (b"x",), ("",)],
+}
+
+
+@pytest.mark.parametrize(("name", "arguments"),
+                         [(name, call) for name, calls in CALLS.items() for call in calls], ids=repr)
+def test_methods_take_and_refuse_the_same_arguments(model, omikujis, name, arguments, tmp_path,
+                                                    monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    right = theirs.Model.load(str(omikujis))
+    expected = outcome(lambda: getattr(right, name)(*arguments))
+    for left in (model, ours.Model.load(str(omikujis))):
+        found = outcome(lambda: getattr(left, name)(*arguments))
+        if isinstance(expected, list):
+            assert {label for label, _ in found} == {label for label, _ in expected}
+            assert all(type(label) is int and type(score) is float for label, score in found)
+        else:
+            assert found is expected
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(None, None), (None, 0), (None, -1), (None, True), (None, np.int64(1)), (None, 1.0),
+     (None, 1.5), (None, "1"), (None, ""), (3,), ("x",)],
+    ids=repr,
+)
+def test_training_takes_and_refuses_the_same_arguments(training_file, capfd, arguments):
+    def trees(omikuji):
+        return outcome(lambda: omikuji.Model.train_on_data(training_file, *arguments).n_trees)
+
+    expected = trees(theirs)
+    capfd.readouterr()
+    assert trees(ours) == expected
+    assert len(shown(capfd.readouterr().out)) == (1 if expected == 3 else 0)
+
+
+@pytest.mark.parametrize("path", [None, 0, b"train.txt"])
+def test_paths_of_other_types_are_refused_as_there(path):
+    assert outcome(lambda: theirs.Model.train_on_data(path)) is AttributeError
+    assert outcome(lambda: ours.Model.train_on_data(path)) is AttributeError
+
+
+def test_paths_may_be_objects(training_file, tmp_path):
+    ours.Model.train_on_data(pathlib.Path(training_file)).save(tmp_path / "model")
+    assert ours.Model.load(tmp_path / "model").n_trees == 3
+
+
+def test_values_that_are_not_finite_are_refused(either):
+    either, _ = either
+    for value in (math.nan, math.inf, 1e300):
+        with pytest.raises(labelwood.InputError, match="not a finite number"):
+            either.predict([(0, value)])
+        with pytest.raises(labelwood.InputError, match="not a finite number"):
+            either.predict_batch([[value, 0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["3 3 3\n0,1, 0:1\n1 1:1\n2 2:1\n", "3 3 3\n+0,,1 +0:+1\n1 1:1\n2 2:1",
+     "3 3 3\r\n0,1,\r\n1, 1:1\r\n2 2:1\r\n", "4 3 3\n, 0:1\n0 0:1\n1 1:1\n2 2:1\n"],
+    ids=repr,
+)
+@pytest.mark.parametrize("name", ["train.txt", "train.data", "train.svm", "train"])
+def test_training_files_are_read_as_there(tmp_path, text, name):
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    # Names of labels are nothing that omikuji would look for.
+    (tmp_path / "labels.txt").write_text("only one\n")
+    best = []
+    for omikuji in (ours, theirs):
+        model = omikuji.Model.train_on_data(str(path), n_threads=1)
+        best.append(dict(model.predict([(1, 1.0)])))
+    assert best[0] == pytest.approx(best[1], abs=0.1)
+
+
+def test_what_is_wrong_in_a_training_file_is_named(tmp_path):
+    path = tmp_path / "train.txt"
+    for text, reason in [
+        ("2 2 2\n0, 0:1\n1 x:1\n", r"train.txt:2:3: "),
+        ("2 2 2\n0 0:nan\n1 1:1\n", r"train.txt:2:5: `nan` is not a finite"),
+        ("2 2 2\n0 0:1\n4000000000 1:1\n", r"label 4000000000 is too large: labels are numbered"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(RuntimeError, match=f"Failed to load data from .*{reason}"):
+            ours.Model.train_on_data(str(path))
 
 
 def test_numbers_beyond_the_header_are_taken_with_a_warning(tmp_path, caplog):

@@ -218,6 +218,18 @@ struct LinearArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     weight_threshold: Option<f32>,
 
+    /// With --loss logistic, whether the cost of a node is multiplied by the number of all rows over
+    /// that of its own
+    #[arg(long, value_name = "true|false")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale_cost: Option<bool>,
+
+    /// Whether leaves share the beam with the nodes of later levels, and each names as many labels as
+    /// it is wide, at most
+    #[arg(long, value_name = "true|false")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leaf_beam: Option<bool>,
+
     /// How margins become probabilities
     #[arg(long, value_name = "NAME",
         value_parser = ["hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"])]

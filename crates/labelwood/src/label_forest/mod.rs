@@ -237,6 +237,7 @@ impl LabelForest {
             labels: self.copies.len(),
             link: self.params.tree.link,
             beam: self.params.tree.beam,
+            leaf_beam: self.params.tree.leaf_beam,
             votes: VOTES,
         }
     }

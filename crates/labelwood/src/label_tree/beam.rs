@@ -30,6 +30,9 @@ pub(crate) struct Ensemble<'a> {
     pub link: Link,
     /// How many nodes of a level are followed, unless the query says.
     pub beam: usize,
+    /// Whether leaves share the beam with the nodes of later levels, and each names as many labels
+    /// as it is wide, at most.
+    pub leaf_beam: bool,
     /// How many labels a tree votes for at least, if it comes to as many.
     pub votes: usize,
 }
@@ -60,6 +63,10 @@ impl Ensemble<'_> {
         Ok(predictions)
     }
 
+    fn beam(&self, query: Query<'_>) -> usize {
+        query.beam.unwrap_or(self.beam).max(1)
+    }
+
     /// Lets the trees vote for the labels of each row; `finish` makes something of the votes.
     pub fn count<R: Send>(
         &self,
@@ -71,7 +78,10 @@ impl Ensemble<'_> {
         let open: Option<Vec<Open>> = query
             .allowed
             .map(|allowed| self.trees.iter().map(|tree| Open::new(tree, allowed)).collect());
-        let votes = self.votes.max(query.k);
+        let votes = match self.leaf_beam {
+            true => self.beam(query).saturating_mul(self.beam(query)),
+            false => self.votes.max(query.k),
+        };
         let rows = self.weights.apply(features, self.features);
         if features.len() == 1 {
             let row = rows.view().row(0);
@@ -204,7 +214,8 @@ impl<'a> Walk<'a> {
             sieve: Sieve {
                 query,
                 link: trees.link,
-                beam: query.beam.unwrap_or(trees.beam).max(1),
+                beam: trees.beam(query),
+                leaf_beam: trees.leaf_beam,
                 onward: Vec::new(),
                 next: Vec::new(),
                 found: Vec::new(),
@@ -227,6 +238,7 @@ impl<'a> Walk<'a> {
         self.level.clear();
         self.level.extend(rows.iter().map(|&row| Visit { place: ROOT, row, log: 0.0 }));
         while !self.level.is_empty() {
+            self.sieve.hold_leaves(first, &mut self.level, |_| tree);
             self.step(tree, open, entries, first);
             self.sieve.narrow(first, &mut self.level);
         }
@@ -266,6 +278,7 @@ impl<'a> Walk<'a> {
             log: 0.0,
         }));
         while !level.is_empty() {
+            sieve.hold_leaves(0, level, |visit| &trees[visit.row as usize]);
             let node = |visit: &Visit| {
                 (part_of(&trees[visit.row as usize], visit.place), visit.place.1 as usize)
             };
@@ -285,6 +298,12 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// Whether a place leads to labels rather than to other nodes.
+fn is_leaf(tree: &Tree, place: Place) -> bool {
+    let first = part_of(tree, place).children_of(place.1 as usize).next();
+    !matches!(first, Some(Child::Node(_)))
+}
+
 /// The nodes that a place is among.
 fn part_of(tree: &Tree, (part, _): Place) -> &Nodes {
     if part == WHOLE { &tree.root } else { &tree.subtrees[part as usize] }
@@ -295,6 +314,7 @@ struct Sieve<'a> {
     query: Query<'a>,
     link: Link,
     beam: usize,
+    leaf_beam: bool,
     /// The children that a row may go on to from a node; empty between nodes.
     onward: Vec<Likely>,
     /// The nodes of the next level that each row may go to, with the bits of their logarithms, which
@@ -313,6 +333,7 @@ impl Sieve<'_> {
         let leaves_root = part == WHOLE && !tree.subtrees.is_empty();
         let place = |child| if leaves_root { (child, 0) } else { (part, child) };
         let found = &mut self.found[at];
+        let before = found.len();
         for (child, &margin) in nodes.children_of(node as usize).zip(margins) {
             let log = log + self.link.log_probability(margin);
             match child {
@@ -328,12 +349,38 @@ impl Sieve<'_> {
                 }
             }
         }
+        if self.leaf_beam && found.len() - before > self.beam {
+            found[before..].select_nth_unstable(self.beam - 1);
+            found.truncate(before + self.beam);
+        }
         // What is not among the best here is not among the best of the level.
         keep_best(&mut self.onward, self.beam);
         self.next[at].extend(self.onward.drain(..).map(|likely| {
             let (log, child) = likely.parts();
             (log.to_bits(), place(child))
         }));
+    }
+
+    /// Takes the leaves off a level that has other nodes, too: they go on to the next, whose nodes
+    /// may push them out of the beam.
+    fn hold_leaves<'t>(
+        &mut self,
+        first: u32,
+        level: &mut Vec<Visit>,
+        tree_of: impl Fn(&Visit) -> &'t Tree,
+    ) {
+        let is_leaf = |visit: &Visit| is_leaf(tree_of(visit), visit.place);
+        if !self.leaf_beam || level.iter().all(is_leaf) {
+            return;
+        }
+        level.retain(|visit| {
+            let is_held = is_leaf(visit);
+            if is_held {
+                let held = (visit.log.to_bits(), visit.place);
+                self.next[(visit.row - first) as usize].push(held);
+            }
+            !is_held
+        });
     }
 
     /// Makes the visits to the next level this one's: of each row the most probable few.

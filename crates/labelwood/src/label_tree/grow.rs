@@ -6,7 +6,7 @@ use crate::favour::Emphasis;
 use crate::linear::{Builder, Child, Learn, Nodes};
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
-use crate::solver::Rows;
+use crate::solver::{Loss, Rows};
 use crate::sparse::{CsrView, LabelRows, LabelRowsView, LabelSet, OwnedEntries};
 use crate::weighting::FeatureWeights;
 use rayon::prelude::*;
@@ -412,7 +412,11 @@ impl Grower<'_> {
         emphasis: &[f32],
         seed: u64,
     ) -> Result<usize, Cancelled> {
-        let learn = Learn { solver: self.params.solver, threshold: self.params.weight_threshold };
+        let mut solver = self.params.solver;
+        if self.params.scale_cost && solver.loss == Loss::Logistic {
+            solver.cost *= self.ground.rows.len() as f32 / rows.len().max(1) as f32;
+        }
+        let learn = Learn { solver, threshold: self.params.weight_threshold };
         builder.learn(rows, positives, emphasis, learn, derive(seed, WEIGHTS), self.run)
     }
 }

@@ -226,6 +226,7 @@ impl LabelTrees {
             labels: self.labels,
             link: self.params.link,
             beam: self.params.beam,
+            leaf_beam: self.params.leaf_beam,
             votes: VOTES,
         }
     }

@@ -44,6 +44,10 @@ pub struct Params {
     /// How the classifiers are learned.
     #[serde(flatten)]
     pub solver: solver::Params,
+    /// Whether a node of few rows has a higher cost: with the logistic loss, the cost is multiplied
+    /// by the number of all rows over that of the node's, as Parabel and omikuji do.
+    #[serde(default)]
+    pub scale_cost: bool,
     /// How much more the positive rows of rare labels count than those of frequent ones: the power
     /// of their inverse propensity by which they are weighted, 0 for all alike. If it is left open,
     /// as [`Favour`](crate::favour::Favour) says.
@@ -57,6 +61,10 @@ pub struct Params {
     pub link: Link,
     /// How many nodes of a level a prediction follows at most.
     pub beam: usize,
+    /// Whether leaves keep to the beam as they do in omikuji: they share it with the nodes of later
+    /// levels, and each names no more labels than it is wide.
+    #[serde(default)]
+    pub leaf_beam: bool,
     /// How feature values are weighted before anything else.
     pub weighting: Weighting,
     /// Every random choice follows from this number.
@@ -76,11 +84,13 @@ impl Default for Params {
             passes: 10,
             vector_threshold: 0.0,
             solver: solver::Params { iterations: 200, ..solver::Params::default() },
+            scale_cost: false,
             tail_weight: None,
             weight_threshold: 0.1,
             precision: Precision::Half,
             link: Link::SquaredHinge,
             beam: 10,
+            leaf_beam: false,
             weighting: Weighting::None,
             seed: 42,
         }
@@ -112,8 +122,8 @@ impl Params {
                 ..plain
             },
             "bonsai" => Params { depth: 3, ..plain },
-            "parabel" => halves,
-            "omikuji" => Params { smallest_group: 2, ..halves },
+            "parabel" => Params { scale_cost: true, ..halves },
+            "omikuji" => Params { smallest_group: 2, scale_cost: true, leaf_beam: true, ..halves },
             "plt" => Params {
                 trees: 1,
                 solver: solver::Params {

@@ -112,6 +112,25 @@ fn every_preset_learns_which_feature_means_which_label() {
 }
 
 #[test]
+fn a_node_of_half_the_rows_may_have_twice_the_cost() {
+    let (features, labels) = axes(32, 8);
+    let shape =
+        Params { trees: 1, branches: Some(2), balanced: true, leaf: Some(4), ..Params::default() };
+    let with = |loss, cost, scale_cost| {
+        let solver = solver::Params { loss, cost, ..shape.solver };
+        let tree = grown(&features, &labels, &Params { solver, scale_cost, ..shape.clone() }, 1);
+        tree.trees.into_iter().next().unwrap()
+    };
+    let [plain, scaled] = [false, true].map(|scale| with(Loss::Logistic, 1.0, scale));
+    let doubled = with(Loss::Logistic, 2.0, false);
+    assert_eq!(scaled.root, plain.root);
+    assert_eq!(scaled.subtrees, doubled.subtrees);
+    assert_ne!(scaled.subtrees, plain.subtrees);
+    let [plain, scaled] = [false, true].map(|scale| with(Loss::SquaredHinge, 1.0, scale));
+    assert_eq!(scaled, plain);
+}
+
+#[test]
 fn settings_that_cannot_be_are_refused_by_name() {
     let good = Params::default;
     let solver = |solver| Params { solver, ..good() };
@@ -143,8 +162,12 @@ fn settings_come_back_from_their_text() {
         let params = Params::preset(name).unwrap();
         let text = serde_json::to_string(&params).unwrap();
         assert_eq!(serde_json::from_str::<Params>(&text).unwrap(), params);
-        // Models of before the weight of rare labels do not tell it.
-        let older = text.replace("\"tail_weight\":null,", "");
+    }
+    // Models of before these settings do not tell them.
+    let params = Params::default();
+    let text = serde_json::to_string(&params).unwrap();
+    for newer in ["\"tail_weight\":null,", "\"scale_cost\":false,", "\"leaf_beam\":false,"] {
+        let older = text.replace(newer, "");
         assert!(older != text && serde_json::from_str::<Params>(&older).unwrap() == params);
     }
 }

@@ -14,11 +14,12 @@ use proptest::prelude::*;
 fn params() -> impl Strategy<Value = Params> {
     let shape = (1usize..6, any::<bool>(), 0usize..4, 1usize..4, 1usize..5, 1usize..4);
     let tail_weight = prop::sample::select(vec![None, Some(1.0)]);
-    (shape, 1usize..3, tail_weight, 0u64..5).prop_map(
+    (shape, 1usize..3, tail_weight, any::<bool>(), 0u64..5).prop_map(
         |(
             (branches, balanced, collapse, leaf, depth, smallest_group),
             trees,
             tail_weight,
+            leaf_beam,
             seed,
         )| Params {
             trees,
@@ -29,6 +30,7 @@ fn params() -> impl Strategy<Value = Params> {
             depth,
             smallest_group,
             tail_weight,
+            leaf_beam,
             seed,
             ..Params::default()
         },

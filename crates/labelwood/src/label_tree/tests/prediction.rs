@@ -11,19 +11,34 @@ fn plain(model: &LabelTrees, row: (&[u32], &[f32]), query: Query<'_>, beam: usiz
         // The subtree, unless at the root, the node in it, and the logarithm of its probability.
         let mut level: Vec<(Option<u32>, u32, f32)> = vec![(None, 0, 0.0)];
         let mut found = Vec::new();
+        let nodes_of =
+            |part: Option<u32>| part.map_or(&tree.root, |part| &tree.subtrees[part as usize]);
+        let is_leaf = |&(part, node, _): &(Option<u32>, u32, f32)| {
+            let nodes = nodes_of(part);
+            nodes.children(node as usize).all(|at| matches!(nodes.child(at), Child::Label(_)))
+        };
         while !level.is_empty() {
+            let leaves_wait = model.params.leaf_beam && !level.iter().all(is_leaf);
             let mut next = Vec::new();
-            for (part, node, log) in level {
-                let nodes = part.map_or(&tree.root, |part| &tree.subtrees[part as usize]);
+            for visit @ (part, node, log) in level {
+                if leaves_wait && is_leaf(&visit) {
+                    next.push(visit);
+                    continue;
+                }
+                let nodes = nodes_of(part);
+                let mut own = Vec::new();
                 let margins = margins(nodes, node as usize, row.0, row.1);
                 for (at, margin) in nodes.children(node as usize).zip(margins) {
                     let log = log + model.params.link.log_probability(margin);
                     match (nodes.child(at), part) {
-                        (Child::Label(id), _) => found.push(Scored { id, score: log }),
+                        (Child::Label(id), _) => own.push(Scored { id, score: log }),
                         (Child::Node(child), None) => next.push((Some(child), 0, log)),
                         (Child::Node(child), part) => next.push((part, child, log)),
                     }
                 }
+                own.retain(|label| query.allows(label.id));
+                top_k(&mut own, if model.params.leaf_beam { beam } else { usize::MAX });
+                found.extend(own);
             }
             next.retain(|&(part, node, _)| {
                 let part = &tree.subtrees[part.expect("below the root") as usize];
@@ -35,7 +50,7 @@ fn plain(model: &LabelTrees, row: (&[u32], &[f32]), query: Query<'_>, beam: usiz
             next.truncate(beam);
             level = next;
         }
-        for label in found.iter().filter(|label| query.allows(label.id)) {
+        for label in &found {
             sums[label.id as usize] += Votes::units(f64::from(libm::expf(label.score)));
         }
     }
