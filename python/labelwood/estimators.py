@@ -250,8 +250,14 @@ class LabelTree(Estimator):
     loss, cost, positive_weight, tail_weight, bias, tolerance, iterations, weight_threshold, \
 precision, link
         As in :class:`OneVsRest`.
+    scale_cost : bool, default=False
+        Whether, with ``loss="logistic"``, the cost of a node is multiplied by the number of all rows
+        over that of its own.
     beam : int, default=10
         How many nodes of a level a prediction follows, at most.
+    leaf_beam : bool, default=False
+        Whether leaves share the beam with the nodes of later levels, and each names as many labels as
+        it is wide, at most; omikuji's do.
     weighting : {"auto", "none", "idf"}, default="none"
         How feature values are weighted before anything else.
     """
@@ -272,6 +278,7 @@ precision, link
         vector_threshold=0.0,
         loss="squared-hinge",
         cost=1.0,
+        scale_cost=False,
         positive_weight=1.0,
         tail_weight=None,
         bias=1.0,
@@ -281,6 +288,7 @@ precision, link
         precision="half",
         link="squared-hinge",
         beam=10,
+        leaf_beam=False,
         weighting="none",
         calibrate=False,
         favour="none",
@@ -300,6 +308,7 @@ precision, link
         self.vector_threshold = vector_threshold
         self.loss = loss
         self.cost = cost
+        self.scale_cost = scale_cost
         self.positive_weight = positive_weight
         self.tail_weight = tail_weight
         self.bias = bias
@@ -309,6 +318,7 @@ precision, link
         self.precision = precision
         self.link = link
         self.beam = beam
+        self.leaf_beam = leaf_beam
         self.weighting = weighting
         self.calibrate = calibrate
         self.favour = favour
@@ -347,8 +357,8 @@ class LabelForest(Estimator):
     drop_unlabelled : bool, default=False
         Whether a submodel leaves out the rows that have none of its labels.
     branches, balanced, collapse, leaf, depth, smallest_group, passes, vector_threshold, loss, cost, \
-positive_weight, tail_weight, bias, tolerance, iterations, weight_threshold, precision, link, beam, \
-weighting
+scale_cost, positive_weight, tail_weight, bias, tolerance, iterations, weight_threshold, precision, \
+link, beam, leaf_beam, weighting
         As in :class:`LabelTree`; ``weight_threshold`` is 0.05 by default.
     """
 
@@ -374,6 +384,7 @@ weighting
         vector_threshold=0.0,
         loss="squared-hinge",
         cost=1.0,
+        scale_cost=False,
         positive_weight=1.0,
         tail_weight=None,
         bias=1.0,
@@ -383,6 +394,7 @@ weighting
         precision="half",
         link="squared-hinge",
         beam=10,
+        leaf_beam=False,
         weighting="none",
         calibrate=False,
         favour="none",
@@ -407,6 +419,7 @@ weighting
         self.vector_threshold = vector_threshold
         self.loss = loss
         self.cost = cost
+        self.scale_cost = scale_cost
         self.positive_weight = positive_weight
         self.tail_weight = tail_weight
         self.bias = bias
@@ -416,6 +429,7 @@ weighting
         self.precision = precision
         self.link = link
         self.beam = beam
+        self.leaf_beam = leaf_beam
         self.weighting = weighting
         self.calibrate = calibrate
         self.favour = favour

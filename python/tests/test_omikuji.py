@@ -280,14 +280,28 @@ def test_every_kind_of_tree_is_trained(rows, values):
     X, Y, _ = rows
     hyper_param = settings(ours, **values)
     model = ours.Model.train_on_matrix(X, Y, hyper_param)
-    least = 0.4 if hyper_param.linear_loss_type else 0.8
-    assert metrics.precision_at_k(Y, model.predict_batch(X), k=1) > least
+    assert metrics.precision_at_k(Y, model.predict_batch(X), k=1) > 0.8
 
 
-def test_scores_are_on_the_same_scale(rows):
+def test_leaves_keep_to_the_beam(rows):
+    X, _, path = rows
+    models = [
+        omikuji.Model.train_on_data(path, settings(omikuji, min_branch_size=20))
+        for omikuji in (ours, theirs)
+    ]
+    for beam in (1, 2, 5, 10):
+        named = [
+            np.mean([len(model.predict(pairs(X, row), beam, 10_000)) for row in range(200)])
+            for model in models
+        ]
+        assert named[0] == pytest.approx(named[1], rel=0.15)
+
+
+@pytest.mark.parametrize("loss", [0, 1])
+def test_scores_are_on_the_same_scale(rows, loss):
     X, Y, path = rows
-    left = ours.Model.train_on_data(path)
-    right = theirs.Model.train_on_data(path)
+    left = ours.Model.train_on_data(path, settings(ours, linear_loss_type=loss))
+    right = theirs.Model.train_on_data(path, settings(theirs, linear_loss_type=loss))
     top = np.median([[model.predict(pairs(X, row))[0][1] for row in range(200)]
                      for model in (left, right)], axis=1)
     assert top[0] == pytest.approx(top[1], rel=0.1)

@@ -12,8 +12,6 @@ change. Names, arguments, defaults, types and errors are those of that package; 
   range, more than a million trees, ``tree_structure_only``. A ``beam_size`` of 0 counts as 1.
 - Values that are NaN or infinite are refused: in predictions with :class:`labelwood.InputError`, where
   omikuji gives all labels the score 1, as it does for a row of zeros.
-- With the logistic loss, ``linear_c`` is the same at all nodes, where omikuji multiplies it by the
-  number of all rows over that of the node's.
 - ``cluster_eps`` and ``train_trees_1_by_1`` have no effect: clustering ends after ten passes, and
   trees share all threads. A ``linear_c`` above 1e9 counts as 1e9 and a ``cluster_k`` above 65,536 as
   65,536; a ``linear_c`` that is NaN is refused.
