@@ -12,7 +12,7 @@ Python or the command ``labelwood`` wrote it.
 """
 
 from . import datasets, metrics
-from ._errors import InputError, LabelwoodError, MachineError
+from ._errors import InputError, LabelwoodError, MachineError, MissingError
 from ._native import __version__
 from .estimators import CraftML, Grove, LabelForest, LabelTree, OneVsRest
 from .persistence import load
@@ -26,6 +26,7 @@ __all__ = [
     "LabelTree",
     "LabelwoodError",
     "MachineError",
+    "MissingError",
     "OneVsRest",
     "TextTagger",
     "TextVectoriser",

@@ -21,3 +21,5 @@ class MachineError(LabelwoodError, OSError):
 
 class MissingError(MachineError, FileNotFoundError):
     """A file or folder is not there."""
+
+    __module__ = "labelwood"

@@ -48,6 +48,7 @@ def test_other_threads_run_while_a_model_is_trained():
     assert len(within) > 0.1 * (end - start) / 0.01
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows cannot interrupt one process of several")
 @pytest.mark.parametrize("name", ["CraftML", "LabelTree", "OneVsRest", "LabelForest", "Grove"])
 def test_an_interrupt_stops_a_training_within_a_second(name):
     code = """
