@@ -1,5 +1,7 @@
 """The example of a pipeline, on a cluster of its own as for whoever tries it first."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,8 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 EXAMPLE = Path(__file__).parents[1] / "examples" / "tag_parquet.py"
 
 
-def test_the_example_goes_from_parquet_to_parquet(tmp_path):
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_the_example_goes_from_parquet_to_parquet(tmp_path, cpus):
     import pyarrow.parquet as pq
 
     questions = datasets.load_questions()
@@ -22,13 +25,17 @@ def test_the_example_goes_from_parquet_to_parquet(tmp_path):
     tagger = TextTagger(CraftML(trees=4)).fit(questions.train_texts, questions.train_tags)
     tagger.save(tmp_path / "model")
     (tmp_path / "in").mkdir()
-    pq.write_table(pa.table({"title": texts}), tmp_path / "in" / "part.parquet")
+    for part in ("one", "two", "three"):
+        # The column `labels` is what people gave: it stays, and the tags go elsewhere.
+        table = pa.table({"text": texts, "labels": questions.test_tags})
+        pq.write_table(table, tmp_path / "in" / f"{part}.parquet")
     subprocess.run(
-        [sys.executable, EXAMPLE, "model", "in", "out", "--text-column", "title", "--actors", "1"],
+        [sys.executable, EXAMPLE, "model", "in", "out", "--label-column", "tags"],
+        env={**os.environ, "RAY_OVERRIDE_RESOURCES": json.dumps({"CPU": cpus})},
         check=True, cwd=tmp_path, timeout=300,
     )
     tagged = pq.read_table(tmp_path / "out")
-    assert tagged.schema.field("labels").type == pa.list_(pa.string())
-    found = dict(zip(tagged["title"].to_pylist(), tagged["labels"].to_pylist()))
-    for text, expected in zip(texts, tagger.predict(texts)):
-        assert found[text] == [tag for tag, _ in expected]
+    assert tagged.schema.field("tags").type == pa.list_(pa.string())
+    found = sorted(zip(*(tagged[name].to_pylist() for name in ("text", "labels", "tags"))))
+    tags = [[tag for tag, _ in row] for row in tagger.predict(texts)]
+    assert found == sorted(3 * list(zip(texts, questions.test_tags, tags)))

@@ -21,9 +21,13 @@ class Predictor:
             labelwood.ray.Predictor,
             fn_constructor_kwargs={"path": "model", "top_k": 5, "text_column": "title"},
             batch_format="pyarrow",
-            compute=ray.data.ActorPoolStrategy(size=4),
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=4),
+            num_cpus=0,
         )
         tagged.write_parquet("tagged")
+
+    Actors keep the CPUs that they ask for until the end, and with ``num_cpus=0`` leave them to the
+    tasks that read and write files: if actors had all, these would wait for ever.
 
     Batches may be Arrow tables, DataFrames or dictionaries of arrays; they come back with two more
     columns of lists, best label first. Arrow tables keep the types of lists.
@@ -36,11 +40,11 @@ class Predictor:
         How many labels a text gets.
     text_column : str, default="text"
     label_column, score_column : str, default="labels" and "scores"
-        What the new columns are called.
+        What the new columns are called; a batch must not have columns of these names.
     beam : int, optional
         As in ``predict_top_k``.
     n_jobs : int, default=1
-        The threads of an actor; ask Ray for as many with ``num_cpus``.
+        The threads of an actor.
     """
 
     def __init__(
@@ -59,6 +63,10 @@ class Predictor:
             raise InputError(
                 f"{os.fspath(path)}: the model was trained on vectors: use labelwood.ray.predict"
             )
+        if label_column == score_column:
+            raise InputError(
+                f"label_column and score_column are both {label_column!r}, but must differ"
+            )
         self.model = model.set_params(n_jobs=n_jobs)
         self.top_k, self.beam = top_k, beam
         self.text_column, self.label_column = text_column, label_column
@@ -71,6 +79,11 @@ class Predictor:
                 f"there is no column {self.text_column!r}: text_column must be one of "
                 f"{', '.join(map(str, names))}"
             )
+        for keyword in ("label_column", "score_column"):
+            if (name := getattr(self, keyword)) in names:
+                raise InputError(
+                    f"there is a column {name!r} already: give another name with {keyword}="
+                )
         texts = batch[self.text_column]
         texts = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
         scores = self.model.predict_top_k(
