@@ -350,3 +350,10 @@ def test_batches_of_every_kind_get_tags(fit, model_of_text, kind):
     assert "labels" not in (table.column_names if kind == "pyarrow" else batch)
     with pytest.raises(InputError, match="must be one of title, number"):
         labelwood.ray.Predictor(model_of_text)(batch)
+    with pytest.raises(InputError, match="column 'labels' already: .* with label_column="):
+        predictor(predictor(batch))
+    named = labelwood.ray.Predictor(model_of_text, 3, "title", label_column="tags")
+    with pytest.raises(InputError, match="column 'scores' already: .* with score_column="):
+        named(predictor(batch))
+    with pytest.raises(InputError, match="are both 'tags', but must differ"):
+        labelwood.ray.Predictor(model_of_text, label_column="tags", score_column="tags")
