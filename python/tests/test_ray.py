@@ -315,6 +315,8 @@ def test_settings_are_compared_by_cross_validation(fit, rows):
     assert table[0]["p@1"] > table[1]["p@1"]
     with pytest.raises(InputError, match="must be one of p@1"):
         labelwood.ray.tune(CraftML(trees=1), [{}], X, Y, metric="best@1", folds=2)
+    with pytest.raises(InputError, match=r"candidates\[1\] sets n_jobs, .* given as cpus"):
+        labelwood.ray.tune(CraftML(trees=1), [{}, {"n_jobs": 2}], X, Y)
     with pytest.raises(InputError, match="a figure such as"):
         labelwood.ray.tune(CraftML(trees=1), [{}], X, Y, metric="p")
 

@@ -44,7 +44,7 @@ def tune(
         What all candidates have in common.
     candidates : iterable of dict
         The parameters that are set on it, such as ``sklearn.model_selection.ParameterGrid`` gives
-        them.
+        them. ``n_jobs`` is not among them, since ``cpus`` says it.
     X, y
         As in ``estimator.fit``. They are put into the object store, from where each node takes them
         once.
@@ -63,6 +63,11 @@ def tune(
     refuse_more_than_a_node_has(cpus, memory or 0)
     _cut(metric)
     candidates = [dict(candidate) for candidate in candidates]
+    for at, candidate in enumerate(candidates):
+        if "n_jobs" in candidate:
+            raise InputError(
+                f"candidates[{at}] sets n_jobs, but the threads of a task are given as cpus"
+            )
     indptr, indices, data, columns = features(X)
     X = sparse.csr_array((data, indices, indptr), (len(indptr) - 1, columns))
     Y = Labels(y).indicator
