@@ -1,6 +1,7 @@
 """A cluster of two nodes on this machine, and what happens when parts of it are killed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -125,6 +126,8 @@ def test_every_algorithm_gives_the_bytes_of_local_training(fit, estimator, rows,
     assert fitted is estimator and fitted.predict_top_k(X).shape == Y.shape
     stage, done, total = steps[-1]
     assert done == total and stage in ("stage 1 of 1", "stage 2 of 2")
+    # The model that is there is none of another training.
+    fit(estimator, X, Y, folder=tmp_path / "ray", shared=shared)
 
 
 def test_files_are_read_where_they_lie(fit, rows, tmp_path):
@@ -149,6 +152,7 @@ def test_texts_are_tagged_as_locally(fit, tmp_path):
     tagger.fit(questions.train_texts, questions.train_tags, folder=tmp_path / "local")
     fit(tagger, questions.train_texts, questions.train_tags, folder=tmp_path / "ray")
     assert bytes_of(tmp_path / "ray" / "model") == bytes_of(tmp_path / "local")
+    fit(tagger, questions.train_texts, questions.train_tags, folder=tmp_path / "ray")
     scores = labelwood.ray.predict(tmp_path / "ray" / "model", questions.test_texts, batch=30)
     assert (scores != tagger.predict_top_k(questions.test_texts)).nnz == 0
 
@@ -165,6 +169,27 @@ def test_a_second_call_goes_on_and_another_training_is_refused(fit, rows, tmp_pa
     fit(CraftML(trees=5), X, Y, folder=tmp_path, overwrite=True)
     CraftML(trees=5).fit(X, Y, folder=tmp_path / "local")
     assert bytes_of(tmp_path / "model") == bytes_of(tmp_path / "local")
+
+
+def test_another_model_is_refused_before_any_training(fit, rows, tmp_path):
+    X, Y, _ = rows
+    steps = []
+    fit(CraftML(trees=4), X, Y, folder=tmp_path)
+    shutil.rmtree(tmp_path / "plan")
+    there = bytes_of(tmp_path / "model")
+    with pytest.raises(InputError, match="model that is here is of other rows.* overwrite=True"):
+        fit(CraftML(trees=5), X, Y, folder=tmp_path, progress=lambda *step: steps.append(step))
+    assert not steps and bytes_of(tmp_path / "model") == there
+    # The training that it is of is still welcome.
+    fit(CraftML(trees=4), X, Y, folder=tmp_path)
+    unfinished = tmp_path / "model.partial"
+    unfinished.mkdir()
+    (unfinished / "settings.json").write_text("{}")
+    with pytest.raises(InputError, match="unfinished model of other rows.* remove it"):
+        fit(CraftML(trees=5), X, Y, folder=tmp_path, overwrite=True)
+    shutil.rmtree(unfinished)
+    fit(CraftML(trees=5), X, Y, folder=tmp_path, overwrite=True)
+    assert len(units_in(tmp_path)) == 5 and bytes_of(tmp_path / "model") != there
 
 
 def test_what_no_node_can_run_is_refused(fit, rows, tmp_path):

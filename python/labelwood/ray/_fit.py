@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +23,8 @@ from ._cluster import each, refuse_less_than_one, refuse_more_than_a_node_has, s
 
 #: Where the units of a plan lie.
 _UNITS = "units"
+#: What a model's manifest says beside what it was trained with.
+_OUTCOME = ("format", "instances", "features", "labels", "model_id", "units")
 
 
 def fit(
@@ -77,8 +81,16 @@ def fit(
     if shards is not None:
         refuse_less_than_one(shards=shards)
     folder.mkdir(parents=True, exist_ok=True)
-    wish = (str(folder / "plan"), shards, slots(cpus), overwrite)
+    is_new = not (folder / "plan").exists()
+    wish = (str(folder / "plan"), shards, max(1, slots(cpus)), overwrite)
     plan, rows = _plan(estimator, X, y, wish, cpus)
+    try:
+        _refuse_another_model(folder, overwrite)
+    except InputError:
+        # A plan that stayed would be in the way of the training that the model is of.
+        if is_new:
+            shutil.rmtree(folder / "plan")
+        raise
     asked = max(need for _, need, _ in plan.shards) if memory is None else memory
     refuse_more_than_a_node_has(cpus, asked)
     options = {"num_cpus": cpus, "memory": asked, "max_retries": attempts - 1}
@@ -123,6 +135,36 @@ def _plan_of_texts(tagger: TextTagger, X, y, wish, cpus: int):
     return _native.Plan.of_texts(
         wish, tagger._learner(), tagger._vectoriser(), *tagger._documents(X, y), cpus
     )
+
+
+def _refuse_another_model(folder: Path, overwrite: bool) -> None:
+    """What the merge would refuse after all the work."""
+    training = _json(folder / "plan" / "plan.json")["training"]
+    unfinished = _json(folder / "model.partial" / "settings.json")
+    if unfinished is not None and unfinished.get("training") != training:
+        raise InputError(
+            f"{folder / 'model.partial'}: an unfinished model of other rows, labels or settings is "
+            "here: remove it, or choose another folder"
+        )
+    there = None if overwrite else _json(folder / "model" / "manifest.json")
+    if there is None:
+        return
+    there = {name: value for name, value in there.items() if name not in _OUTCOME}
+    if there != training:
+        raise InputError(
+            f"{folder / 'model'}: the model that is here is of other rows, labels or settings: choose "
+            "another folder, or give overwrite=True"
+        )
+
+
+def _json(path: Path):
+    """What is in a file, if there is one; one that is broken agrees with no other."""
+    try:
+        return json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError:
+        return {}
 
 
 def _rows_of(plan: _native.Plan):
