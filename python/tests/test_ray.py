@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 from conftest import bytes_of
 
-from labelwood import CraftML, InputError, LabelTree, TextTagger, datasets, load
+from labelwood import (
+    CraftML,
+    InputError,
+    LabelTree,
+    MachineError,
+    OneVsRest,
+    TextTagger,
+    datasets,
+    load,
+)
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = [
@@ -227,6 +236,61 @@ def test_a_node_that_is_killed_loses_nothing(cluster, fit, long, expected, share
     cluster.remove_node(node, allow_graceful=False)
     call.finish()
     assert bytes_of(tmp_path / "model") == expected
+
+
+@pytest.mark.parametrize("work", ["fit", "tune", "by rows", "by model"])
+def test_what_always_dies_is_started_as_often_as_attempts_says(fit, rows, work, tmp_path, monkeypatch):
+    import labelwood.ray
+
+    X, Y, _ = rows
+    CraftML(trees=2).fit(X, Y, folder=tmp_path / "model")
+    started = tmp_path / "started"
+    started.mkdir()
+
+    def die(*_):
+        (started / str(os.getpid())).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    class Dying:
+        def __init__(self, *_):
+            pass
+
+        def is_open(self):
+            return True
+
+        def scores(self, *_):
+            die()
+
+    call = {
+        "fit": lambda: fit(CraftML(trees=2), X, Y, folder=tmp_path, shards=1),
+        "tune": lambda: labelwood.ray.tune(CraftML(trees=2), [{}], X, Y, folds=2),
+        "by rows": lambda: labelwood.ray.predict(tmp_path / "model", X),
+        "by model": lambda: labelwood.ray.predict(tmp_path / "model", X, by="model", parts=1),
+    }[work]
+    monkeypatch.setattr("labelwood.ray._fit._train_apart", die)
+    monkeypatch.setattr(
+        "labelwood.ray._tune._fold", lambda *given: die() if 0 in given[3] else 0.5
+    )
+    monkeypatch.setattr("labelwood.ray._predict._predict", die)
+    monkeypatch.setattr("labelwood.ray._predict._Part", Dying)
+    with pytest.raises(MachineError, match="a task was lost"):
+        call()
+    assert len(list(started.iterdir())) == 3
+
+
+def test_what_finishes_without_its_units_is_started_as_often(fit, rows, tmp_path, monkeypatch):
+    X, Y, _ = rows
+    started = tmp_path / "started"
+    started.mkdir()
+
+    def leave(*_):
+        (started / str(time.monotonic_ns())).touch()
+        return {}
+
+    monkeypatch.setattr("labelwood.ray._fit._train_apart", leave)
+    with pytest.raises(MachineError, match=r"shards \[0\] are still missing after 3 attempts"):
+        fit(CraftML(trees=2), X, Y, folder=tmp_path, shards=1)
+    assert len(list(started.iterdir())) == 3
 
 
 DRIVER = """

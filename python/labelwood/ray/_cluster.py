@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -17,6 +18,9 @@ AHEAD = 2
 #: Seconds without any result after which it is worth to look at the cluster.
 QUIET = 10
 
+#: The option of a task that Ray itself does not start again.
+ONCE = {"max_retries": 0}
+
 _Item = TypeVar("_Item")
 
 
@@ -26,7 +30,9 @@ def each(
 ) -> Iterator[tuple[_Item, Any]]:
     """The results of a task for each item as they come; lost ones are handed out again.
 
-    While none come, ``look`` is called now and then, which may raise.
+    A task is started ``attempts`` times at most, so Ray must not retry it on its own account:
+    :data:`ONCE` is for its options. While no results come, ``look`` is called now and then, which
+    may raise.
     """
     waiting = [(item, attempts) for item in items][::-1]
     running: dict[ray.ObjectRef, tuple[_Item, int]] = {}
@@ -48,7 +54,7 @@ def each(
             except ray.exceptions.RayError as error:
                 if left <= 1:
                     raise MachineError(
-                        f"a task was lost {attempts} times: {error}; what is finished is kept"
+                        f"a task was lost as often as attempts allows: {error}; what is finished is kept"
                     ) from error
                 _log.warning("a task was lost and is started again: %s", error)
                 waiting.append((item, left - 1))
@@ -59,9 +65,13 @@ def each(
             ray.cancel(ref)
 
 
-def slots(cpus: int) -> int:
-    """How many tasks the cluster runs at once."""
-    return max(1, int(ray.cluster_resources().get("CPU", 1)) // cpus)
+def slots(cpus: int, memory: int = 0) -> int:
+    """How many tasks the cluster runs at once, each on one node."""
+    return sum(
+        min(int(node.get("CPU", 0)) // cpus,
+            int(node.get("memory", 0)) // memory if memory else sys.maxsize)
+        for node in _nodes()
+    )
 
 
 def refuse_less_than_one(**numbers: int) -> None:
@@ -72,10 +82,18 @@ def refuse_less_than_one(**numbers: int) -> None:
 
 def refuse_more_than_a_node_has(cpus: int, memory: int) -> None:
     """Ray would wait for such a node for ever."""
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    if not any(node.get("CPU", 0) >= cpus and node.get("memory", 0) >= memory for node in nodes):
-        most = max((node.get("memory", 0) for node in nodes), default=0)
+    if not slots(cpus, memory):
+        most = max((node.get("memory", 0) for node in _nodes()), default=0)
         raise InputError(
-            f"a task asks for {cpus} CPUs and {memory / 2**30:.2f} GiB of memory, but no node has both "
-            f"(at most {most / 2**30:.2f} GiB): give less as cpus or memory, or start a larger node"
+            f"a task asks for {cpus} CPUs and {gib(memory)} of memory, but no node has both "
+            f"(at most {gib(most)}): give less as cpus or memory, or start a larger node"
         )
+
+
+def gib(size: float) -> str:
+    return f"{size / 2**30:.2f} GiB"
+
+
+def _nodes() -> list[dict[str, float]]:
+    """What the nodes have that are there now; one that is still to come is not known."""
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from .._errors import InputError, MachineError
 from .._inputs import Labels, features
 from .._progress import Callback, following
 from ..text import TextTagger
-from ._cluster import each, refuse_less_than_one, refuse_more_than_a_node_has, slots
+from ._cluster import ONCE, each, refuse_less_than_one, refuse_more_than_a_node_has, slots
 
 #: Where the units of a plan lie.
 _UNITS = "units"
@@ -70,7 +71,7 @@ def fit(
     memory : int, optional
         The bytes that a task asks for; by default as many as the plan estimates.
     attempts : int, default=3
-        How often a task is started whose worker or node is lost.
+        How often a task is started, at most, whose worker or node is lost.
     overwrite : bool, default=False
         Whether a plan and model of another training in the folder are replaced.
     progress : callable, optional
@@ -93,7 +94,7 @@ def fit(
         raise
     asked = max(need for _, need, _ in plan.shards) if memory is None else memory
     refuse_more_than_a_node_has(cpus, asked)
-    options = {"num_cpus": cpus, "memory": asked, "max_retries": attempts - 1}
+    options = {"num_cpus": cpus, "memory": asked, **ONCE}
     workers: _Shared | _Apart
     if shared:
         workers = _Shared(folder / "plan", cpus)
@@ -174,24 +175,30 @@ def _rows_of(plan: _native.Plan):
 
 def _train(plan, stage: int, workers, options, attempts: int, progress: Callback | None) -> None:
     """Hands out the shards of a stage until no unit is missing."""
-    for _ in range(attempts):
+    what = f"stage {stage} of {plan.stages}"
+    start = workers.start(stage, options)
+    starts: Counter[int] = Counter()
+
+    def submit(shard: int) -> ray.ObjectRef:
+        starts[shard] += 1
+        return start(shard)
+
+    while True:
         done, left, total = _left(plan, stage)
-        what = f"stage {stage} of {plan.stages}"
         if progress is not None:
             progress(what, done, total)
         if not left:
             return
-        submit = workers.start(stage, options)
-        for _, result in each(submit, left, attempts, len(left)):
+        spent = max(starts[shard] for shard in left)
+        if spent == attempts:
+            raise MachineError(
+                f"units of the shards {left} are still missing after {attempts} attempts: look for "
+                "the reason in Ray's log, and call fit again to go on"
+            )
+        for _, result in each(submit, left, attempts - spent, len(left)):
             done += workers.take(result)
             if progress is not None:
                 progress(what, done, total)
-    _, left, _ = _left(plan, stage)
-    if left:
-        raise MachineError(
-            f"units of the shards {left} are still missing after {attempts} attempts: look for the "
-            "reason in Ray's log, and call fit again to go on"
-        )
 
 
 def _left(plan: _native.Plan, stage: int) -> tuple[int, list[int], int]:

@@ -17,8 +17,8 @@ from .._errors import InputError
 from .._inputs import features
 from .._progress import Callback
 from ..persistence import load
-from ..text import _texts
-from ._cluster import AHEAD, each, refuse_less_than_one, refuse_more_than_a_node_has, slots
+from ..text import TextTagger, _texts
+from ._cluster import AHEAD, ONCE, each, gib, refuse_less_than_one, refuse_more_than_a_node_has, slots
 
 _log = logging.getLogger(__name__)
 
@@ -91,8 +91,7 @@ def predict(
 
 def _by_rows(path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int):
     refuse_more_than_a_node_has(cpus, memory or 0)
-    options = {"num_cpus": cpus, "memory": memory, "max_retries": attempts - 1}
-    task = ray.remote(_predict).options(**options)
+    task = ray.remote(_predict).options(num_cpus=cpus, memory=memory, **ONCE)
     return each(
         lambda start: task.remote(path, rows_at(start), k, beam, cpus),
         starts, attempts, AHEAD * slots(cpus),

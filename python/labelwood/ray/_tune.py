@@ -16,7 +16,7 @@ from .._errors import InputError
 from .._inputs import Labels, features
 from .._progress import Callback
 from ..metrics import evaluate
-from ._cluster import AHEAD, each, refuse_less_than_one, refuse_more_than_a_node_has, slots
+from ._cluster import AHEAD, ONCE, each, refuse_less_than_one, refuse_more_than_a_node_has, slots
 
 
 def tune(
@@ -74,8 +74,7 @@ def tune(
     parts = list(KFold(folds, shuffle=True, random_state=seed).split(X))
     rows = ray.put((X, Y))
     learners = [clone(estimator).set_params(**candidate, n_jobs=cpus) for candidate in candidates]
-    options = {"num_cpus": cpus, "memory": memory, "max_retries": attempts - 1}
-    task = ray.remote(_fold).options(**options)
+    task = ray.remote(_fold).options(num_cpus=cpus, memory=memory, **ONCE)
     items = [(at, fold) for at in range(len(candidates)) for fold in range(folds)]
     figures = np.zeros((len(candidates), folds))
     for done, ((at, fold), figure) in enumerate(each(
