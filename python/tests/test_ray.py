@@ -338,8 +338,6 @@ def test_prediction_by_rows_is_local_prediction(fit, rows, tmp_path):
     assert labelwood.ray.predict(tmp_path / "model", X[:0]).shape == (0, Y.shape[1])
     with pytest.raises(InputError, match="must be the path"):
         labelwood.ray.predict(LabelTree(), X)
-    with pytest.raises(InputError, match="there is no model here"):
-        labelwood.ray.predict(tmp_path / "nothing", X)
 
 
 def test_prediction_by_parts_of_a_model_is_local_prediction(fit, estimator, rows, tmp_path):
@@ -353,21 +351,98 @@ def test_prediction_by_parts_of_a_model_is_local_prediction(fit, estimator, rows
         np.testing.assert_array_equal(getattr(scores, name), getattr(local, name))
 
 
+@pytest.mark.parametrize("by", ["rows", "model"])
+def test_rows_that_do_not_fit_the_model_are_refused_as_locally(fit, rows, model_of_text, by, tmp_path):
+    import labelwood.ray
+
+    X, Y, _ = rows
+    OneVsRest().fit(X, Y, folder=tmp_path / "model")
+    with pytest.raises(ValueError, match="X has 100 features, but OneVsRest is expecting 5000"):
+        labelwood.ray.predict(tmp_path / "model", X[:, :100], by=by)
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        labelwood.ray.predict(tmp_path / "model", ["a text"], by=by)
+    with pytest.raises(ValueError, match="must be a string"):
+        labelwood.ray.predict(model_of_text, np.ones((2, 3)), by=by)
+    with pytest.raises(InputError, match="there is no model here"):
+        labelwood.ray.predict(tmp_path / "nothing", X, by=by)
+
+
 def test_a_model_is_divided_anew_when_a_node_is_gone(fit, rows, tmp_path, monkeypatch, caplog):
     import labelwood.ray
 
     X, Y, _ = rows
     local = CraftML(trees=4).fit(X, Y, folder=tmp_path / "model").predict_top_k(X)
     # A node that has just died is counted, at first.
-    rooms = [3]
-    slots = labelwood.ray._predict.slots
+    divisions = [3]
+    division = labelwood.ray._predict._division
     monkeypatch.setattr("labelwood.ray._cluster.QUIET", 2)
     monkeypatch.setattr(
-        "labelwood.ray._predict.slots", lambda cpus: rooms.pop() if rooms else slots(cpus)
+        "labelwood.ray._predict._division",
+        lambda *arguments: (divisions.pop(), 0) if divisions else division(*arguments),
     )
     scores = labelwood.ray.predict(tmp_path / "model", X, by="model", batch=130)
     assert (scores != local).nnz == 0
-    assert "2 tasks at once now, and the model has 3 parts: it is divided anew" in caplog.text
+    assert "has room for 2 parts now, and the model has 3: it is divided anew" in caplog.text
+
+
+def test_parts_that_do_not_fit_at_once_are_refused(fit, rows, tmp_path, monkeypatch):
+    import labelwood.ray
+
+    X, Y, _ = rows
+    local = CraftML(trees=4).fit(X, Y, folder=tmp_path / "model").predict_top_k(X)
+
+    def by_model(nodes, **settings):
+        """On nodes of so many CPUs and GiB, as far as the driver knows."""
+        resources = [{"CPU": cpus, "memory": memory * 2**30} for cpus, memory in nodes]
+        monkeypatch.setattr("labelwood.ray._cluster._nodes", lambda: resources)
+        return labelwood.ray.predict(tmp_path / "model", X, by="model", **settings)
+
+    with pytest.raises(InputError, match="parts is 3, but the cluster has room for 2 at once"):
+        by_model([(3, 2), (3, 2)], parts=3, cpus=2)
+    with pytest.raises(InputError, match="room for 2 at once, each with 1 CPUs and 1.50 GiB"):
+        by_model([(4, 2), (4, 2)], parts=4, memory=3 * 2**29)
+    with pytest.raises(InputError, match="the nodes have no room for all parts"):
+        by_model([(4, 0), (4, 2**-20)])
+    with pytest.raises(InputError, match="asks for 2 CPUs and 0.00 GiB .* no node has both"):
+        by_model([(1, 2), (1, 2)], cpus=2)
+    # By default, as many as fit node by node; fewer if these are then small enough for the memory.
+    monkeypatch.setattr(
+        "labelwood.ray._cluster._nodes", lambda: [{"CPU": 3, "memory": 10}, {"CPU": 3, "memory": 10}]
+    )
+    (tmp_path / "sized").mkdir()
+    (tmp_path / "sized" / "unit").write_bytes(bytes(12))
+    division = labelwood.ray._predict._division
+    assert division(tmp_path / "sized", None, 2, 0) == (2, 0)
+    assert division(tmp_path / "sized", None, 1, None) == (6, 2)
+    (tmp_path / "sized" / "unit").write_bytes(bytes(20))
+    assert division(tmp_path / "sized", None, 1, None) == (6, 3)
+    # No memory is asked for, so that they fit.
+    assert (by_model([(1, 0), (1, 0)], memory=0) != local).nnz == 0
+
+
+def test_parts_that_wait_for_others_say_so(fit, rows, tmp_path, monkeypatch, caplog):
+    import labelwood.ray
+
+    X, Y, _ = rows
+    local = CraftML(trees=4).fit(X, Y, folder=tmp_path / "model").predict_top_k(X)
+    monkeypatch.setattr("labelwood.ray._cluster.QUIET", 1)
+    until(lambda: ray.available_resources().get("CPU") == 2)
+
+    @ray.remote(num_cpus=1)
+    class Other:
+        def is_there(self):
+            return True
+
+    other = Other.remote()
+    ray.get(other.is_there.remote())
+    found = []
+    call = Background(
+        lambda: found.append(labelwood.ray.predict(tmp_path / "model", X, by="model"))
+    )
+    until(lambda: "1 of 2 parts are not open: waiting for 1 CPUs" in caplog.text)
+    ray.kill(other)
+    call.finish()
+    assert (found[0] != local).nnz == 0
 
 
 def test_four_parts_survive_the_death_of_one(cluster, fit, model_of_text):
@@ -387,7 +462,7 @@ def test_four_parts_survive_the_death_of_one(cluster, fit, model_of_text):
         model_of_text, texts, by="model", parts=4, batch=100, progress=kill
     )
     assert killed and (found != load(model_of_text).predict_top_k(texts)).nnz == 0
-    with pytest.raises(InputError, match="parts is 5, but the cluster runs 4"):
+    with pytest.raises(InputError, match="parts is 5, but the cluster has room for 4"):
         labelwood.ray.predict(model_of_text, texts, by="model", parts=5)
     for node in nodes:
         cluster.remove_node(node)

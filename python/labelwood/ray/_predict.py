@@ -16,6 +16,7 @@ from .. import _native
 from .._errors import InputError
 from .._inputs import features
 from .._progress import Callback
+from ..estimators import BY_ALGORITHM
 from ..persistence import load
 from ..text import TextTagger, _texts
 from ._cluster import AHEAD, ONCE, each, gib, refuse_less_than_one, refuse_more_than_a_node_has, slots
@@ -52,13 +53,15 @@ def predict(
         or blocks of labels, all of which see every row. The second is for models that are larger
         than a node's memory; the driver combines what the parts say.
     parts : int, optional
-        Into how many parts the model is divided; by default as many as the cluster can run at once.
+        Into how many parts the model is divided; by default as many as the cluster has room for at
+        once. All are open together, so more are refused. What counts are the nodes that are there:
+        a cluster that grows by itself must be asked for nodes before.
     batch : int, default=4096
         The rows of a task.
     cpus, memory, attempts, progress
         As in :func:`fit`; progress is in rows. By default no memory is asked for with
         ``by="rows"``, since a mapped model gives way, and the model's size over the number of parts
-        with ``by="model"``.
+        with ``by="model"``, where ``attempts`` says how often a part is opened.
     """
     if not isinstance(model, (str, os.PathLike)):
         raise InputError(f"model is {model!r}, but must be the path of a saved model")
@@ -107,15 +110,13 @@ def _by_model(
 ):
     if parts is not None:
         refuse_less_than_one(parts=parts)
-        if parts > (room := slots(cpus)):
-            raise InputError(
-                f"parts is {parts}, but the cluster runs {room} tasks at once: all parts must be open"
-            )
+    combiner = _native.Combiner.open(path)
     left = list(starts)
     while left:
+        count, asked = _division(path, parts, cpus, memory)
         divided = _by_parts(
-            path, tuple(left), rows_at, k, beam, cpus, memory, attempts,
-            slots(cpus) if parts is None else parts, may_wait=parts is not None,
+            path, combiner, tuple(left), rows_at, k, beam, cpus, asked, attempts, count,
+            may_wait=parts is not None,
         )
         try:
             for start, scores in divided:
@@ -125,55 +126,100 @@ def _by_model(
             _log.warning("%s: it is divided anew", error)
 
 
+def _division(path: str, parts: int | None, cpus: int, memory: int | None) -> tuple[int, int]:
+    """Into how many parts a model is divided, and the bytes that each asks for.
+
+    All parts must be open at once, or Ray would wait for ever.
+    """
+    refuse_more_than_a_node_has(cpus, memory or 0)
+    size = sum(file.stat().st_size for file in Path(path).iterdir()) if memory is None else 0
+
+    def asked(count: int) -> int:
+        return size // count if memory is None else memory
+
+    if parts is not None:
+        if parts > (room := slots(cpus, asked(parts))):
+            raise InputError(
+                f"parts is {parts}, but the cluster has room for {room} at once, each with {cpus} CPUs "
+                f"and {gib(asked(parts))} of memory on one node, and all parts must be open: give less "
+                "as parts, cpus or memory, or start more nodes"
+            )
+        return parts, asked(parts)
+    # Fewer parts, which are larger, may fit where nodes have many CPUs and little memory.
+    for count in range(slots(cpus), 0, -1):
+        if slots(cpus, asked(count)) >= count:
+            return count, asked(count)
+    raise InputError(
+        f"the model has {gib(size)}, and however it is divided, the nodes have no room for all parts "
+        f"with {cpus} CPUs each: start more nodes, or say with memory how many bytes a part asks for"
+    )
+
+
 class _TooFewLeft(Exception):
     """The cluster has lost nodes, and has no room for all parts of a model any more."""
 
 
 def _by_parts(
-    path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int, parts: int,
-    may_wait: bool,
+    path: str, combiner: _native.Combiner, starts, rows_at, k: int, beam, cpus: int, memory: int,
+    attempts: int, parts: int, may_wait: bool,
 ):
-    combiner = _native.Combiner.open(path)
-    manifest = json.loads(combiner.model.manifest)
-    if memory is None:
-        memory = sum(file.stat().st_size for file in Path(path).iterdir()) // parts
-    refuse_more_than_a_node_has(cpus, memory)
+    arrays = _arrays(combiner.model)
+    stored: dict[int, ray.ObjectRef] = {}
+
+    def store(start: int) -> ray.ObjectRef:
+        if start not in stored:
+            stored[start] = ray.put(arrays(rows_at(start)))
+        return stored[start]
+
+    # Rows that are not as they should be are refused before any worker starts.
+    store(starts[0])
+    # A call is tried as often as its actor starts, and once it has ended for good, never again.
     retries = {"max_restarts": attempts - 1, "max_task_retries": attempts - 1}
     actor = ray.remote(_Part).options(num_cpus=cpus, memory=memory, **retries)
     actors = [actor.remote(path, part, parts, cpus) for part in range(parts)]
-    stored: dict[int, ray.ObjectRef] = {}
-
-    def submit(item: tuple[int, int]) -> ray.ObjectRef:
-        start, part = item
-        if start not in stored:
-            X = rows_at(start)
-            if combiner.model.reads_text:
-                arrays = (*combiner.model.vectorise(X, 0), manifest["features"])
-            else:
-                arrays = features(X)
-            stored[start] = ray.put(arrays)
-        return actors[part].scores.remote(stored[start], k, beam)
+    opened = [one.is_open.remote() for one in actors]
 
     def look() -> None:
-        if parts > (room := slots(cpus)):
-            lost = f"the cluster runs {room} tasks at once now, and the model has {parts} parts"
+        if parts > (room := slots(cpus, memory)):
+            lost = f"the cluster has room for {room} parts now, and the model has {parts}"
             if not may_wait:
                 raise _TooFewLeft(lost)
             _log.warning("%s: waiting for another node", lost)
+        elif waiting := ray.wait(opened, num_returns=parts, timeout=0)[1]:
+            _log.warning(
+                "%d of %d parts are not open: waiting for %d CPUs and %s of memory for each, which "
+                "others may use", len(waiting), parts, cpus, gib(memory),
+            )
 
+    labels = json.loads(combiner.model.manifest)["labels"]
     said: dict[int, list[np.ndarray]] = {start: [] for start in starts}
     items = [(start, part) for start in starts for part in range(parts)]
     try:
-        for (start, _), scores in each(submit, items, attempts, AHEAD * parts, look):
+        for (start, _), scores in each(
+            lambda item: actors[item[1]].scores.remote(store(item[0]), k, beam),
+            items, 1, AHEAD * parts, look,
+        ):
             said[start].append(scores)
             if len(said[start]) == parts:
                 indptr, indices, data = combiner.combine(said.pop(start), k, beam)
                 del stored[start]
-                shape = (len(indptr) - 1, manifest["labels"])
+                shape = (len(indptr) - 1, labels)
                 yield start, sparse.csr_array((data, indices, indptr), shape)
     finally:
         for one in actors:
             ray.kill(one)
+
+
+def _arrays(model: _native.Model):
+    """What makes of rows what the parts of a model take, with the checks of local prediction."""
+    if model.reads_text:
+        tagger = TextTagger()
+        tagger._take(model)
+        return lambda texts: (*tagger._vectorise(texts), tagger._columns)
+    manifest = json.loads(model.manifest)
+    estimator = BY_ALGORITHM[manifest["algorithm"]]._with_settings(manifest["settings"])
+    estimator._take(model)
+    return lambda X: features(estimator._rows(X))
 
 
 class _Part:
@@ -181,6 +227,9 @@ class _Part:
 
     def __init__(self, path: str, part: int, parts: int, cpus: int) -> None:
         self.part, self.cpus = _native.ModelPart.open(path, part, parts), cpus
+
+    def is_open(self) -> bool:
+        return True
 
     def scores(self, arrays, k: int, beam: int | None) -> np.ndarray:
         return self.part.scores(arrays, k, beam, self.cpus)
