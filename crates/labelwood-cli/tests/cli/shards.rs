@@ -64,6 +64,32 @@ fn workers_that_mpirun_numbers_share_the_shards_and_wait_for_the_first_stage() {
 }
 
 #[test]
+fn tasks_of_a_slurm_list_train_the_shards_that_merge_named() {
+    let folder = generated();
+    folder.run(&format!("plan {FOREST} --output plan --shards 4")).succeeds();
+    for index in [0, 2] {
+        folder.run(&format!("shard --plan plan --index {index} -q")).succeeds();
+    }
+    let error = folder.run("merge --plan plan --model merged").fails(1);
+    assert!(error.ends_with("are missing; run shards 1, 3\n"), "{error}");
+    let task = |task: &str, args: &str| {
+        let mut command = folder.command(args.split(' '));
+        command.env("SLURM_ARRAY_TASK_ID", task).env("SLURM_ARRAY_TASK_STEP", "1");
+        command.env("SLURM_ARRAY_TASK_MIN", "1").env("SLURM_ARRAY_TASK_MAX", "3");
+        let output = command.env("SLURM_ARRAY_TASK_COUNT", "2").output().expect("it starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for number in ["1", "3"] {
+        let (code, error) = task(number, "shard --plan plan");
+        assert!(code == Some(1) && error.contains("add --index"), "{error}");
+        let (code, told) = task(number, &format!("shard --plan plan --index {number}"));
+        assert_eq!(code, Some(0), "{told}");
+        assert!(told.contains(&format!("plan: shard {number}: ")), "{told}");
+    }
+    folder.run("merge --plan plan --model merged -q").succeeds();
+}
+
+#[test]
 fn rows_that_are_kept_are_merged() {
     let folder = generated();
     folder.run(&format!("train {FOREST} --keep-rows --model trained")).succeeds();
