@@ -74,12 +74,14 @@ fn create_hidden(folder: &Path, hint: &str) -> io::Result<(PathBuf, File)> {
 ///
 /// A file of that name is replaced, and always whole.
 pub(super) fn link_or_copy(source: &Path, to: &Path, name: &str) -> Result<(), StoreError> {
+    // A second link to a symbolic link would still depend on what that points to.
+    let source = fs::canonicalize(source).map_err(|error| StoreError::io("find", source, error))?;
     let target = to.join(name);
     let hidden = to.join(format!(".{name}{UNFINISHED}"));
     let linked = || -> io::Result<()> {
         remove_if_there(&hidden)?;
-        if fs::hard_link(source, &hidden).is_err() {
-            fs::copy(source, &hidden)?;
+        if fs::hard_link(&source, &hidden).is_err() {
+            fs::copy(&source, &hidden)?;
             File::open(&hidden)?.sync_all()?;
         }
         fs::rename(&hidden, &target)?;
@@ -166,6 +168,17 @@ mod tests {
             assert_eq!(names_in(to.path()).unwrap().unwrap(), ["a"]);
             assert_eq!(fs::read_to_string(to.path().join("a")).unwrap(), "new");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_symbolic_link_points_to_is_linked() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(from.path().join("a"), "content").unwrap();
+        std::os::unix::fs::symlink("a", from.path().join("link")).unwrap();
+        link_or_copy(&from.path().join("link"), to.path(), "b").unwrap();
+        drop(from);
+        assert_eq!(fs::read_to_string(to.path().join("b")).unwrap(), "content");
     }
 
     #[test]
