@@ -22,7 +22,7 @@ use crate::run::Run;
 
 /// What is being trained, in the folder of the unfinished training.
 const SETTINGS: &str = "settings.json";
-/// Held by the process that trains; its content is that process's id.
+/// Held by the process that writes the model; its content is that process's id.
 const LOCK: &str = ".lock";
 /// The largest `settings.json` that is read.
 const SETTINGS_LIMIT: u64 = 16 << 20;
@@ -167,7 +167,8 @@ impl Partial {
                 };
             match lock.try_lock() {
                 Err(TryLockError::WouldBlock) => {
-                    let process = fs::read_to_string(&path).unwrap_or_default();
+                    // Whoever has just locked it has not written its number down yet.
+                    let process = fs::read_to_string(&path).ok().and_then(|id| id.parse().ok());
                     return Err(StoreError::Busy { folder, process });
                 }
                 // A disk without locks: two trainings at once are then the user's to avoid.
