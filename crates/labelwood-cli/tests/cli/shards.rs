@@ -241,13 +241,19 @@ fn workers_predict_by_shards_what_one_machine_predicts() {
     assert!(error.contains("part-00001-of-00003.scores: ") && error.contains("again"), "{error}");
     fs::remove_file(&path).expect("it is there");
     let error = folder.run("predict model test.txt --top-k 7 --parts parts").fails(1);
-    assert!(error.contains("of 3 parts, 1 is missing: predict it"), "{error}");
+    assert!(error.contains("part 1 is missing, of 3 parts counted from 0: predict it"), "{error}");
     let error = folder.run("predict model test.txt --shards 2 --index 0").fails(1);
     assert!(error.contains("name their folder with --output"), "{error}");
 }
 
 #[test]
 fn shards_of_a_text_model_predict_the_same_documents() {
+    for (worker, named) in
+        [("--index 0", "--shards"), ("--workers 2", "--shards"), ("--index 0 --parts x", "--parts")]
+    {
+        let done = folder.run(&format!("predict model test.txt {worker}"));
+        assert!(done.code() == 2 && done.stderr().contains(named), "{}", done.stderr());
+    }
     let folder = Folder::new();
     folder.run("demo --write-corpus questions --format tsv -q").succeeds();
     folder
