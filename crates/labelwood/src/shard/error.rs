@@ -26,6 +26,16 @@ pub enum ShardError {
     /// A plan of no shards.
     #[error("a plan needs at least one shard")]
     NoShards,
+    /// A plan of more shards than anybody has work for.
+    #[error(
+        "{shards} shards are too many: a plan has at most {most}, and those beyond its units, such as trees, have nothing to do"
+    )]
+    TooManyShards {
+        /// How many were asked for.
+        shards: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// There is no plan to read.
     #[error("{}: there is no plan here (no plan.json); give the folder that `plan --output` wrote", folder.display())]
     NoPlan {

@@ -69,6 +69,9 @@ const UNITS: &str = "units";
 /// The largest plan that is read.
 const LIMIT: u64 = 64 << 20;
 
+/// The most shards of a plan. There are hardly ever as many units, and shards beyond them have
+/// nothing to do.
+const MOST_SHARDS: usize = 10_000;
 /// How a model is trained by several workers: a folder with `plan.json`, the rows and the units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -95,6 +98,23 @@ impl Default for Options {
 }
 
 /// Units that one worker trains, one after the other.
+impl Options {
+    /// Refuses what no plan can have; [`Plan::make`] asks, and so may who has rows to read before.
+    ///
+    /// ```
+    /// use labelwood::shard::Options;
+    /// assert!(Options { shards: 16, ..Options::default() }.check().is_ok());
+    /// assert!(Options { shards: 1_500_000, ..Options::default() }.check().is_err());
+    /// ```
+    pub fn check(&self) -> Result<(), ShardError> {
+        match self.shards {
+            0 => Err(ShardError::NoShards),
+            1..=MOST_SHARDS => Ok(()),
+            shards => Err(ShardError::TooManyShards { shards, most: MOST_SHARDS }),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shard {
@@ -156,9 +176,7 @@ impl Plan {
         options: &Options,
         run: &Run,
     ) -> Result<Plan, ShardError> {
-        if options.shards == 0 {
-            return Err(ShardError::NoShards);
-        }
+        options.check()?;
         check_target(folder, options.overwrite)?;
         let work = model::Work::new(dataset, extras, algorithm, run)?;
         let training = work.training();

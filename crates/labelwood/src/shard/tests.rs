@@ -248,3 +248,11 @@ fn heavy_units_are_spread_and_every_unit_has_one_shard() {
     assert_eq!(all, expected);
     assert!(planned.plan.shards().iter().all(|shard| shard.memory > 0 && shard.seconds > 0.0));
 }
+#[test]
+fn more_shards_than_anybody_has_work_for_are_refused() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, MOST_SHARDS);
+    assert_eq!(planned.plan.shards().len(), MOST_SHARDS);
+    let error = Options { shards: MOST_SHARDS + 1, ..Options::default() }.check().unwrap_err();
+    assert!(error.to_string().starts_with("10001 shards are too many"), "{error}");
+}
+
