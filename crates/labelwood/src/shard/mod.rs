@@ -56,6 +56,7 @@ use crate::store::{
     Digest, FORMAT, StoreError, Training, UnitFile, read_limited, remove_if_there, scan, write_json,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -377,17 +378,38 @@ fn parse(bytes: &[u8]) -> Result<Content, Wrong> {
     if content.identity.id() != content.plan_id {
         return Err(Wrong::Content("its content does not give its plan_id".to_owned()));
     }
-    parsed(&content.identity.training).map_err(Wrong::Content)?;
+    let algorithm = parsed(&content.identity.training).map_err(Wrong::Content)?;
     if content.shards.is_empty() {
         return Err(Wrong::Content("it has no shards".to_owned()));
     }
     if u32::try_from(content.identity.labels).is_err() {
         return Err(Wrong::Content(format!("{} labels are too many", content.identity.labels)));
     }
+    check_units(&content, &algorithm).map_err(Wrong::Content)?;
     if let Some(unit) = content.identity.units.iter().find(|unit| !unit.has_valid_name()) {
         return Err(Wrong::Content(format!("`{}` is not a unit's name", unit.file)));
     }
     Ok(content)
+}
+
+/// Refuses shards that do not have each unit of the first stage once. The plan's id does not cover
+/// them, so that the same units may be shared out anew.
+fn check_units(content: &Content, algorithm: &Algorithm) -> Result<(), String> {
+    let Identity { training, labels, .. } = &content.identity;
+    let units = stems::first_stage(algorithm, *labels as usize, training.calibrate);
+    let mut left: BTreeSet<&str> = units.iter().map(String::as_str).collect();
+    for unit in content.shards.iter().flat_map(|shard| &shard.units) {
+        if !left.remove(unit.as_str()) {
+            return Err(match units.contains(unit) {
+                true => format!("`{unit}` is in two shards"),
+                false => format!("`{unit}` is not a unit of the model that is planned"),
+            });
+        }
+    }
+    match left.first() {
+        Some(unit) => Err(format!("`{unit}` is in no shard")),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

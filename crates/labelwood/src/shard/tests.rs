@@ -256,3 +256,14 @@ fn more_shards_than_anybody_has_work_for_are_refused() {
     assert!(error.to_string().starts_with("10001 shards are too many"), "{error}");
 }
 
+    for (from, to, wrong) in [
+        ("\"tree-0001\"", "\"bogus\"", "`bogus` is not a unit of the model"),
+        ("\"tree-0001\"", "\"../../x\"", "`../../x` is not a unit of the model"),
+        ("\"tree-0001\"", "\"tree-0000\"", "`tree-0000` is in two shards"),
+        ("\"tree-0000\",", "", "`tree-0000` is in no shard"),
+    ] {
+        let edited = text.replace(from, to);
+        assert_ne!(edited, text);
+        let error = open(&edited);
+        assert!(error.contains(wrong), "{error}");
+    }
