@@ -165,7 +165,7 @@ fn what_is_missing_broken_or_of_another_plan_is_named() {
     let broken = inside["broken"][0].as_str().expect("a name");
     assert!(broken.ends_with(&name), "{inside}");
     let error = folder.run("merge --plan plan --model merged").fails(1);
-    assert!(error.contains("is missing; run shard"), "{error}");
+    assert!(error.contains(&format!("{name} is damaged; run shard")), "{error}");
     assert!(!folder.path("merged").exists() && !folder.path("merged.partial").exists());
 
     folder.run(&format!("plan {TREE} --seed 7 --output other --shards 2")).succeeds();

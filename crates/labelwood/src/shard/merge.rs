@@ -10,8 +10,8 @@ impl Plan {
     /// Makes a model of the plan's units, which may lie in further folders: byte for byte what
     /// [`train`](crate::model::train) writes. The rows are not needed.
     ///
-    /// Every unit is read and must give the digest in its name. Units that are missing, of another
-    /// plan, or there twice and different are refused by name. A merge that was killed is taken up.
+    /// Every unit is read and must give the digest in its name. Units that are missing, damaged,
+    /// of another plan, or there twice and different are refused by name. A merge that was killed is taken up.
     pub fn merge(
         &self,
         more: &[PathBuf],
@@ -32,7 +32,8 @@ impl Plan {
         if !status.missing.is_empty() {
             let unfinished = status.shards.iter().enumerate().filter(|(_, (done, all))| done < all);
             let shards = unfinished.map(|(shard, _)| shard).collect();
-            return Err(ShardError::Incomplete { missing: status.missing, shards });
+            let (missing, damaged) = found.missing_or_damaged(status.missing);
+            return Err(ShardError::Incomplete { missing, damaged, shards });
         }
         let common = self.common(run)?;
         let training = self.training().clone();

@@ -69,10 +69,10 @@ const DATA: &str = "data.lwd";
 const UNITS: &str = "units";
 /// The largest plan that is read.
 const LIMIT: u64 = 64 << 20;
-
 /// The most shards of a plan. There are hardly ever as many units, and shards beyond them have
 /// nothing to do.
 const MOST_SHARDS: usize = 10_000;
+
 /// How a model is trained by several workers: a folder with `plan.json`, the rows and the units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -98,7 +98,6 @@ impl Default for Options {
     }
 }
 
-/// Units that one worker trains, one after the other.
 impl Options {
     /// Refuses what no plan can have; [`Plan::make`] asks, and so may who has rows to read before.
     ///
@@ -116,6 +115,7 @@ impl Options {
     }
 }
 
+/// Units that one worker trains, one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shard {
@@ -302,7 +302,7 @@ impl Plan {
             remove(&other.path)?;
         }
         for other in scan(&self.folder, |_| true, run)? {
-            if !self.content.identity.units.contains(&other.unit) {
+            if other.sound.is_none_or(|unit| !self.content.identity.units.contains(&unit)) {
                 remove(&other.path)?;
             }
         }

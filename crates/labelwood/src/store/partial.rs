@@ -254,14 +254,16 @@ impl Partial {
     pub fn finished_units(&self, run: &Run) -> Result<Vec<UnitFile>, StoreError> {
         let units = scan(&self.folder, |_| true, run)?;
         let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-        units.iter().for_each(|found| *count.entry(found.unit.stem()).or_default() += 1);
-        let is_alone = |found: &&Scanned| count[found.unit.stem()] == 1;
-        let (good, bad): (Vec<_>, Vec<_>) =
-            units.iter().partition(|found| found.is_sound && is_alone(found));
-        for Scanned { path, .. } in bad {
-            files::remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))?;
+        units.iter().for_each(|found| *count.entry(&found.stem).or_default() += 1);
+        let mut finished = Vec::new();
+        for Scanned { path, stem, sound } in &units {
+            match sound {
+                Some(unit) if count[stem.as_str()] == 1 => finished.push(unit.clone()),
+                _ => files::remove_if_there(path)
+                    .map_err(|error| StoreError::io("remove", path, error))?,
+            }
         }
-        Ok(good.into_iter().map(|found| found.unit.clone()).collect())
+        Ok(finished)
     }
 
     /// Turns the units that the manifest names into the model, and removes this folder.
