@@ -172,6 +172,10 @@ fn what_is_missing_broken_or_of_another_plan_is_named() {
     folder.run("shard --plan other --index 0 --stage 1 -q").succeeds();
     let error = folder.run("merge --plan plan --units other --model merged").fails(1);
     assert!(error.contains("other/units/") && error.contains("of another plan"), "{error}");
+    let error = folder.run("inspect plan --units othr").fails(1);
+    assert!(error.contains("othr: there is no such folder"), "{error}");
+    let inside = folder.run("inspect plan --units other").succeeds();
+    assert!(inside.contains("of another plan: other/units/"), "{inside}");
     let error = folder.run("shard --plan train.txt --index 0").fails(1);
     assert!(error.contains("there is no plan here") || error.contains("train.txt"), "{error}");
 }
@@ -244,16 +248,16 @@ fn workers_predict_by_shards_what_one_machine_predicts() {
     assert!(error.contains("part 1 is missing, of 3 parts counted from 0: predict it"), "{error}");
     let error = folder.run("predict model test.txt --shards 2 --index 0").fails(1);
     assert!(error.contains("name their folder with --output"), "{error}");
-}
-
-#[test]
-fn shards_of_a_text_model_predict_the_same_documents() {
     for (worker, named) in
         [("--index 0", "--shards"), ("--workers 2", "--shards"), ("--index 0 --parts x", "--parts")]
     {
         let done = folder.run(&format!("predict model test.txt {worker}"));
         assert!(done.code() == 2 && done.stderr().contains(named), "{}", done.stderr());
     }
+}
+
+#[test]
+fn shards_of_a_text_model_predict_the_same_documents() {
     let folder = Folder::new();
     folder.run("demo --write-corpus questions --format tsv -q").succeeds();
     folder
