@@ -3,7 +3,7 @@
 use super::{Plan, ShardError};
 use crate::model::Trained;
 use crate::run::Run;
-use crate::store::{Begin, Manifest, Partial, Start};
+use crate::store::{Begin, Manifest, Partial, Start, remove_abandoned};
 use std::path::{Path, PathBuf};
 
 impl Plan {
@@ -35,6 +35,8 @@ impl Plan {
             let (missing, damaged) = found.missing_or_damaged(status.missing);
             return Err(ShardError::Incomplete { missing, damaged, shards });
         }
+        // What killed workers left takes room, but is in nobody's way if it cannot be removed.
+        let _ = remove_abandoned(&self.units_folder());
         let common = self.common(run)?;
         let training = self.training().clone();
         // A merge that was killed has nothing that this one does not make again.

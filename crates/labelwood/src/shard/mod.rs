@@ -53,7 +53,8 @@ use crate::model::units::Units;
 use crate::model::{self, Algorithm, Extras, stems};
 use crate::run::Run;
 use crate::store::{
-    Digest, FORMAT, StoreError, Training, UnitFile, read_limited, remove_if_there, scan, write_json,
+    Digest, FORMAT, StoreError, Training, UnitFile, read_limited, remove_abandoned,
+    remove_if_there, scan, write_json,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -298,6 +299,7 @@ impl Plan {
         };
         let prefix = self.prefix();
         let units = self.units_folder();
+        remove_abandoned(&units)?;
         for other in scan(&units, |stem| !stem.starts_with(&prefix), run)? {
             remove(&other.path)?;
         }

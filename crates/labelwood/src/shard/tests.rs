@@ -253,6 +253,22 @@ fn what_has_the_name_of_a_unit_but_cannot_be_read_is_damaged() {
 }
 
 #[test]
+fn merging_removes_what_killed_workers_left_long_ago() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, 1);
+    planned.train_all();
+    let left = |name: &str, hours: u64| {
+        let path = planned.plan.units_folder().join(name);
+        let age = std::time::Duration::from_secs(hours * 60 * 60);
+        let file = fs::File::create(&path).unwrap();
+        file.set_modified(std::time::SystemTime::now() - age).unwrap();
+        path
+    };
+    let (old, new) = (left(".tree-1-0.unfinished", 2), left(".tree-2-0.unfinished", 0));
+    planned.merge().unwrap();
+    assert!(!old.exists() && new.exists());
+}
+
+#[test]
 fn another_number_of_shards_keeps_what_is_finished() {
     let planned = Planned::new(&algorithm("craftml", &[("trees", 4)]), false, 2);
     planned.train_all();

@@ -3,11 +3,15 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use super::StoreError;
 
 /// How the name of a file ends while it is being written; it also starts with a dot.
 const UNFINISHED: &str = ".unfinished";
+
+/// How long a file that is being written is left alone after its last change.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 /// The most bytes of one write.
 ///
@@ -114,6 +118,22 @@ pub(super) fn is_leftover(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(UNFINISHED)
 }
 
+/// Removes what interrupted writes left in a folder that other processes may be writing to.
+///
+/// A write takes seconds, so that a file which has not changed for an hour is nobody's any more.
+/// Processes of other machines have no other sign of life that all disks would show.
+pub(crate) fn remove_abandoned(folder: &Path) -> Result<(), StoreError> {
+    for name in names_in(folder)?.unwrap_or_default() {
+        let path = folder.join(&name);
+        let modified = || fs::metadata(&path).and_then(|found| found.modified()).ok();
+        let is_old = |at: SystemTime| at.elapsed().is_ok_and(|age| age > ABANDONED);
+        if is_leftover(&name) && modified().is_some_and(is_old) {
+            remove_if_there(&path).map_err(|error| StoreError::io("remove", &path, error))?;
+        }
+    }
+    Ok(())
+}
+
 /// The names in a folder, sorted; nothing when there is no such folder.
 ///
 /// Names that are not Unicode appear with replacement characters: none of them is ours.
@@ -189,6 +209,24 @@ mod tests {
         }
         let here = partial_beside(Path::new(".")).unwrap();
         assert_eq!(here.parent(), std::env::current_dir().unwrap().parent());
+    }
+
+    #[test]
+    fn only_what_nobody_writes_any_more_is_abandoned() {
+        let folder = tempfile::tempdir().unwrap();
+        let long_ago = SystemTime::now() - 2 * ABANDONED;
+        for (name, modified) in [
+            (".tree-1-0.unfinished", long_ago),
+            (".tree-2-0.unfinished", SystemTime::now()),
+            ("tree.safetensors", long_ago),
+        ] {
+            let file = File::create(folder.path().join(name)).unwrap();
+            file.set_modified(modified).unwrap();
+        }
+        remove_abandoned(folder.path()).unwrap();
+        let left = names_in(folder.path()).unwrap().unwrap();
+        assert_eq!(left, [".tree-2-0.unfinished", "tree.safetensors"]);
+        remove_abandoned(&folder.path().join("none")).unwrap();
     }
 
     #[test]
