@@ -339,6 +339,43 @@ fn more_shards_than_anybody_has_work_for_are_refused() {
 }
 
 #[test]
+fn estimates_are_near_what_trainings_took() {
+    let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(1).unwrap());
+    let profile = Profile { instances: 1500, ..Profile::named("eurlex-4k").unwrap() };
+    let (features, labels) = Generator::new(profile, 42).unwrap().rows(0..1500, &run).unwrap();
+    let dataset = Dataset { features, labels, label_names: None };
+    // Seconds of CPU and MiB at the peak of one thread on the machine that the figures are from.
+    for (name, seconds, mebibytes) in
+        [("one-vs-rest", 1.07, 24.0), ("label-tree", 1.23, 46.0), ("label-forest", 6.5, 23.0)]
+    {
+        let (path, algorithm) = (folder.path().join(name), algorithm(name, &[]));
+        let options = Options { shards: 4, ..Options::default() };
+        let (rows, extras) = (dataset.view(), Extras::default());
+        let plan = Plan::make(&path, rows, extras, &algorithm, &options, &run).unwrap();
+        let shards = plan.shards();
+        let estimated: f64 = shards.iter().map(|shard| shard.seconds).sum();
+        let ratio = estimated / seconds;
+        assert!((1.0 / 3.0..3.0).contains(&ratio), "{name}: {estimated} s of {seconds}");
+        let memory = shards[0].memory as f64 / f64::from(1 << 20);
+        assert!((0.75..1.5).contains(&(memory / mebibytes)), "{name}: {memory} of {mebibytes} MiB");
+    }
+}
+
+#[test]
+fn labels_without_rows_take_no_time() {
+    let run = Run::new(1).unwrap();
+    let one_vs_rest = algorithm("one-vs-rest", &[]);
+    let estimate = |dataset: &Dataset| {
+        let shards = cost::Costs::of(&one_vs_rest, dataset.view(), false, 1).shards(1);
+        shards[0].seconds
+    };
+    let some = dataset(&run);
+    let mut unknown = some.clone();
+    unknown.labels.widen(1_000_000);
+    assert_eq!(estimate(&some), estimate(&unknown));
+}
+
+#[test]
 fn heavy_units_are_spread_and_every_unit_has_one_shard() {
     let weighed: Vec<(String, f64)> = [5.0, 1.0, 1.0, 1.0, 1.0, 1.0]
         .iter()
