@@ -38,14 +38,18 @@ impl std::fmt::Display for Worker {
     }
 }
 
-/// The variables that hold a worker's number, what they count from, and the number of workers.
-const VARIABLES: [(&str, Option<&str>, Option<&str>); 5] = [
-    ("OMPI_COMM_WORLD_RANK", None, Some("OMPI_COMM_WORLD_SIZE")),
-    ("PMI_RANK", None, Some("PMI_SIZE")),
-    ("SLURM_ARRAY_TASK_ID", Some("SLURM_ARRAY_TASK_MIN"), Some("SLURM_ARRAY_TASK_COUNT")),
-    ("SLURM_PROCID", None, Some("SLURM_NTASKS")),
-    ("JOB_COMPLETION_INDEX", None, None),
+/// The variables that hold a worker's number and the number of workers; the first that is set
+/// counts. The tasks of a Slurm array need not be numbered from 0 nor one by one.
+const VARIABLES: [(&str, Option<&str>); 5] = [
+    ("OMPI_COMM_WORLD_RANK", Some("OMPI_COMM_WORLD_SIZE")),
+    ("PMI_RANK", Some("PMI_SIZE")),
+    (ARRAY_TASK, Some("SLURM_ARRAY_TASK_COUNT")),
+    ("SLURM_PROCID", Some("SLURM_NTASKS")),
+    ("JOB_COMPLETION_INDEX", None),
 ];
+
+/// The number of a task of a Slurm array.
+const ARRAY_TASK: &str = "SLURM_ARRAY_TASK_ID";
 
 impl Worker {
     fn of(
@@ -53,28 +57,9 @@ impl Worker {
         shards: usize,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self> {
-        let number = |name: &str| -> Result<Option<usize>> {
-            let Some(value) = variable(name) else { return Ok(None) };
-            let number = value.trim().parse();
-            Ok(Some(number.with_context(|| format!("{name} is `{value}`, which is no number"))?))
-        };
         let (index, size) = match args.index {
             Some(index) => (index, None),
-            None => {
-                let set = VARIABLES.iter().find(|(name, ..)| variable(name).is_some());
-                let Some(&(name, first, size)) = set else {
-                    bail!(
-                        "which shards? Add --index I, or start this with mpirun, as a Slurm array or \
-                         as a Kubernetes indexed job, which number their workers"
-                    );
-                };
-                let first = first.map(&number).transpose()?.flatten().unwrap_or(0);
-                let index = number(name)?.unwrap_or(0);
-                let Some(index) = index.checked_sub(first) else {
-                    bail!("{name} is {index}, which is below the first task, {first}");
-                };
-                (index, size.map(&number).transpose()?.flatten())
-            }
+            None => started_as(&variable)?,
         };
         let workers = args.workers.map(NonZeroUsize::get).or(size).unwrap_or(shards).max(1);
         if index >= workers {
@@ -84,15 +69,61 @@ impl Worker {
     }
 }
 
+/// The worker's number, and how many there are if that is told, from what started the workers.
+fn started_as(variable: &impl Fn(&str) -> Option<String>) -> Result<(usize, Option<usize>)> {
+    let Some(&(name, size)) = VARIABLES.iter().find(|(name, _)| variable(name).is_some()) else {
+        bail!(
+            "which shards? Add --index I, or start this with mpirun, as a Slurm array or \
+             as a Kubernetes indexed job, which number their workers"
+        );
+    };
+    let index = number(variable, name)?.unwrap_or(0);
+    let size = size.map(|size| number(variable, size)).transpose()?.flatten();
+    let index = if name == ARRAY_TASK { place_in_array(index, size, variable)? } else { index };
+    Ok((index, size))
+}
+
+/// How many tasks of a Slurm array come before this one.
+///
+/// Slurm tells the first and the last number, the step and how many there are: enough for a range,
+/// not for a list such as 1,3,4.
+fn place_in_array(
+    task: usize,
+    count: Option<usize>,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Result<usize> {
+    let of_array = |name: &str| number(variable, &format!("SLURM_ARRAY_TASK_{name}"));
+    let first = of_array("MIN")?.unwrap_or(0);
+    let step = of_array("STEP")?.unwrap_or(1).max(1);
+    let Some(before) = task.checked_sub(first) else {
+        bail!("{ARRAY_TASK} is {task}, which is below the first task, {first}");
+    };
+    let in_range = of_array("MAX")?.map(|last| last.saturating_sub(first) / step + 1);
+    let is_list = in_range.zip(count).is_some_and(|(in_range, count)| in_range != count);
+    if is_list || before % step != 0 {
+        bail!(
+            "the numbers of this Slurm array are a list, of which a task is not told its place: add \
+             --index \"${ARRAY_TASK}\", which does the shard of that number"
+        );
+    }
+    Ok(before / step)
+}
+
+/// The number that a variable holds, if it is set.
+fn number(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<usize>> {
+    let Some(value) = variable(name) else { return Ok(None) };
+    let number = value.trim().parse();
+    Ok(Some(number.with_context(|| format!("{name} is `{value}`, which is no number"))?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn worker(
-        index: Option<usize>,
-        workers: Option<usize>,
-        set: &[(&str, &str)],
-    ) -> Result<Worker> {
+    /// A variable and its value.
+    type Set = (&'static str, &'static str);
+
+    fn worker(index: Option<usize>, workers: Option<usize>, set: &[Set]) -> Result<Worker> {
         let args = WorkerArgs { index, workers: workers.and_then(NonZeroUsize::new) };
         let find = |name: &str| set.iter().find(|(key, _)| *key == name);
         Worker::of(&args, 6, |name| find(name).map(|(_, value)| (*value).to_owned()))
@@ -115,15 +146,36 @@ mod tests {
         is(worker(None, None, &[("JOB_COMPLETION_INDEX", "5")]), 5, 6);
     }
 
-    #[test]
-    fn a_slurm_array_may_start_anywhere() {
-        let array = [
-            ("SLURM_ARRAY_TASK_ID", "12"),
-            ("SLURM_ARRAY_TASK_MIN", "10"),
-            ("SLURM_ARRAY_TASK_COUNT", "4"),
+    /// What Slurm sets for a task of an array.
+    fn array(task: &'static str, [first, last, step, count]: [&'static str; 4]) -> Vec<Set> {
+        vec![
+            ("SLURM_ARRAY_TASK_ID", task),
+            ("SLURM_ARRAY_TASK_MIN", first),
+            ("SLURM_ARRAY_TASK_MAX", last),
+            ("SLURM_ARRAY_TASK_STEP", step),
+            ("SLURM_ARRAY_TASK_COUNT", count),
             ("SLURM_PROCID", "0"),
-        ];
-        is(worker(None, None, &array), 2, 4);
+        ]
+    }
+
+    #[test]
+    fn a_slurm_array_may_start_anywhere_and_take_steps() {
+        is(worker(None, None, &array("12", ["10", "13", "1", "4"])), 2, 4);
+        is(worker(None, None, &array("4", ["0", "6", "2", "4"])), 2, 4);
+        is(worker(None, None, &array("5", ["1", "6", "2", "3"])), 2, 3);
+        is(worker(None, None, &array("12", ["10", "13", "1", "4"])[..2]), 2, 6);
+    }
+
+    #[test]
+    fn every_task_of_a_slurm_list_is_told_to_give_its_index() {
+        for task in ["1", "3"] {
+            let list = array(task, ["1", "3", "1", "2"]);
+            let error = worker(None, None, &list).unwrap_err().to_string();
+            assert!(error.contains("add --index \"$SLURM_ARRAY_TASK_ID\""), "{error}");
+            assert!(worker(None, Some(4), &list).is_err());
+        }
+        // Which trains the shard of that number and no other.
+        is(worker(Some(3), None, &array("3", ["1", "3", "1", "2"])), 3, 6);
     }
 
     #[test]

@@ -64,8 +64,9 @@ pub struct Args {
 }
 
 impl Args {
-    /// Refuses what only `train` can do.
+    /// Refuses, before the rows are read, what only `train` can do and what no plan can have.
     fn check(&self) -> Result<()> {
+        Options { shards: self.shards.get(), ..Options::default() }.check()?;
         let typed = [("--budget", &self.budget), ("--max-model", &self.max_model)];
         match typed.iter().find(|(_, value)| value.is_some()) {
             Some((flag, _)) => bail!(

@@ -15,9 +15,10 @@ use crate::worker::WorkerArgs;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Without --index, the worker's number comes from OMPI_COMM_WORLD_RANK, PMI_RANK, \
-    SLURM_ARRAY_TASK_ID (less SLURM_ARRAY_TASK_MIN), SLURM_PROCID or JOB_COMPLETION_INDEX, the first that \
-    is set; without --workers, their number is the matching size that mpirun or Slurm sets, else that of \
-    the plan's shards. A worker takes the shards I, I + N, I + 2 N and so on. It is safe to run a shard \
+    SLURM_ARRAY_TASK_ID (its place in the array), SLURM_PROCID or JOB_COMPLETION_INDEX, the first that \
+    is set, and so does the number of workers where mpirun or Slurm tells it. With --index, and wherever \
+    it is not told, there are as many workers as shards unless --workers says otherwise: --index I alone \
+    trains shard I. A worker takes the shards I, I + N, I + 2 N and so on. It is safe to run a shard \
     twice, at once with others, and again after it was killed: finished units are kept in PLAN. Label \
     trees have two stages; the second needs the first of all shards."
 )]

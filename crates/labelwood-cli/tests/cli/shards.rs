@@ -64,6 +64,32 @@ fn workers_that_mpirun_numbers_share_the_shards_and_wait_for_the_first_stage() {
 }
 
 #[test]
+fn tasks_of_a_slurm_list_train_the_shards_that_merge_named() {
+    let folder = generated();
+    folder.run(&format!("plan {FOREST} --output plan --shards 4")).succeeds();
+    for index in [0, 2] {
+        folder.run(&format!("shard --plan plan --index {index} -q")).succeeds();
+    }
+    let error = folder.run("merge --plan plan --model merged").fails(1);
+    assert!(error.ends_with("are missing; run shards 1, 3\n"), "{error}");
+    let task = |task: &str, args: &str| {
+        let mut command = folder.command(args.split(' '));
+        command.env("SLURM_ARRAY_TASK_ID", task).env("SLURM_ARRAY_TASK_STEP", "1");
+        command.env("SLURM_ARRAY_TASK_MIN", "1").env("SLURM_ARRAY_TASK_MAX", "3");
+        let output = command.env("SLURM_ARRAY_TASK_COUNT", "2").output().expect("it starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for number in ["1", "3"] {
+        let (code, error) = task(number, "shard --plan plan");
+        assert!(code == Some(1) && error.contains("add --index"), "{error}");
+        let (code, told) = task(number, &format!("shard --plan plan --index {number}"));
+        assert_eq!(code, Some(0), "{told}");
+        assert!(told.contains(&format!("plan: shard {number}: ")), "{told}");
+    }
+    folder.run("merge --plan plan --model merged -q").succeeds();
+}
+
+#[test]
 fn rows_that_are_kept_are_merged() {
     let folder = generated();
     folder.run(&format!("train {FOREST} --keep-rows --model trained")).succeeds();
@@ -139,13 +165,17 @@ fn what_is_missing_broken_or_of_another_plan_is_named() {
     let broken = inside["broken"][0].as_str().expect("a name");
     assert!(broken.ends_with(&name), "{inside}");
     let error = folder.run("merge --plan plan --model merged").fails(1);
-    assert!(error.contains("is missing; run shard"), "{error}");
+    assert!(error.contains(&format!("{name} is damaged; run shard")), "{error}");
     assert!(!folder.path("merged").exists() && !folder.path("merged.partial").exists());
 
     folder.run(&format!("plan {TREE} --seed 7 --output other --shards 2")).succeeds();
     folder.run("shard --plan other --index 0 --stage 1 -q").succeeds();
     let error = folder.run("merge --plan plan --units other --model merged").fails(1);
     assert!(error.contains("other/units/") && error.contains("of another plan"), "{error}");
+    let error = folder.run("inspect plan --units othr").fails(1);
+    assert!(error.contains("othr: there is no such folder"), "{error}");
+    let inside = folder.run("inspect plan --units other").succeeds();
+    assert!(inside.contains("of another plan: other/units/"), "{inside}");
     let error = folder.run("shard --plan train.txt --index 0").fails(1);
     assert!(error.contains("there is no plan here") || error.contains("train.txt"), "{error}");
 }
@@ -182,7 +212,10 @@ fn two_merges_at_once_leave_one_whole_model() {
         let output = merge.wait_with_output().expect("it ends");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         merged += usize::from(output.status.success());
-        assert!(output.status.success() || error.contains("wait for it"), "{error}");
+        assert!(
+            output.status.success() || error.contains("is writing this model; wait for it"),
+            "{error}"
+        );
     }
     assert!(merged > 0);
     assert!(files(&folder, "trained") == files(&folder, "merged"));
@@ -212,9 +245,15 @@ fn workers_predict_by_shards_what_one_machine_predicts() {
     assert!(error.contains("part-00001-of-00003.scores: ") && error.contains("again"), "{error}");
     fs::remove_file(&path).expect("it is there");
     let error = folder.run("predict model test.txt --top-k 7 --parts parts").fails(1);
-    assert!(error.contains("of 3 parts, 1 is missing: predict it"), "{error}");
+    assert!(error.contains("part 1 is missing, of 3 parts counted from 0: predict it"), "{error}");
     let error = folder.run("predict model test.txt --shards 2 --index 0").fails(1);
     assert!(error.contains("name their folder with --output"), "{error}");
+    for (worker, named) in
+        [("--index 0", "--shards"), ("--workers 2", "--shards"), ("--index 0 --parts x", "--parts")]
+    {
+        let done = folder.run(&format!("predict model test.txt {worker}"));
+        assert!(done.code() == 2 && done.stderr().contains(named), "{}", done.stderr());
+    }
 }
 
 #[test]

@@ -508,7 +508,7 @@ mod interrupted {
         let mut child = half_done(&folder, TRAIN);
         let error = folder.run(&format!("{TRAIN} --resume -q")).fails(1);
         assert!(
-            error.contains("is training here; wait for it or choose another folder"),
+            error.contains("is writing this model; wait for it or choose another folder"),
             "{error}"
         );
         child.kill().expect("it is running");

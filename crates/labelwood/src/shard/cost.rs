@@ -1,24 +1,32 @@
 //! What units cost, about, and how they are shared out.
 //!
 //! The figures are for planning: whether a worker's memory will do, and which shards take how long.
-//! They were fitted to trainings of one public set of titles on one machine; other machines and
-//! data differ by some times.
+//! They were fitted to trainings of seven public and synthetic sets on one machine, with rows of ten to
+//! seven hundred entries and up to 670,000 labels; other machines and data differ by some times.
 
 use super::Shard;
+use crate::cluster::lanes::LANES;
 use crate::data::DatasetView;
-use crate::label_tree;
 use crate::model::{Algorithm, stems};
 use crate::one_vs_rest::BLOCK;
 use crate::run::Estimate;
+use crate::sparse::{CsrView, LabelRowsView};
+use crate::{label_tree, linear};
 
 /// Seconds of a forest's tree for each entry of the rows and level of the tree,
-const GROW: f64 = 4.0e-8;
-/// of a linear classifier for each entry of the rows that it learns from,
-const LEARN: f64 = 2.5e-8;
-/// of a child of a label tree's root, whose labels are grouped there, too,
-const ROOT: f64 = 3.7e-8;
-/// and of a child of the nodes below, which few rows come to.
-const PART: f64 = 4.1e-9;
+const GROW: f64 = 3.0e-8;
+/// of a linear classifier for each row that it learns from,
+const ROW: f64 = 5.0e-8;
+/// and for each entry of these rows,
+const ENTRY: f64 = 1.5e-9;
+/// of dividing labels into groups for each group and byte of the labels' vectors,
+const GROUP: f64 = 3.0e-10;
+/// and of preparing the rows, which every shard does, for each entry.
+const PREPARE: f64 = 5.0e-8;
+
+/// Bytes that a process takes whatever it learns from: code, stacks, buffers, and memory that was
+/// freed but not given back.
+const PROCESS: u64 = 16 << 20;
 
 /// What the units of a plan need.
 pub(super) struct Costs {
@@ -26,6 +34,8 @@ pub(super) struct Costs {
     units: Vec<(String, f64, u64)>,
     /// Seconds and memory of all parts below the roots of label trees together.
     parts: (f64, u64),
+    /// Seconds that preparing the rows takes.
+    prepare: f64,
 }
 
 impl Costs {
@@ -38,12 +48,7 @@ impl Costs {
         let DatasetView { features, labels, .. } = dataset;
         let of = |algorithm: &Algorithm| algorithm.estimate(features, labels, threads);
         let whole = of(algorithm);
-        let shape = Shape {
-            rows: features.len() as f64,
-            entries: features.entries() as f64,
-            labels: labels.columns() as f64,
-            labels_per_row: labels.entries() as f64 / features.len().max(1) as f64,
-        };
+        let shape = Shape::new(features, labels);
         let (forest, trees) = match algorithm {
             Algorithm::Grove(params) => (
                 of(&Algorithm::CraftMl(params.forest.clone())).memory,
@@ -51,6 +56,8 @@ impl Costs {
             ),
             _ => (whole.memory, whole.memory),
         };
+        // The vectors of all labels are moved to a place twice as large when they outgrow theirs.
+        let trees = trees + shape.vectors as u64;
         let unit = |stem: String| {
             let (seconds, memory) = match algorithm {
                 Algorithm::Grove(params) => match stem.starts_with("label-tree-") {
@@ -59,10 +66,10 @@ impl Costs {
                 },
                 Algorithm::CraftMl(params) => (shape.tree(params.leaf, params.branches), forest),
                 Algorithm::LabelTree(params) => (shape.root(params), trees),
-                Algorithm::OneVsRest(_) => (shape.block(), whole.memory),
+                Algorithm::OneVsRest(_) => (shape.block(&stem), whole.memory),
                 Algorithm::LabelForest(params) => {
-                    let parts = shape.parts(&params.tree) * params.rate;
-                    (shape.root(&params.tree) + parts, whole.memory)
+                    let levels = shape.levels(&params.tree, params.rate);
+                    (levels.iter().sum(), whole.memory)
                 }
             };
             (stem, seconds, memory)
@@ -70,14 +77,13 @@ impl Costs {
         let stems = stems::first_stage(algorithm, labels.columns(), calibrate);
         let mut units: Vec<_> = stems.into_iter().map(unit).collect();
         let parts = match algorithm {
-            Algorithm::LabelTree(params) => shape.parts(params) * params.trees as f64,
-            Algorithm::Grove(params) => {
-                shape.parts(&params.label_tree) * params.label_tree.trees as f64
-            }
+            Algorithm::LabelTree(params) => shape.parts(params),
+            Algorithm::Grove(params) => shape.parts(&params.label_tree),
             _ => 0.0,
         };
         set_second_trainings(&mut units, parts, whole);
-        Costs { units, parts: (parts, if parts > 0.0 { trees } else { 0 }) }
+        let parts = (parts, if parts > 0.0 { trees } else { 0 });
+        Costs { units, parts, prepare: PREPARE * shape.entries }
     }
 
     /// Groups the units into shards that take about as long.
@@ -85,7 +91,10 @@ impl Costs {
         let weighed = self.units.iter().map(|(stem, seconds, _)| (stem.clone(), *seconds));
         let groups = share_out(weighed.collect(), count);
         let shard = |units: Vec<String>| {
-            let (mut memory, mut seconds) = (self.parts.1, self.parts.0 / count as f64);
+            let (all_parts, mut memory) = self.parts;
+            // Each stage that has something to do for the shard prepares the rows.
+            let stages = u8::from(!units.is_empty()) + u8::from(all_parts > 0.0);
+            let mut seconds = f64::from(stages) * self.prepare + all_parts / count as f64;
             for (stem, own, needed) in &self.units {
                 if units.contains(stem) {
                     seconds += own;
@@ -93,7 +102,7 @@ impl Costs {
                 }
             }
             // More digits would look as if they were known.
-            Shard { units, memory, seconds: (seconds * 1000.0).round() / 1000.0 }
+            Shard { units, memory: PROCESS + memory, seconds: (seconds * 1000.0).round() / 1000.0 }
         };
         groups.into_iter().map(shard).collect()
     }
@@ -119,31 +128,74 @@ fn set_second_trainings(units: &mut [(String, f64, u64)], parts: f64, whole: Est
 struct Shape {
     rows: f64,
     entries: f64,
-    labels: f64,
     labels_per_row: f64,
+    /// For each block of labels, how many have rows: the others are not learned.
+    known: Vec<f64>,
+    /// Bytes of all labels' vectors, which grouping the labels reads.
+    vectors: f64,
 }
 
 impl Shape {
+    fn new(features: CsrView<'_>, labels: LabelRowsView<'_>) -> Self {
+        let known = |block: &[u32]| block.iter().filter(|&&rows| rows > 0).count() as f64;
+        Shape {
+            rows: features.len() as f64,
+            entries: features.entries() as f64,
+            labels_per_row: labels.entries() as f64 / features.len().max(1) as f64,
+            known: labels.column_counts().chunks(BLOCK).map(known).collect(),
+            vectors: linear::Shape::new(features, labels).vectors(),
+        }
+    }
+
     fn tree(&self, leaf: usize, branches: usize) -> f64 {
         let divided = libm::log(self.rows / leaf.max(1) as f64) / libm::log(branches as f64);
         GROW * self.entries * (divided.max(0.0) + 1.0)
     }
 
-    /// Each child of the root learns from all rows.
     fn root(&self, params: &label_tree::Params) -> f64 {
-        let children = (params.branches() as f64).powi(params.collapse.min(16) as i32 + 1);
-        ROOT * self.entries * children.min(self.labels)
+        self.levels(params, 1.0)[0]
     }
 
-    /// On each level below, a row is among those of as many nodes as it has labels, about.
+    /// The parts of all trees.
     fn parts(&self, params: &label_tree::Params) -> f64 {
-        let children = params.branches().min(params.leaf().max(2)) as f64;
-        let levels = params.levels(self.labels) - 1.0;
-        PART * self.entries * self.labels_per_row * children.min(self.labels) * levels
+        params.trees as f64 * self.levels(params, 1.0)[1..].iter().sum::<f64>()
     }
 
-    fn block(&self) -> f64 {
-        LEARN * self.entries * (BLOCK as f64).min(self.labels)
+    /// The levels of a tree over a share of the labels, the root first.
+    ///
+    /// A node learns a classifier for each group of its labels, or for each label once they are
+    /// few. The root learns from all rows; below, a row is among those of as many nodes of a level
+    /// as it has labels, about.
+    fn levels(&self, params: &label_tree::Params, share: f64) -> Vec<f64> {
+        let branches = (params.branches() as f64).powi(params.collapse.min(16) as i32 + 1);
+        let mut labels = self.known.iter().sum::<f64>() * share;
+        let (mut levels, mut nodes) = (Vec::new(), 1.0);
+        let is_divided = |labels: f64, level: usize| {
+            labels > params.leaf() as f64 && branches > 1.0 && level + 1 < params.depth
+        };
+        while is_divided(labels, levels.len()) {
+            let groups = branches.min(labels);
+            levels.push(nodes * self.learn(groups) + GROUP * self.vectors * share * groups);
+            labels /= groups;
+            nodes = (self.labels_per_row * share).max(1.0);
+        }
+        levels.push(nodes * self.learn(labels));
+        levels
+    }
+
+    /// A block of one-vs-rest, by its name.
+    fn block(&self, stem: &str) -> f64 {
+        let number = stem.rsplit('-').next().and_then(|number| number.parse().ok());
+        let known = number.and_then(|number: usize| self.known.get(number));
+        self.learn(known.copied().unwrap_or(0.0))
+    }
+
+    /// Classifiers for so many labels against all rows. They are learned some at a time, which
+    /// takes as long for fewer; most rows settle in the first passes, so that it hardly matters how
+    /// many rows the labels have.
+    fn learn(&self, labels: f64) -> f64 {
+        let lanes = (labels / LANES as f64).ceil() * LANES as f64;
+        lanes * (ROW * self.rows + ENTRY * self.entries)
     }
 }
 

@@ -26,6 +26,16 @@ pub enum ShardError {
     /// A plan of no shards.
     #[error("a plan needs at least one shard")]
     NoShards,
+    /// A plan of more shards than anybody has work for.
+    #[error(
+        "{shards} shards are too many: a plan has at most {most}, and those beyond its units, such as trees, have nothing to do"
+    )]
+    TooManyShards {
+        /// How many were asked for.
+        shards: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// There is no plan to read.
     #[error("{}: there is no plan here (no plan.json); give the folder that `plan --output` wrote", folder.display())]
     NoPlan {
@@ -83,19 +93,37 @@ pub enum ShardError {
         shards: usize,
     },
     /// The first stage has to be complete before the second.
-    #[error("the first stage is not complete: {}; run this again when {}, or wait for {}",
-        listed(missing), if missing.len() == 1 { "it is" } else { "they are" }, if missing.len() == 1 { "it" } else { "them" })]
+    #[error(
+        "the first stage is not complete: {}; run this again when it is, or wait for it",
+        lacking(missing, damaged)
+    )]
     FirstStage {
         /// The roots that are missing.
         missing: Vec<String>,
+        /// The files of roots that are damaged.
+        damaged: Vec<PathBuf>,
     },
     /// Units are missing or damaged.
-    #[error("the plan is not finished: {}{}", listed(missing), shards_text(shards))]
+    #[error("the plan is not finished: {}{}", lacking(missing, damaged), shards_text(shards))]
     Incomplete {
-        /// The units that are missing or damaged.
+        /// The units that are missing.
         missing: Vec<String>,
+        /// The files of units that are damaged, and not whole elsewhere.
+        damaged: Vec<PathBuf>,
         /// The shards whose units these are.
         shards: Vec<usize>,
+    },
+    /// A folder has the name of a unit.
+    #[error("{}: this is a folder, but a unit is to be written here: move it away", path.display())]
+    InTheWay {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder to look for units in is not there.
+    #[error("{}: there is no such folder; give the folder of a plan or of its units", folder.display())]
+    NoUnits {
+        /// The folder.
+        folder: PathBuf,
     },
     /// Two files claim to be the same unit.
     #[error("{} and {} differ, but are the same unit: remove the one that does not belong here", one.display(), other.display())]
@@ -137,14 +165,22 @@ impl ShardError {
     }
 }
 
-/// Names, the first few if they are many, and a verb.
-fn listed(names: &[String]) -> String {
+/// The units that are not there, and the files that are not what they should be.
+fn lacking(missing: &[String], damaged: &[PathBuf]) -> String {
+    let damaged: Vec<String> = damaged.iter().map(|path| path.display().to_string()).collect();
+    let told = [listed(missing, "missing"), listed(&damaged, "damaged")];
+    told.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+}
+
+/// Names, the first few if they are many, and what they are.
+fn listed(names: &[String], what: &str) -> Option<String> {
     const NAMED: usize = 5;
     let some = names[..names.len().min(NAMED)].join(", ");
     match names.len() {
-        1 => format!("{some} is missing"),
-        count if count <= NAMED => format!("{some} are missing"),
-        count => format!("{some} and {} others are missing", count - NAMED),
+        0 => None,
+        1 => Some(format!("{some} is {what}")),
+        count if count <= NAMED => Some(format!("{some} are {what}")),
+        count => Some(format!("{some} and {} others are {what}", count - NAMED)),
     }
 }
 

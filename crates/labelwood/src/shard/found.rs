@@ -5,6 +5,7 @@ use crate::model::stems;
 use crate::run::Run;
 use crate::store::{Load, Scanned, StoreError, Unit, UnitFile, scan};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// How far a plan has come.
@@ -27,7 +28,8 @@ pub struct Status {
 pub(super) struct Found {
     /// What file each would be in a model, and where it is.
     pub sound: BTreeMap<String, (UnitFile, PathBuf)>,
-    pub broken: Vec<PathBuf>,
+    /// The names of units and what is there instead of them.
+    pub broken: Vec<(String, PathBuf)>,
     pub foreign: Vec<PathBuf>,
     /// The first two files that claim to be the same unit.
     pub mixed: Option<(PathBuf, PathBuf)>,
@@ -38,6 +40,14 @@ impl Found {
     pub fn part_sizes(&self, root: &str) -> Result<Vec<usize>, StoreError> {
         let Some((_, path)) = self.sound.get(root) else { return Ok(Vec::new()) };
         Ok(stems::part_sizes(&Unit::open(path, Load::Map)?)?)
+    }
+
+    /// Of units that are not finished, those of which nothing is there, and the files of the others.
+    pub fn missing_or_damaged(&self, unfinished: Vec<String>) -> (Vec<String>, Vec<PathBuf>) {
+        let damaged = self.broken.iter().filter(|(stem, _)| unfinished.contains(stem));
+        let damaged = damaged.map(|(_, path)| path.clone()).collect();
+        let is_damaged = |unit: &String| self.broken.iter().any(|(stem, _)| stem == unit);
+        (unfinished.into_iter().filter(|unit| !is_damaged(unit)).collect(), damaged)
     }
 }
 
@@ -51,13 +61,13 @@ impl Plan {
     ) -> Result<Found, ShardError> {
         let prefix = self.prefix();
         let mut found = Found::default();
-        for folder in self.folders(more) {
+        for folder in self.folders(more)? {
             let is_wanted = |stem: &str| stem.strip_prefix(&prefix).is_none_or(&is_wanted);
-            for Scanned { path, unit, is_sound } in scan(&folder, is_wanted, run)? {
-                match unit.stem().strip_prefix(&prefix) {
-                    None => found.foreign.push(path),
-                    Some(_) if !is_sound => found.broken.push(path),
-                    Some(stem) => {
+            for Scanned { path, stem, sound } in scan(&folder, is_wanted, run)? {
+                match (stem.strip_prefix(&prefix), sound) {
+                    (None, _) => found.foreign.push(path),
+                    (Some(stem), None) => found.broken.push((stem.to_owned(), path)),
+                    (Some(stem), Some(unit)) => {
                         let file = unit.renamed(stem);
                         match found.sound.get(stem) {
                             Some((other, _)) if *other == file => {}
@@ -76,12 +86,21 @@ impl Plan {
     }
 
     /// The folders to look in: the plan's own, and those given, which may be plans' folders.
-    pub(super) fn folders(&self, more: &[PathBuf]) -> Vec<PathBuf> {
-        let units_of = |folder: &PathBuf| match folder.join(PLAN).is_file() {
-            true => folder.join(UNITS),
-            false => folder.clone(),
-        };
-        [self.units_folder()].into_iter().chain(more.iter().map(units_of)).collect()
+    pub(super) fn folders(&self, more: &[PathBuf]) -> Result<Vec<PathBuf>, ShardError> {
+        let mut folders = vec![self.units_folder()];
+        for folder in more {
+            let is_there = fs::exists(folder);
+            let is_there = is_there.map_err(|error| StoreError::io("find", folder, error))?;
+            if !is_there {
+                return Err(ShardError::NoUnits { folder: folder.clone() });
+            }
+            // A plan of which nothing is trained may have no folder for units.
+            folders.push(match folder.join(PLAN).is_file() {
+                true => folder.join(UNITS),
+                false => folder.clone(),
+            });
+        }
+        Ok(folders)
     }
 
     /// All parts below roots that are there, shared out: for each shard its parts.
@@ -117,7 +136,8 @@ impl Plan {
             .into_iter()
             .filter(|stem| known.contains(stem))
             .partition(|stem| found.sound.contains_key(stem));
-        let (broken, foreign) = (found.broken.clone(), found.foreign.clone());
+        let broken = found.broken.iter().map(|(_, path)| path.clone()).collect();
+        let foreign = found.foreign.clone();
         Ok(Status { done, missing, broken, foreign, shards })
     }
 
@@ -140,9 +160,9 @@ impl Plan {
     ) -> Result<BTreeMap<String, (UnitFile, PathBuf)>, ShardError> {
         let expected = &self.content.identity.units;
         let mut common = BTreeMap::new();
-        for Scanned { path, unit, is_sound } in scan(&self.folder, |_| true, run)? {
-            if is_sound && expected.contains(&unit) {
-                common.insert(unit.stem().to_owned(), (unit, path));
+        for Scanned { path, stem, sound } in scan(&self.folder, |_| true, run)? {
+            if let Some(unit) = sound.filter(|unit| expected.contains(unit)) {
+                common.insert(stem, (unit, path));
             }
         }
         match expected.iter().find(|unit| !common.contains_key(unit.stem())) {

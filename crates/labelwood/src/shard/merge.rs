@@ -3,15 +3,15 @@
 use super::{Plan, ShardError};
 use crate::model::Trained;
 use crate::run::Run;
-use crate::store::{Begin, Manifest, Partial, Start};
+use crate::store::{Begin, Manifest, Partial, Start, remove_abandoned};
 use std::path::{Path, PathBuf};
 
 impl Plan {
     /// Makes a model of the plan's units, which may lie in further folders: byte for byte what
     /// [`train`](crate::model::train) writes. The rows are not needed.
     ///
-    /// Every unit is read and must give the digest in its name. Units that are missing, of another
-    /// plan, or there twice and different are refused by name. A merge that was killed is taken up.
+    /// Every unit is read and must give the digest in its name. Units that are missing, damaged,
+    /// of another plan, or there twice and different are refused by name. A merge that was killed is taken up.
     pub fn merge(
         &self,
         more: &[PathBuf],
@@ -32,8 +32,11 @@ impl Plan {
         if !status.missing.is_empty() {
             let unfinished = status.shards.iter().enumerate().filter(|(_, (done, all))| done < all);
             let shards = unfinished.map(|(shard, _)| shard).collect();
-            return Err(ShardError::Incomplete { missing: status.missing, shards });
+            let (missing, damaged) = found.missing_or_damaged(status.missing);
+            return Err(ShardError::Incomplete { missing, damaged, shards });
         }
+        // What killed workers left takes room, but is in nobody's way if it cannot be removed.
+        let _ = remove_abandoned(&self.units_folder());
         let common = self.common(run)?;
         let training = self.training().clone();
         // A merge that was killed has nothing that this one does not make again.

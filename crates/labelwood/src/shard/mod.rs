@@ -53,9 +53,11 @@ use crate::model::units::Units;
 use crate::model::{self, Algorithm, Extras, stems};
 use crate::run::Run;
 use crate::store::{
-    Digest, FORMAT, StoreError, Training, UnitFile, read_limited, remove_if_there, scan, write_json,
+    Digest, FORMAT, StoreError, Training, UnitFile, read_limited, remove_abandoned,
+    remove_if_there, scan, write_json,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -68,6 +70,9 @@ const DATA: &str = "data.lwd";
 const UNITS: &str = "units";
 /// The largest plan that is read.
 const LIMIT: u64 = 64 << 20;
+/// The most shards of a plan. There are hardly ever as many units, and shards beyond them have
+/// nothing to do.
+const MOST_SHARDS: usize = 10_000;
 
 /// How a model is trained by several workers: a folder with `plan.json`, the rows and the units.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +96,23 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options { shards: 1, data: None, overwrite: false }
+    }
+}
+
+impl Options {
+    /// Refuses what no plan can have; [`Plan::make`] asks, and so may who has rows to read before.
+    ///
+    /// ```
+    /// use labelwood::shard::Options;
+    /// assert!(Options { shards: 16, ..Options::default() }.check().is_ok());
+    /// assert!(Options { shards: 1_500_000, ..Options::default() }.check().is_err());
+    /// ```
+    pub fn check(&self) -> Result<(), ShardError> {
+        match self.shards {
+            0 => Err(ShardError::NoShards),
+            1..=MOST_SHARDS => Ok(()),
+            shards => Err(ShardError::TooManyShards { shards, most: MOST_SHARDS }),
+        }
     }
 }
 
@@ -156,9 +178,7 @@ impl Plan {
         options: &Options,
         run: &Run,
     ) -> Result<Plan, ShardError> {
-        if options.shards == 0 {
-            return Err(ShardError::NoShards);
-        }
+        options.check()?;
         check_target(folder, options.overwrite)?;
         let work = model::Work::new(dataset, extras, algorithm, run)?;
         let training = work.training();
@@ -279,11 +299,12 @@ impl Plan {
         };
         let prefix = self.prefix();
         let units = self.units_folder();
+        remove_abandoned(&units)?;
         for other in scan(&units, |stem| !stem.starts_with(&prefix), run)? {
             remove(&other.path)?;
         }
         for other in scan(&self.folder, |_| true, run)? {
-            if !self.content.identity.units.contains(&other.unit) {
+            if other.sound.is_none_or(|unit| !self.content.identity.units.contains(&unit)) {
                 remove(&other.path)?;
             }
         }
@@ -359,17 +380,38 @@ fn parse(bytes: &[u8]) -> Result<Content, Wrong> {
     if content.identity.id() != content.plan_id {
         return Err(Wrong::Content("its content does not give its plan_id".to_owned()));
     }
-    parsed(&content.identity.training).map_err(Wrong::Content)?;
+    let algorithm = parsed(&content.identity.training).map_err(Wrong::Content)?;
     if content.shards.is_empty() {
         return Err(Wrong::Content("it has no shards".to_owned()));
     }
     if u32::try_from(content.identity.labels).is_err() {
         return Err(Wrong::Content(format!("{} labels are too many", content.identity.labels)));
     }
+    check_units(&content, &algorithm).map_err(Wrong::Content)?;
     if let Some(unit) = content.identity.units.iter().find(|unit| !unit.has_valid_name()) {
         return Err(Wrong::Content(format!("`{}` is not a unit's name", unit.file)));
     }
     Ok(content)
+}
+
+/// Refuses shards that do not have each unit of the first stage once. The plan's id does not cover
+/// them, so that the same units may be shared out anew.
+fn check_units(content: &Content, algorithm: &Algorithm) -> Result<(), String> {
+    let Identity { training, labels, .. } = &content.identity;
+    let units = stems::first_stage(algorithm, *labels as usize, training.calibrate);
+    let mut left: BTreeSet<&str> = units.iter().map(String::as_str).collect();
+    for unit in content.shards.iter().flat_map(|shard| &shard.units) {
+        if !left.remove(unit.as_str()) {
+            return Err(match units.contains(unit) {
+                true => format!("`{unit}` is in two shards"),
+                false => format!("`{unit}` is not a unit of the model that is planned"),
+            });
+        }
+    }
+    match left.first() {
+        Some(unit) => Err(format!("`{unit}` is in no shard")),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -129,8 +129,8 @@ fn a_shard_that_is_finished_trains_nothing_again_and_a_damaged_unit_is_made_agai
     assert_eq!((status.done.len(), status.missing.len(), status.broken.len()), (1, 3, 1));
     assert_eq!(status.shards, [(1, 2), (0, 2)]);
     let error = planned.merge().unwrap_err().to_string();
-    assert!(error.contains("tree-0000, tree-0001, tree-0003 are missing"), "{error}");
-    assert!(error.ends_with("; run shards 0, 1"), "{error}");
+    let damaged = format!("{} is damaged; run shards 0, 1", units.join(&name).display());
+    assert!(error.ends_with(&format!("tree-0001, tree-0003 are missing and {damaged}")), "{error}");
     assert_eq!(planned.train(0, 1), (1, 2));
     assert_eq!(files(&units)[&name], bytes);
 }
@@ -179,6 +179,96 @@ fn units_may_lie_in_several_folders_but_not_of_several_plans() {
 }
 
 #[test]
+fn a_folder_of_units_that_is_not_there_is_named() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, 1);
+    planned.train(0, 1);
+    let more = [planned.folder.path().join("mistyped")];
+    let target = planned.folder.path().join("merged");
+    let work = Work { units: &more, ..Work::default() };
+    for error in [
+        planned.plan.merge(&more, &target, false, &planned.run).unwrap_err(),
+        planned.plan.train(planned.dataset.view(), &[0], work, &planned.run).unwrap_err(),
+        planned.plan.status(&more, &planned.run).unwrap_err(),
+    ] {
+        assert!(matches!(&error, ShardError::NoUnits { folder } if *folder == more[0]), "{error}");
+    }
+    // A plan without units is one of which nothing is trained yet.
+    fs::create_dir(&more[0]).unwrap();
+    fs::copy(planned.plan.folder().join(PLAN), more[0].join(PLAN)).unwrap();
+    planned.plan.merge(&more, &target, false, &planned.run).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_model_does_not_depend_on_what_its_units_were_links_to() {
+    let algorithm = algorithm("craftml", &[("trees", 2)]);
+    let planned = Planned::new(&algorithm, false, 1);
+    planned.train_all();
+    let (units, originals) = (planned.plan.units_folder(), planned.folder.path().join("originals"));
+    fs::rename(&units, &originals).unwrap();
+    fs::create_dir(&units).unwrap();
+    for name in files(&originals).keys() {
+        std::os::unix::fs::symlink(originals.join(name), units.join(name)).unwrap();
+    }
+    planned.merge().unwrap();
+    fs::remove_dir_all(&originals).unwrap();
+    planned.is_as_trained(&algorithm, false);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_has_the_name_of_a_unit_but_cannot_be_read_is_damaged() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 3)]), false, 1);
+    planned.train_all();
+    let units = planned.plan.units_folder();
+    let whole = files(&units);
+    let [unreadable, dangling, folder] =
+        whole.keys().map(|name| units.join(name)).collect::<Vec<_>>().try_into().unwrap();
+    fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o000)).unwrap();
+    for path in [&dangling, &folder] {
+        fs::remove_file(path).unwrap();
+    }
+    symlink("nowhere", &dangling).unwrap();
+    fs::create_dir(&folder).unwrap();
+    let mut broken = vec![unreadable.clone(), dangling, folder.clone()];
+    if fs::File::open(&unreadable).is_ok() {
+        // Nothing keeps root from reading.
+        broken.remove(0);
+    }
+    assert_eq!(planned.plan.status(&[], &planned.run).unwrap().broken, broken);
+    let error = planned.merge().unwrap_err();
+    assert!(matches!(&error, ShardError::Incomplete { damaged, .. } if *damaged == broken));
+
+    let rows = planned.dataset.view();
+    let error = planned.plan.train(rows, &[0], Work::default(), &planned.run).unwrap_err();
+    assert!(matches!(&error, ShardError::InTheWay { path } if *path == folder), "{error}");
+    // Elsewhere it is in nobody's way.
+    let elsewhere = [planned.folder.path().join("elsewhere")];
+    fs::create_dir(&elsewhere[0]).unwrap();
+    fs::rename(&folder, elsewhere[0].join(folder.file_name().unwrap())).unwrap();
+    let work = Work { units: &elsewhere, ..Work::default() };
+    planned.plan.train(rows, &[0], work, &planned.run).unwrap();
+    assert!(files(&units) == whole);
+}
+
+#[test]
+fn merging_removes_what_killed_workers_left_long_ago() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, 1);
+    planned.train_all();
+    let left = |name: &str, hours: u64| {
+        let path = planned.plan.units_folder().join(name);
+        let age = std::time::Duration::from_secs(hours * 60 * 60);
+        let file = fs::File::create(&path).unwrap();
+        file.set_modified(std::time::SystemTime::now() - age).unwrap();
+        path
+    };
+    let (old, new) = (left(".tree-1-0.unfinished", 2), left(".tree-2-0.unfinished", 0));
+    planned.merge().unwrap();
+    assert!(!old.exists() && new.exists());
+}
+
+#[test]
 fn another_number_of_shards_keeps_what_is_finished() {
     let planned = Planned::new(&algorithm("craftml", &[("trees", 4)]), false, 2);
     planned.train_all();
@@ -224,9 +314,65 @@ fn plans_that_are_damaged_or_of_another_version_are_refused() {
     assert!(error.contains("was made by labelwood 9.9.9"), "{error}");
     let error = open(&text.replace("\"seed\": 42", "\"seed\": 43"));
     assert!(error.contains("does not give its plan_id"), "{error}");
+    for (from, to, wrong) in [
+        ("\"tree-0001\"", "\"bogus\"", "`bogus` is not a unit of the model"),
+        ("\"tree-0001\"", "\"../../x\"", "`../../x` is not a unit of the model"),
+        ("\"tree-0001\"", "\"tree-0000\"", "`tree-0000` is in two shards"),
+        ("\"tree-0000\",", "", "`tree-0000` is in no shard"),
+    ] {
+        let edited = text.replace(from, to);
+        assert_ne!(edited, text);
+        let error = open(&edited);
+        assert!(error.contains(wrong), "{error}");
+    }
     for len in (0..text.len() - 1).step_by(97) {
         assert!(open(&text[..len]).contains("not a valid plan"), "{len} bytes");
     }
+}
+
+#[test]
+fn more_shards_than_anybody_has_work_for_are_refused() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, MOST_SHARDS);
+    assert_eq!(planned.plan.shards().len(), MOST_SHARDS);
+    let error = Options { shards: MOST_SHARDS + 1, ..Options::default() }.check().unwrap_err();
+    assert!(error.to_string().starts_with("10001 shards are too many"), "{error}");
+}
+
+#[test]
+fn estimates_are_near_what_trainings_took() {
+    let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(1).unwrap());
+    let profile = Profile { instances: 1500, ..Profile::named("eurlex-4k").unwrap() };
+    let (features, labels) = Generator::new(profile, 42).unwrap().rows(0..1500, &run).unwrap();
+    let dataset = Dataset { features, labels, label_names: None };
+    // Seconds of CPU and MiB at the peak of one thread on the machine that the figures are from.
+    for (name, seconds, mebibytes) in
+        [("one-vs-rest", 1.07, 24.0), ("label-tree", 1.23, 46.0), ("label-forest", 6.5, 23.0)]
+    {
+        let (path, algorithm) = (folder.path().join(name), algorithm(name, &[]));
+        let options = Options { shards: 4, ..Options::default() };
+        let (rows, extras) = (dataset.view(), Extras::default());
+        let plan = Plan::make(&path, rows, extras, &algorithm, &options, &run).unwrap();
+        let shards = plan.shards();
+        let estimated: f64 = shards.iter().map(|shard| shard.seconds).sum();
+        let ratio = estimated / seconds;
+        assert!((1.0 / 3.0..3.0).contains(&ratio), "{name}: {estimated} s of {seconds}");
+        let memory = shards[0].memory as f64 / f64::from(1 << 20);
+        assert!((0.75..1.5).contains(&(memory / mebibytes)), "{name}: {memory} of {mebibytes} MiB");
+    }
+}
+
+#[test]
+fn labels_without_rows_take_no_time() {
+    let run = Run::new(1).unwrap();
+    let one_vs_rest = algorithm("one-vs-rest", &[]);
+    let estimate = |dataset: &Dataset| {
+        let shards = cost::Costs::of(&one_vs_rest, dataset.view(), false, 1).shards(1);
+        shards[0].seconds
+    };
+    let some = dataset(&run);
+    let mut unknown = some.clone();
+    unknown.labels.widen(1_000_000);
+    assert_eq!(estimate(&some), estimate(&unknown));
 }
 
 #[test]

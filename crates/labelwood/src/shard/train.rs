@@ -86,7 +86,17 @@ impl Trainer<'_> {
         let roots = self.plan.roots();
         let is_wanted = |stem: &str| units.contains(stem) || roots.iter().any(|root| root == stem);
         let found = self.plan.find(self.work.units, is_wanted, self.run)?;
-        let lacking = units.iter().filter(|stem| !found.sound.contains_key(*stem)).count();
+        let is_lacking = |stem: &String| !found.sound.contains_key(stem);
+        let lacking = units.iter().filter(|stem| is_lacking(stem)).count();
+        let folder = self.plan.units_folder();
+        // A file that is damaged is replaced; a folder would only be noticed after all the work.
+        let is_in_the_way = |(stem, path): &&(String, PathBuf)| {
+            (units.contains(stem) && is_lacking(stem) && path.parent() == Some(&folder))
+                && path.symlink_metadata().is_ok_and(|found| found.is_dir())
+        };
+        if let Some((_, path)) = found.broken.iter().find(is_in_the_way) {
+            return Err(ShardError::InTheWay { path: path.clone() });
+        }
         if lacking > 0 {
             let work = match self.prepared.take() {
                 Some(prepared) => prepared,
@@ -96,7 +106,7 @@ impl Trainer<'_> {
                     model::Work::new(self.dataset, extras, &self.plan.algorithm(), self.run)?
                 }
             };
-            let (folder, prefix) = (self.plan.units_folder(), self.plan.prefix());
+            let prefix = self.plan.prefix();
             let is_chosen = |stem: &str| units.contains(stem);
             let finished = found.sound.into_values();
             work.write(&Units::of_plan(&folder, &prefix, finished, &is_chosen), self.run)?;
@@ -111,7 +121,7 @@ impl Trainer<'_> {
         let prefix = self.plan.prefix();
         loop {
             let mut names = BTreeSet::new();
-            for folder in self.plan.folders(self.work.units) {
+            for folder in self.plan.folders(self.work.units)? {
                 names.extend(stems_in(&folder)?);
             }
             let is_named = |root: &String| names.contains(&format!("{prefix}{root}"));
@@ -124,7 +134,8 @@ impl Trainer<'_> {
                     return Ok(found);
                 }
                 if !self.work.wait {
-                    return Err(ShardError::FirstStage { missing });
+                    let (missing, damaged) = found.missing_or_damaged(missing);
+                    return Err(ShardError::FirstStage { missing, damaged });
                 }
             }
             self.run.check()?;

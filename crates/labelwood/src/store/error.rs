@@ -71,13 +71,13 @@ pub enum StoreError {
         /// What differs, and how.
         difference: String,
     },
-    /// Another process is training into the same folder.
-    #[error("{}: process {process} is training here; wait for it or choose another folder", folder.display())]
+    /// Another process is training or merging into the same folder.
+    #[error("{}: another process{} is writing this model; wait for it or choose another folder", folder.display(), numbered(process))]
     Busy {
         /// The folder of the unfinished training.
         folder: PathBuf,
-        /// The other process's id, as it wrote it down.
-        process: String,
+        /// The other process's id, if it has written it down.
+        process: Option<u32>,
     },
 }
 
@@ -195,6 +195,10 @@ pub enum FormatError {
         /// What does not fit.
         reason: String,
     },
+}
+
+fn numbered(process: &Option<u32>) -> String {
+    process.map(|process| format!(" ({process})")).unwrap_or_default()
 }
 
 impl StoreError {

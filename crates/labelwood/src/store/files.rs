@@ -3,11 +3,15 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use super::StoreError;
 
 /// How the name of a file ends while it is being written; it also starts with a dot.
 const UNFINISHED: &str = ".unfinished";
+
+/// How long a file that is being written is left alone after its last change.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 /// The most bytes of one write.
 ///
@@ -74,12 +78,14 @@ fn create_hidden(folder: &Path, hint: &str) -> io::Result<(PathBuf, File)> {
 ///
 /// A file of that name is replaced, and always whole.
 pub(super) fn link_or_copy(source: &Path, to: &Path, name: &str) -> Result<(), StoreError> {
+    // A second link to a symbolic link would still depend on what that points to.
+    let source = fs::canonicalize(source).map_err(|error| StoreError::io("find", source, error))?;
     let target = to.join(name);
     let hidden = to.join(format!(".{name}{UNFINISHED}"));
     let linked = || -> io::Result<()> {
         remove_if_there(&hidden)?;
-        if fs::hard_link(source, &hidden).is_err() {
-            fs::copy(source, &hidden)?;
+        if fs::hard_link(&source, &hidden).is_err() {
+            fs::copy(&source, &hidden)?;
             File::open(&hidden)?.sync_all()?;
         }
         fs::rename(&hidden, &target)?;
@@ -110,6 +116,22 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
 /// Whether a file name is one that an interrupted write leaves behind.
 pub(super) fn is_leftover(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(UNFINISHED)
+}
+
+/// Removes what interrupted writes left in a folder that other processes may be writing to.
+///
+/// A write takes seconds, so that a file which has not changed for an hour is nobody's any more.
+/// Processes of other machines have no other sign of life that all disks would show.
+pub(crate) fn remove_abandoned(folder: &Path) -> Result<(), StoreError> {
+    for name in names_in(folder)?.unwrap_or_default() {
+        let path = folder.join(&name);
+        let modified = || fs::metadata(&path).and_then(|found| found.modified()).ok();
+        let is_old = |at: SystemTime| at.elapsed().is_ok_and(|age| age > ABANDONED);
+        if is_leftover(&name) && modified().is_some_and(is_old) {
+            remove_if_there(&path).map_err(|error| StoreError::io("remove", &path, error))?;
+        }
+    }
+    Ok(())
 }
 
 /// The names in a folder, sorted; nothing when there is no such folder.
@@ -168,6 +190,17 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn what_a_symbolic_link_points_to_is_linked() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(from.path().join("a"), "content").unwrap();
+        std::os::unix::fs::symlink("a", from.path().join("link")).unwrap();
+        link_or_copy(&from.path().join("link"), to.path(), "b").unwrap();
+        drop(from);
+        assert_eq!(fs::read_to_string(to.path().join("b")).unwrap(), "content");
+    }
+
     #[test]
     fn the_partial_folder_lies_beside_the_target() {
         for target in ["models/forest", "models/forest/"] {
@@ -176,6 +209,24 @@ mod tests {
         }
         let here = partial_beside(Path::new(".")).unwrap();
         assert_eq!(here.parent(), std::env::current_dir().unwrap().parent());
+    }
+
+    #[test]
+    fn only_what_nobody_writes_any_more_is_abandoned() {
+        let folder = tempfile::tempdir().unwrap();
+        let long_ago = SystemTime::now() - 2 * ABANDONED;
+        for (name, modified) in [
+            (".tree-1-0.unfinished", long_ago),
+            (".tree-2-0.unfinished", SystemTime::now()),
+            ("tree.safetensors", long_ago),
+        ] {
+            let file = File::create(folder.path().join(name)).unwrap();
+            file.set_modified(modified).unwrap();
+        }
+        remove_abandoned(folder.path()).unwrap();
+        let left = names_in(folder.path()).unwrap().unwrap();
+        assert_eq!(left, [".tree-2-0.unfinished", "tree.safetensors"]);
+        remove_abandoned(&folder.path().join("none")).unwrap();
     }
 
     #[test]

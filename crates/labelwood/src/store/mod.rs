@@ -39,7 +39,7 @@ mod update;
 
 pub use digest::{Digest, NotADigest};
 pub use error::{FormatError, StoreError};
-pub(crate) use files::remove_if_there;
+pub(crate) use files::{remove_abandoned, remove_if_there};
 pub use manifest::{FORMAT, Manifest, Training};
 pub(crate) use manifest::{read_limited, write_json};
 pub use partial::{Begin, Partial, Start, check_target};

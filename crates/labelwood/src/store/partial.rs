@@ -22,7 +22,7 @@ use crate::run::Run;
 
 /// What is being trained, in the folder of the unfinished training.
 const SETTINGS: &str = "settings.json";
-/// Held by the process that trains; its content is that process's id.
+/// Held by the process that writes the model; its content is that process's id.
 const LOCK: &str = ".lock";
 /// The largest `settings.json` that is read.
 const SETTINGS_LIMIT: u64 = 16 << 20;
@@ -167,7 +167,8 @@ impl Partial {
                 };
             match lock.try_lock() {
                 Err(TryLockError::WouldBlock) => {
-                    let process = fs::read_to_string(&path).unwrap_or_default();
+                    // Whoever has just locked it has not written its number down yet.
+                    let process = fs::read_to_string(&path).ok().and_then(|id| id.parse().ok());
                     return Err(StoreError::Busy { folder, process });
                 }
                 // A disk without locks: two trainings at once are then the user's to avoid.
@@ -253,14 +254,16 @@ impl Partial {
     pub fn finished_units(&self, run: &Run) -> Result<Vec<UnitFile>, StoreError> {
         let units = scan(&self.folder, |_| true, run)?;
         let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-        units.iter().for_each(|found| *count.entry(found.unit.stem()).or_default() += 1);
-        let is_alone = |found: &&Scanned| count[found.unit.stem()] == 1;
-        let (good, bad): (Vec<_>, Vec<_>) =
-            units.iter().partition(|found| found.is_sound && is_alone(found));
-        for Scanned { path, .. } in bad {
-            files::remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))?;
+        units.iter().for_each(|found| *count.entry(&found.stem).or_default() += 1);
+        let mut finished = Vec::new();
+        for Scanned { path, stem, sound } in &units {
+            match sound {
+                Some(unit) if count[stem.as_str()] == 1 => finished.push(unit.clone()),
+                _ => files::remove_if_there(path)
+                    .map_err(|error| StoreError::io("remove", path, error))?,
+            }
         }
-        Ok(good.into_iter().map(|found| found.unit.clone()).collect())
+        Ok(finished)
     }
 
     /// Turns the units that the manifest names into the model, and removes this folder.

@@ -1,18 +1,20 @@
 //! Units in any folder, and whether they are what was written.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use super::manifest::is_absence;
 use super::unit::stem_of;
 use super::{StoreError, UnitFile, digest, files};
 use crate::run::Run;
 
-/// A unit's file that was read.
+/// A unit that was looked at.
 pub(crate) struct Scanned {
     pub path: PathBuf,
-    pub unit: UnitFile,
-    /// Whether its content gives the digest in its name.
-    pub is_sound: bool,
+    pub stem: String,
+    /// What file it is, if its content gives the digest in its name.
+    pub sound: Option<UnitFile>,
 }
 
 /// The units in a folder whose stems are wanted, by name; none if there is no such folder.
@@ -23,18 +25,42 @@ pub(crate) fn scan(
 ) -> Result<Vec<Scanned>, StoreError> {
     let names = files::names_in(folder)?.unwrap_or_default();
     let mut found = Vec::new();
-    for file in names.into_iter().filter(|name| stem_of(name).is_some_and(&is_wanted)) {
-        let path = folder.join(&file);
-        let size = fs::metadata(&path).map_err(|error| StoreError::io("read", &path, error))?;
-        found.push((file, path, size.len()));
+    for file in names {
+        if let Some(stem) = stem_of(&file).filter(|stem| is_wanted(stem)) {
+            let (path, stem) = (folder.join(&file), stem.to_owned());
+            let len = readable_len(&path).map_err(|error| StoreError::io("read", &path, error))?;
+            found.push((file, len, Scanned { path, stem, sound: None }));
+        }
     }
-    let files: Vec<_> = found.iter().map(|(_, path, bytes)| (path.as_path(), *bytes)).collect();
-    let digests = digest::of_files(&files, run)?;
-    let scanned = found.into_iter().zip(digests).map(|((file, path, bytes), xxh3)| {
-        let unit = UnitFile { file, bytes, xxh3 };
-        Scanned { is_sound: unit.has_valid_name(), path, unit }
+    let readable = found.iter().filter_map(|(_, len, unit)| Some((unit.path.as_path(), (*len)?)));
+    let mut digests = digest::of_files(&readable.collect::<Vec<_>>(), run)?.into_iter();
+    let scanned = found.into_iter().map(|(file, len, mut scanned)| {
+        let unit = len.zip(len.and_then(|_| digests.next()));
+        let unit = unit.map(|(bytes, xxh3)| UnitFile { file, bytes, xxh3 });
+        scanned.sound = unit.filter(UnitFile::has_valid_name);
+        scanned
     });
     Ok(scanned.collect())
+}
+
+/// The length of a file, or nothing if what has its name cannot be a unit.
+///
+/// A folder, a symbolic link that leads nowhere and a file that may not be read are as good as
+/// damaged: the unit is made again. All else that goes wrong is the machine's, such as a disk that
+/// fails, and says nothing about the unit.
+fn readable_len(path: &Path) -> io::Result<Option<u64>> {
+    let found = match fs::metadata(path) {
+        Err(error) if is_absence(&error) => return Ok(None),
+        other => other?,
+    };
+    // Asked before opening: opening a named pipe would wait for a writer.
+    if !found.is_file() {
+        return Ok(None);
+    }
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        other => other.map(|_| Some(found.len())),
+    }
 }
 
 /// The stems of the units in a folder, as their names tell; nothing is read.

@@ -38,6 +38,10 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
 
+    /// Of a plan: further folders with finished units, such as copies of the plan from other machines
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    units: Vec<PathBuf>,
+
     #[command(flatten)]
     loading: LoadArgs,
 }
@@ -46,7 +50,10 @@ pub struct Args {
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let run = context.run()?;
     if args.model.join("plan.json").is_file() {
-        return plan::show(&args.model, args.json, &run);
+        return plan::show(&args.model, &args.units, args.json, &run);
+    }
+    if !args.units.is_empty() {
+        bail!("{}: --units is for a plan, and there is none here", args.model.display());
     }
     let model = args.loading.open(&args.model, &run)?;
     if let Some(label) = &args.label {

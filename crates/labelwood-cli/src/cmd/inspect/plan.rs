@@ -1,7 +1,7 @@
 //! How far a plan has come.
 
 use std::fmt::{self, Display, Formatter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use labelwood::run::Run;
@@ -15,9 +15,9 @@ use crate::output::print;
 const NAMED: usize = 20;
 
 /// Reads the finished units of a plan and shows which are there.
-pub fn show(folder: &Path, json: bool, run: &Run) -> Result<()> {
+pub fn show(folder: &Path, units: &[PathBuf], json: bool, run: &Run) -> Result<()> {
     let plan = Plan::open(folder)?;
-    let inside = Inside::new(&plan, plan.status(&[], run)?);
+    let inside = Inside::new(&plan, plan.status(units, run)?);
     if json {
         return print(&format_args!("{}\n", serde_json::to_string(&inside)?));
     }
@@ -54,9 +54,8 @@ impl Inside {
             memory_bytes: shard.memory,
             cpu_seconds: shard.seconds,
         };
-        let names = |paths: Vec<std::path::PathBuf>| {
-            paths.iter().map(|path| path.display().to_string()).collect()
-        };
+        let names =
+            |paths: Vec<PathBuf>| paths.iter().map(|path| path.display().to_string()).collect();
         Inside {
             algorithm: plan.training().algorithm.clone(),
             data: plan.data().display().to_string(),

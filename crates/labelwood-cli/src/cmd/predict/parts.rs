@@ -21,6 +21,8 @@ const ENDING: &str = "scores";
 
 /// Which part of the work is done here.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("which").args(["index", "workers"]).multiple(true)
+    .requires("shards").conflicts_with("parts"))]
 pub struct PartArgs {
     /// Divide the model into N shards, and write what this worker's have to say into the folder
     /// --output

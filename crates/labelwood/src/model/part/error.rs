@@ -46,7 +46,7 @@ pub enum PartError {
         index: usize,
     },
     /// Parts are missing.
-    #[error("of {of} parts, {} missing: predict {} and combine again", listed(missing), if missing.len() == 1 { "it" } else { "them" })]
+    #[error("{} missing, of {of} parts counted from 0: predict {} and combine again", listed(missing), if missing.len() == 1 { "it" } else { "them" })]
     Missing {
         /// The parts that are missing.
         missing: Vec<usize>,
@@ -73,8 +73,8 @@ fn listed(numbers: &[usize]) -> String {
     let some: Vec<String> = numbers.iter().take(NAMED).map(usize::to_string).collect();
     let some = some.join(", ");
     match numbers.len() {
-        1 => format!("{some} is"),
-        count if count <= NAMED => format!("{some} are"),
-        count => format!("{some} and {} others are", count - NAMED),
+        1 => format!("part {some} is"),
+        count if count <= NAMED => format!("parts {some} are"),
+        count => format!("parts {some} and {} others are", count - NAMED),
     }
 }

@@ -135,7 +135,7 @@ fn what_does_not_go_together_is_named() {
     let query = Query::top(5);
     let part = |index| trained.scores(index, 3, query);
     let error = |scores: &[Scores], query| trained.combine(scores, query).unwrap_err().to_string();
-    assert!(error(&[part(0), part(2)], query).contains("of 3 parts, 1 is missing"));
+    assert!(error(&[part(0), part(2)], query).contains("part 1 is missing, of 3 parts"));
     assert!(error(&[part(0), part(0)], query).contains("part 0 is there twice"));
     let all = [part(0), part(1), part(2)];
     assert!(error(&all, Query::top(6)).contains("part 0 has the answer to another question"));
