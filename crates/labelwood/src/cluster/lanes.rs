@@ -27,6 +27,17 @@ impl Lanes {
         }
     }
 
+    /// The first `count` lanes, and zeros.
+    ///
+    /// To write some lanes alone would make the next step, which reads all, wait for it.
+    #[inline(always)]
+    pub fn first(mut self, count: usize) -> Self {
+        for lane in 0..LANES {
+            self.0[lane] = if lane < count { self.0[lane] } else { 0.0 };
+        }
+        self
+    }
+
     /// One bit for each lane that is not zero.
     #[inline(always)]
     pub fn nonzero(&self) -> u16 {

@@ -18,8 +18,9 @@ use crate::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
 use crate::random::derive;
 use crate::sparse::{Entries, OwnedEntries};
 
-/// With fewer rows than this in a block, nodes get marks to find features by.
-const FEW: usize = 128;
+/// With at most so many rows in a block, nodes get marks to find features by: the first such blocks
+/// take longer for it, all others half as long.
+const FEW: usize = 256;
 /// Rows at a node whose products with its centroids are held at a time.
 const CHUNK: usize = 128;
 
@@ -94,7 +95,7 @@ impl<'a> Router<'a> {
             shared: None,
             nodes_differ: params.diversity.features_differ(),
             beam,
-            company: if rows.offsets.len() <= FEW { Company::Few } else { Company::Many },
+            company: if rows.offsets.len() - 1 <= FEW { Company::Few } else { Company::Many },
             slot_of: Vec::new(),
             table: Vec::new(),
             used: Vec::new(),
@@ -260,14 +261,19 @@ fn send(path: Path, near: &Lanes, children: usize, beam: usize, sent: &mut [Vec<
 }
 
 pub(super) fn stored_nearness(tree: &Tree, children: std::ops::Range<usize>) -> Nearness {
-    let lanes = |stored: &[f32]| {
-        let mut lanes = Lanes::ZERO;
-        lanes.0[..stored.len()].copy_from_slice(stored);
-        lanes
+    let count = children.len();
+    // Those of the next nodes are read, too, if there are as many: copies of one length are quicker.
+    let lanes = |stored: &[f32]| match stored[children.start..].first_chunk() {
+        Some(stored) => Lanes(*stored).first(count),
+        None => {
+            let mut lanes = Lanes::ZERO;
+            lanes.0[..count].copy_from_slice(&stored[children.clone()]);
+            lanes
+        }
     };
     Nearness {
-        scales: lanes(&tree.scales[children.clone()]),
-        biases: (!tree.biases.is_empty()).then(|| lanes(&tree.biases[children])),
+        scales: lanes(&tree.scales),
+        biases: (!tree.biases.is_empty()).then(|| lanes(&tree.biases)),
     }
 }
 

@@ -17,8 +17,7 @@ pub(super) const ROUNDING: f32 = 1e-12;
 /// All lanes take the same steps, so that they are taken at once.
 #[inline(always)]
 pub(super) fn shares(near: &Lanes, best: usize, count: usize) -> Lanes {
-    let mut near = *near;
-    near.0[count..].fill(0.0);
+    let near = near.first(count);
     let mean = near.sum() / count as f32;
     let mut squares = Lanes::ZERO;
     for lane in 0..LANES {
@@ -33,15 +32,14 @@ pub(super) fn shares(near: &Lanes, best: usize, count: usize) -> Lanes {
     for lane in 0..LANES {
         let exponent = slope * (near.0[lane] - nearest);
         let counts = differ && exponent > LEAST_EXPONENT && lane < count;
-        weights.0[lane] = if counts { exp(exponent) } else { 0.0 };
+        let weight = if counts { exp(exponent) } else { 0.0 };
+        weights.0[lane] = if lane == best { 1.0 } else { weight };
     }
-    weights.0[best] = 1.0;
     let least = LEAST_SHARE * weights.sum();
-    for weight in &mut weights.0 {
-        *weight = if *weight < least { 0.0 } else { *weight };
+    for (lane, weight) in weights.0.iter_mut().enumerate() {
+        // Among many children that are about equally near none has the least share.
+        *weight = if *weight < least && lane != best { 0.0 } else { *weight };
     }
-    // Among many children that are about equally near none has the least share.
-    weights.0[best] = 1.0;
     let kept = weights.sum();
     weights.0.iter_mut().for_each(|weight| *weight /= kept);
     weights
