@@ -5,6 +5,8 @@ import pytest
 
 from labelwood import CraftML, Grove, LabelForest, LabelTree, OneVsRest, datasets
 
+pytest_plugins = ["stand_in"]
+
 #: Each algorithm, small enough for tests.
 SMALL = [
     CraftML(trees=4),

@@ -17,8 +17,9 @@ impl Params {
         let params = self.resolve(features, labels);
         let shape = Shape::new(features, labels);
         let weights = shape.weights(self.weight_threshold, params.levels(shape.labels));
+        // The vectors of all labels are moved to a place twice as large when they outgrow theirs.
         let memory = shape.prepared()
-            + shape.vectors()
+            + 2.0 * shape.vectors()
             + params.growing(&shape, threads)
             + Shape::building(weights * params.at_once(threads), params.branches());
         let model = self.trees as f64 * params.stored(&shape, weights);

@@ -56,8 +56,6 @@ impl Costs {
             ),
             _ => (whole.memory, whole.memory),
         };
-        // The vectors of all labels are moved to a place twice as large when they outgrow theirs.
-        let trees = trees + shape.vectors as u64;
         let unit = |stem: String| {
             let (seconds, memory) = match algorithm {
                 Algorithm::Grove(params) => match stem.starts_with("label-tree-") {
