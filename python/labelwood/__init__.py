@@ -11,12 +11,36 @@ Python or the command ``labelwood`` wrote it.
 (200, 3993)
 """
 
-from . import datasets, metrics
+from typing import TYPE_CHECKING
+
 from ._errors import InputError, LabelwoodError, MachineError, MissingError
+from ._later import later
 from ._native import __version__
-from .estimators import CraftML, Grove, LabelForest, LabelTree, OneVsRest
-from .persistence import load
-from .text import TextTagger, TextVectoriser
+
+if TYPE_CHECKING:
+    from . import datasets, estimators, metrics, persistence, text
+    from .estimators import CraftML, Grove, LabelForest, LabelTree, OneVsRest
+    from .persistence import load
+    from .text import TextTagger, TextVectoriser
+
+__getattr__, __dir__ = later(
+    __name__,
+    {
+        "CraftML": "estimators",
+        "Grove": "estimators",
+        "LabelForest": "estimators",
+        "LabelTree": "estimators",
+        "OneVsRest": "estimators",
+        "TextTagger": "text",
+        "TextVectoriser": "text",
+        "datasets": "datasets",
+        "estimators": "estimators",
+        "load": "persistence",
+        "metrics": "metrics",
+        "persistence": "persistence",
+        "text": "text",
+    },
+)
 
 __all__ = [
     "CraftML",

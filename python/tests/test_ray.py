@@ -215,7 +215,7 @@ def test_what_no_node_can_run_is_refused(fit, rows, tmp_path):
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_worker_that_is_killed_loses_nothing(cluster, fit, long, expected, shared, tmp_path):
-    task = "_train_in" if shared else "_train_apart"
+    task = "train_in" if shared else "train_apart"
     call = Background(fit, *long, folder=tmp_path, shards=2, shared=shared)
     victim = until(lambda: workers_of(cluster.head_node, task))[0]
     if shared:
@@ -230,7 +230,7 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, fit, long, expected, sha
 def test_a_node_that_is_killed_loses_nothing(cluster, fit, long, expected, shared, tmp_path):
     node = cluster.add_node(**NODE)
     cluster.wait_for_nodes()
-    task = "_train_in" if shared else "_train_apart"
+    task = "train_in" if shared else "train_apart"
     call = Background(fit, *long, folder=tmp_path, shards=3, shared=shared)
     until(lambda: workers_of(node, task))
     cluster.remove_node(node, allow_graceful=False)
@@ -267,12 +267,12 @@ def test_what_always_dies_is_started_as_often_as_attempts_says(fit, rows, work, 
         "by rows": lambda: labelwood.ray.predict(tmp_path / "model", X),
         "by model": lambda: labelwood.ray.predict(tmp_path / "model", X, by="model", parts=1),
     }[work]
-    monkeypatch.setattr("labelwood.ray._fit._train_apart", die)
+    monkeypatch.setattr("labelwood.ray._fit.train_apart", die)
     monkeypatch.setattr(
         "labelwood.ray._tune._fold", lambda *given: die() if 0 in given[3] else 0.5
     )
     monkeypatch.setattr("labelwood.ray._predict._predict", die)
-    monkeypatch.setattr("labelwood.ray._predict._Part", Dying)
+    monkeypatch.setattr("labelwood.ray._predict.Part", Dying)
     with pytest.raises(MachineError, match="a task was lost"):
         call()
     assert len(list(started.iterdir())) == 3
@@ -287,7 +287,7 @@ def test_what_finishes_without_its_units_is_started_as_often(fit, rows, tmp_path
         (started / str(time.monotonic_ns())).touch()
         return {}
 
-    monkeypatch.setattr("labelwood.ray._fit._train_apart", leave)
+    monkeypatch.setattr("labelwood.ray._fit.train_apart", leave)
     with pytest.raises(MachineError, match=r"shards \[0\] are still missing after 3 attempts"):
         fit(CraftML(trees=2), X, Y, folder=tmp_path, shards=1)
     assert len(list(started.iterdir())) == 3
@@ -369,12 +369,13 @@ def test_rows_that_do_not_fit_the_model_are_refused_as_locally(fit, rows, model_
 
 def test_a_model_is_divided_anew_when_a_node_is_gone(fit, rows, tmp_path, monkeypatch, caplog):
     import labelwood.ray
+    from labelwood.ray import _predict
 
     X, Y, _ = rows
     local = CraftML(trees=4).fit(X, Y, folder=tmp_path / "model").predict_top_k(X)
     # A node that has just died is counted, at first.
     divisions = [3]
-    division = labelwood.ray._predict._division
+    division = _predict._division
     monkeypatch.setattr("labelwood.ray._cluster.QUIET", 2)
     monkeypatch.setattr(
         "labelwood.ray._predict._division",
@@ -387,6 +388,7 @@ def test_a_model_is_divided_anew_when_a_node_is_gone(fit, rows, tmp_path, monkey
 
 def test_parts_that_do_not_fit_at_once_are_refused(fit, rows, tmp_path, monkeypatch):
     import labelwood.ray
+    from labelwood.ray import _predict
 
     X, Y, _ = rows
     local = CraftML(trees=4).fit(X, Y, folder=tmp_path / "model").predict_top_k(X)
@@ -411,7 +413,7 @@ def test_parts_that_do_not_fit_at_once_are_refused(fit, rows, tmp_path, monkeypa
     )
     (tmp_path / "sized").mkdir()
     (tmp_path / "sized" / "unit").write_bytes(bytes(12))
-    division = labelwood.ray._predict._division
+    division = _predict._division
     assert division(tmp_path / "sized", None, 2, 0) == (2, 0)
     assert division(tmp_path / "sized", None, 1, None) == (6, 2)
     (tmp_path / "sized" / "unit").write_bytes(bytes(20))
@@ -455,7 +457,7 @@ def test_four_parts_survive_the_death_of_one(cluster, fit, model_of_text):
 
     def kill(*_):
         if not killed:
-            killed.extend(workers_of(cluster.head_node, "_Part"))
+            killed.extend(workers_of(cluster.head_node, "Part"))
             os.kill(killed[0], signal.SIGKILL)
 
     found = labelwood.ray.predict(

@@ -6,14 +6,25 @@ and :class:`Predictor` is for ``ray.data.Dataset.map_batches``. Every node needs
 labelwood. Workers and nodes may be lost at any time: their work is given to others.
 """
 
+from typing import TYPE_CHECKING
+
+from .._later import later
+
 try:
     import ray as _  # noqa: F401
 except ImportError as error:
     raise ImportError("labelwood.ray needs Ray: pip install 'labelwood[ray]'") from error
 
-from ._fit import fit
-from ._predict import predict
-from ._predictor import Predictor
-from ._tune import tune
+if TYPE_CHECKING:
+    from ._fit import fit
+    from ._predict import predict
+    from ._predictor import Predictor
+    from ._tune import tune
+
+# Workers import this package, too, for what is in `_work` alone.
+__getattr__, __dir__ = later(
+    __name__,
+    {"Predictor": "_predictor", "fit": "_fit", "predict": "_predict", "tune": "_tune"},
+)
 
 __all__ = ["Predictor", "fit", "predict", "tune"]

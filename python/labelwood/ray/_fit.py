@@ -21,9 +21,8 @@ from .._inputs import Labels, features
 from .._progress import Callback, following
 from ..text import TextTagger
 from ._cluster import ONCE, each, refuse_less_than_one, refuse_more_than_a_node_has, slots
+from ._work import UNITS, train_apart, train_in
 
-#: Where the units of a plan lie.
-_UNITS = "units"
 #: What a model's manifest says beside what it was trained with.
 _OUTCOME = ("format", "instances", "features", "labels", "model_id", "units")
 
@@ -222,7 +221,7 @@ class _Shared:
         self.folder, self.cpus = folder, cpus
 
     def start(self, stage: int, options) -> Callable[[int], ray.ObjectRef]:
-        task = ray.remote(_train_in).options(**options)
+        task = ray.remote(train_in).options(**options)
         return lambda shard: task.remote(str(self.folder), shard, stage, None, self.cpus)
 
     def take(self, result: int) -> int:
@@ -236,32 +235,16 @@ class _Apart:
         self.folder, self.cpus, self.rows = folder, cpus, rows
 
     def start(self, stage: int, options) -> Callable[[int], ray.ObjectRef]:
-        roots = (self.folder / _UNITS).glob("*-root-*.safetensors") if stage == 2 else ()
+        roots = (self.folder / UNITS).glob("*-root-*.safetensors") if stage == 2 else ()
         files = ray.put({str(path.relative_to(self.folder)): np.fromfile(path, np.uint8)
                          for path in (self.folder / "plan.json", *roots)})
-        task = ray.remote(_train_apart).options(**options)
+        task = ray.remote(train_apart).options(**options)
         return lambda shard: task.remote(files, shard, stage, self.rows, self.cpus)
 
     def take(self, result: dict[str, np.ndarray]) -> int:
         for name, content in result.items():
-            _write(self.folder / _UNITS / name, content)
+            _write(self.folder / UNITS / name, content)
         return len(result)
-
-
-def _train_in(folder: str, shard: int, stage: int, rows, cpus: int) -> int:
-    return _native.Plan.open(folder).train(shard, stage, rows, cpus)
-
-
-def _train_apart(files: dict[str, np.ndarray], shard: int, stage: int, rows, cpus: int):
-    with tempfile.TemporaryDirectory(prefix="labelwood-") as folder:
-        units = Path(folder, _UNITS)
-        units.mkdir()
-        for name, content in files.items():
-            content.tofile(Path(folder, name))
-        _train_in(folder, shard, stage, rows, cpus)
-        known = {Path(name).name for name in files}
-        return {path.name: np.fromfile(path, np.uint8) for path in units.glob("*.safetensors")
-                if path.name not in known}
 
 
 def _write(path: Path, content: np.ndarray) -> None:

@@ -20,6 +20,7 @@ from ..estimators import BY_ALGORITHM
 from ..persistence import load
 from ..text import TextTagger, _texts
 from ._cluster import AHEAD, ONCE, each, gib, refuse_less_than_one, refuse_more_than_a_node_has, slots
+from ._work import Part
 
 _log = logging.getLogger(__name__)
 
@@ -175,7 +176,7 @@ def _by_parts(
     store(starts[0])
     # A call is tried as often as its actor starts, and once it has ended for good, never again.
     retries = {"max_restarts": attempts - 1, "max_task_retries": attempts - 1}
-    actor = ray.remote(_Part).options(num_cpus=cpus, memory=memory, **retries)
+    actor = ray.remote(Part).options(num_cpus=cpus, memory=memory, **retries)
     actors = [actor.remote(path, part, parts, cpus) for part in range(parts)]
     opened = [one.is_open.remote() for one in actors]
 
@@ -220,19 +221,6 @@ def _arrays(model: _native.Model):
     estimator = BY_ALGORITHM[manifest["algorithm"]]._with_settings(manifest["settings"])
     estimator._take(model)
     return lambda X: features(estimator._rows(X))
-
-
-class _Part:
-    """A worker that has a part of a model open."""
-
-    def __init__(self, path: str, part: int, parts: int, cpus: int) -> None:
-        self.part, self.cpus = _native.ModelPart.open(path, part, parts), cpus
-
-    def is_open(self) -> bool:
-        return True
-
-    def scores(self, arrays, k: int, beam: int | None) -> np.ndarray:
-        return self.part.scores(arrays, k, beam, self.cpus)
 
 
 def _model(path: str, cpus: int):
