@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from . import _native
 from ._errors import InputError
 
 
@@ -99,11 +100,13 @@ def into(folder: str | os.PathLike | None, overwrite: bool) -> tuple[str, bool] 
 
 
 def memory() -> int | None:
-    """The bytes of memory that the machine has, where the system tells."""
+    """The bytes of memory that the machine, or its container, has, where the system tells."""
+    group = _native.group_memory()
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
-        return None
+        return group
+    return machine if group is None else min(machine, group)
 
 
 def as_csr(X) -> sparse.csr_array | sparse.csr_matrix:

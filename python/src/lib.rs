@@ -16,6 +16,7 @@ mod text;
 mod work;
 
 use labelwood::model::Algorithm;
+use labelwood::run;
 use pyo3::prelude::*;
 
 use crate::errors::refuse;
@@ -45,6 +46,12 @@ fn preset(py: Python<'_>, algorithm: &str, preset: &str) -> PyResult<String> {
     }
 }
 
+/// The bytes of memory that a container leaves to this process, if it has a limit.
+#[pyfunction]
+fn group_memory() -> Option<u64> {
+    run::group_memory()
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     log::start();
@@ -60,6 +67,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(preset, module)?)?;
+    module.add_function(wrap_pyfunction!(group_memory, module)?)?;
     module.add_function(wrap_pyfunction!(text::vectoriser_defaults, module)?)?;
     module.add_function(wrap_pyfunction!(data::read, module)?)?;
     module.add_function(wrap_pyfunction!(data::write, module)?)?;

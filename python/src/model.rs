@@ -309,8 +309,8 @@ fn refuse_more(needed: u64, memory: Option<u64>, labels: usize) -> Result<(), Fa
     let Some(memory) = memory.filter(|&memory| needed > memory) else { return Ok(()) };
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     Err(Fault::Machine(format!(
-        "the training with {labels} labels needs {:.1} GB of memory or more, but this machine has \
-         {:.1}: give it fewer labels or rows, or fewer threads (n_jobs=1)",
+        "the training with {labels} labels needs {:.1} GB of memory or more, but this machine, \
+         or its container, has {:.1}: give it fewer labels or rows, or fewer threads (n_jobs=1)",
         gigabytes(needed),
         gigabytes(memory),
     )))

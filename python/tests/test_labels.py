@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from labelwood import InputError, LabelTree, MachineError, OneVsRest, TextTagger, metrics
-from labelwood import _base
+from labelwood import _base, _inputs
 
 #: Three rows of three features, and an indicator of four labels.
 X = np.eye(3)
@@ -26,6 +26,16 @@ def test_a_number_that_no_label_has_is_refused_before_it_takes_memory(label):
     message = rf"Y\[2\] has label {label}, but numbers of labels go from 0 to 9,999,999: give names"
     with pytest.raises(InputError, match=message):
         OneVsRest().fit(X, [[0], [1], [label]])
+
+
+def test_a_containers_limit_counts_if_it_is_lower(monkeypatch):
+    limit = 2**50
+    monkeypatch.setattr(_inputs._native, "group_memory", lambda: limit)
+    machine = _inputs.memory()
+    limit = machine - 1
+    assert _inputs.memory() == limit
+    limit = None
+    assert _inputs.memory() in (machine, None)
 
 
 def test_more_columns_than_fit_into_memory_are_refused(estimator, monkeypatch):

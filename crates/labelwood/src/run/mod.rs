@@ -3,6 +3,10 @@
 //! There is no global state: the caller makes a [`Run`], hands it in, and decides what progress
 //! looks like and when to stop.
 
+mod groups;
+
+pub use groups::group_memory;
+
 use crate::sparse::{CsrView, Predictions};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
