@@ -99,10 +99,12 @@ impl Scorer {
 fn fetch_weights<O, V>(hit: Hit, owners: &[O], values: &[V]) {
     /// Weights of 2 bytes that a line of the cache holds.
     const LINE: usize = 32;
+    const FEW: usize = 4;
     let (start, end) = (hit.start as usize, hit.end as usize);
     prefetch(owners, start);
     prefetch(values, start);
-    if end > start + 1 {
+    // Few are seldom in two lines.
+    if end > start + FEW {
         prefetch(owners, end - 1);
         prefetch(values, end - 1);
     }
@@ -118,7 +120,28 @@ fn fetch_weights<O, V>(hit: Hit, owners: &[O], values: &[V]) {
 /// hits start.
 ///
 /// Searches go step by step together: none waits for the memory that another asks for.
-fn find(
+fn find(spots: &mut [Spot<'_>], row: (&[u32], &[f32]), places: &mut Vec<u32>, hits: &mut Vec<Hit>) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("popcnt") {
+        // SAFETY: the processor counts bits, as just asked.
+        return unsafe { find_popcnt(spots, row, places, hits) };
+    }
+    find_portable(spots, row, places, hits)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt")]
+fn find_popcnt(
+    spots: &mut [Spot<'_>],
+    row: (&[u32], &[f32]),
+    places: &mut Vec<u32>,
+    hits: &mut Vec<Hit>,
+) {
+    find_portable(spots, row, places, hits)
+}
+
+#[inline(always)]
+fn find_portable(
     spots: &mut [Spot<'_>],
     (columns, factors): (&[u32], &[f32]),
     places: &mut Vec<u32>,
@@ -162,24 +185,30 @@ fn find(
     hits.clear();
     let mut rest = &places[..];
     for Spot { features, ends, way, hits: last, .. } in spots {
-        let mut push = |place: u32, factor| {
+        let push = |hits: &mut Vec<Hit>, place: u32, factor| {
             prefetch(ends, place as usize);
             hits.push(Hit { start: place, end: 0, factor });
         };
         match way {
             Way::Ranks(ranks) => {
+                // Whether a column is there is anyone's guess, the processor's too: so all are
+                // written down, each over the one before if that was not there.
+                let mut end = hits.len();
+                hits.resize(end + columns.len(), Hit { start: 0, end: 0, factor: 0.0 });
                 for (&column, &factor) in columns.iter().zip(factors) {
-                    if let Some(place) = ranks.of(column) {
-                        push(place, factor);
-                    }
+                    let (is_there, place) = ranks.of(column);
+                    prefetch(ends, place as usize);
+                    hits[end] = Hit { start: place, end: 0, factor };
+                    end += usize::from(is_there);
                 }
+                hits.truncate(end);
             }
             Way::Search { features_are_fewer: true, .. } => {
                 let places;
                 (places, rest) = rest.split_at(features.len());
                 for (at, (feature, &place)) in features.iter().zip(places).enumerate() {
                     if columns.get(place as usize) == Some(feature) {
-                        push(at as u32, factors[place as usize]);
+                        push(hits, at as u32, factors[place as usize]);
                     }
                 }
             }
@@ -188,7 +217,7 @@ fn find(
                 (places, rest) = rest.split_at(columns.len());
                 for ((column, &factor), &place) in columns.iter().zip(factors).zip(places) {
                     if features.get(place as usize) == Some(column) {
-                        push(place, factor);
+                        push(hits, place, factor);
                     }
                 }
             }

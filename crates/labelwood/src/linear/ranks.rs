@@ -33,11 +33,12 @@ impl Ranks {
         Some(Ranks(ranks.into()))
     }
 
-    /// Where a feature is among the node's, if there.
+    /// Whether a feature is among the node's, and where it is or would be.
     #[inline(always)]
-    pub(super) fn of(&self, feature: u32) -> Option<u32> {
-        let Span { present, before } = self.0.get(Present::at(feature))?;
-        present.has(feature).then(|| before + present.before(feature))
+    pub(super) fn of(&self, feature: u32) -> (bool, u32) {
+        let none = Span { present: Present::default(), before: 0 };
+        let Span { present, before } = self.0.get(Present::at(feature)).copied().unwrap_or(none);
+        (present.has(feature), before + present.before(feature))
     }
 
     /// Asks for the memory of what tells where a feature is.
@@ -61,7 +62,8 @@ mod tests {
                 prop_assert!(ranks.0.len() <= sorted.len());
                 for feature in 0..700 {
                     let expected = sorted.binary_search(&feature).ok();
-                    prop_assert_eq!(ranks.of(feature).map(|at| at as usize), expected);
+                    let (is_there, at) = ranks.of(feature);
+                    prop_assert_eq!(is_there.then_some(at as usize), expected);
                 }
             } else {
                 prop_assert!(sorted.len() < 19);
