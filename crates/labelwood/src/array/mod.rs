@@ -7,9 +7,11 @@
 //! [`FileBytes`] holds the bytes of one file, mapped or copied; [`Array::in_file`] is a typed
 //! section of it. Types and alignment are checked once, when the array is made.
 
+mod growing;
 mod numbers;
 mod on_demand;
 
+pub(crate) use growing::Growing;
 pub use numbers::Numbers;
 pub(crate) use numbers::{each_pair, joined};
 pub(crate) use on_demand::OnDemand;

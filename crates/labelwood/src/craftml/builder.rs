@@ -4,6 +4,7 @@ use super::block::Encoder;
 use super::marks::Marks;
 use super::params::Precision;
 use super::tree::{Child, Tree};
+use crate::array::Growing;
 use crate::cluster::lanes::{LANES, Lanes};
 use crate::sparse::LabelRowsView;
 use std::collections::BTreeMap;
@@ -21,9 +22,9 @@ pub(super) struct Builder {
     values_start: Vec<u64>,
     values: Vec<u8>,
     leaf_start: Vec<u64>,
-    leaf_instances: Vec<u32>,
-    leaf_labels: Vec<u32>,
-    leaf_counts: Vec<u32>,
+    leaf_instances: Growing,
+    leaf_labels: Growing,
+    leaf_counts: Growing,
 }
 
 /// A node to store: its centroids in lanes, one lane for each child.
@@ -54,9 +55,9 @@ impl Builder {
             values_start: vec![0],
             values: Vec::new(),
             leaf_start: vec![0],
-            leaf_instances: Vec::new(),
-            leaf_labels: Vec::new(),
-            leaf_counts: Vec::new(),
+            leaf_instances: Growing::default(),
+            leaf_labels: Growing::default(),
+            leaf_counts: Growing::default(),
         }
     }
 
@@ -94,8 +95,8 @@ impl Builder {
             let count = counts.entry(label).or_default();
             *count = count.saturating_add(1);
         }
-        self.leaf_labels.extend(counts.keys());
-        self.leaf_counts.extend(counts.values());
+        self.leaf_labels.extend(counts.keys().copied());
+        self.leaf_counts.extend(counts.values().copied());
         self.leaf_start.push(self.leaf_labels.len() as u64);
         self.leaf_instances.push(instances);
         Child::Leaf(self.leaf_instances.len() as u32 - 1)
@@ -180,29 +181,28 @@ impl Builder {
     }
 
     /// How long each of the large arrays is.
-    pub fn lengths(&self) -> [usize; 4] {
-        [self.words.len(), self.values.len(), self.leaf_labels.len(), self.leaf_counts.len()]
+    pub fn lengths(&self) -> [usize; 3] {
+        [self.words.len(), self.values.len(), self.leaf_labels.len()]
     }
 
     /// Makes room for a subtree of the given lengths, and where there is none, for `times` as much
     /// and a little more, so that large arrays are hardly ever moved: what they leave behind stays
     /// with the process. Room that is not used takes no memory.
-    pub fn reserve(&mut self, [words, values, labels, counts]: [usize; 4], times: f64) {
-        fn room<T>(array: &mut Vec<T>, more: usize, times: f64) {
+    pub fn reserve(&mut self, [words, values, labels]: [usize; 3], times: f64) {
+        let room = |free: usize, more: usize| {
             let all = (more as f64 * times) as usize;
-            if array.capacity() - array.len() < more.min(all) {
-                array.reserve_exact(all + all / 20);
-            }
+            if free < more.min(all) { all + all / 20 } else { 0 }
+        };
+        self.words.reserve_exact(room(self.words.capacity() - self.words.len(), words));
+        self.values.reserve_exact(room(self.values.capacity() - self.values.len(), values));
+        for array in [&mut self.leaf_labels, &mut self.leaf_counts] {
+            array.reserve_exact(room(array.capacity() - array.len(), labels));
         }
-        room(&mut self.words, words, times);
-        room(&mut self.values, values, times);
-        room(&mut self.leaf_labels, labels, times);
-        room(&mut self.leaf_counts, counts, times);
     }
 
     /// Makes room for what a node's subtrees are still to bring, when those that make up the given
     /// share of them have been pushed since the arrays had these lengths.
-    pub fn reserve_rest(&mut self, before: [usize; 4], share: f64) {
+    pub fn reserve_rest(&mut self, before: [usize; 3], share: f64) {
         let mut lengths = self.lengths();
         lengths.iter_mut().zip(before).for_each(|(length, before)| *length -= before);
         self.reserve(lengths, 1.0 / share - 1.0);
@@ -229,9 +229,9 @@ impl Builder {
         self.biases.extend(subtree.biases);
         self.words.extend(subtree.words);
         self.values.extend(subtree.values);
-        self.leaf_instances.extend(subtree.leaf_instances);
-        self.leaf_labels.extend(subtree.leaf_labels);
-        self.leaf_counts.extend(subtree.leaf_counts);
+        self.leaf_instances.append(&subtree.leaf_instances);
+        self.leaf_labels.append(&subtree.leaf_labels);
+        self.leaf_counts.append(&subtree.leaf_counts);
         moved(root)
     }
 

@@ -59,31 +59,38 @@ impl Params {
         let given = csr(rows, entries, 8) + csr(rows, label_entries, 4);
         let prepared = params.weighting.prepared_bytes(features) + label_entries * 4 + rows * 16;
         let projected =
-            |projection: Projection, columns: usize, most: usize, entries: u64, shared: bool| {
-                let once = match projection.resolve(columns) {
-                    Projection::None if shared => 0,
-                    Projection::Gaussian => csr(rows, rows * columns.min(most) as u64, 8),
-                    _ => csr(rows, entries, 8),
-                };
-                // A node that projects its own rows has them until all its children have theirs.
-                if shared { once } else { 2 * once }
+            |projection: Projection, columns: usize, most: usize, entries: u64| match projection
+                .resolve(columns)
+            {
+                Projection::Gaussian => csr(rows, rows * columns.min(most) as u64, 8),
+                _ => csr(rows, entries, 8),
             };
-        let own = projected(
+        let projected_features = projected(
             params.feature_projection,
             features.columns(),
             params.feature_dimensions,
             entries,
-            !params.diversity.features_differ(),
-        ) + projected(
+        );
+        let projected_labels = projected(
             params.label_projection,
             labels.columns(),
             params.label_dimensions,
             label_entries,
-            !params.diversity.labels_differ(),
         );
+        // A node that projects its own rows has them until all its children have theirs. Labels
+        // that nodes share are projected for the root's sample, and then for each of its children.
+        let is_given = params.feature_projection.resolve(features.columns()) == Projection::None;
+        let own_features = match params.diversity.features_differ() {
+            true => 2 * projected_features,
+            false if is_given => 0,
+            false => projected_features,
+        };
+        let own_labels = if params.diversity.labels_differ() { 2 * projected_labels } else { 0 };
+        let own = own_features + own_labels;
         // A growing tree holds a copy of the rows of the root's child that is being grown, of which
         // the largest has about a fifth, and for a moment another of the same rows.
-        let copies = (csr(rows, entries, 8) + csr(rows, label_entries, 8)) * 2 / 5;
+        let sampled = projected_labels * rows.min(params.sample as u64) / rows.max(1);
+        let copies = ((projected_features + projected_labels) * 2 / 5).max(sampled);
         // The order of the rows, the sample, the lane of each, and three more lists of them.
         let lists = rows * 21;
         let scratch = copies + (features.columns() + labels.columns()) as u64 * 72 + lists;

@@ -68,8 +68,8 @@ pub(super) struct Grower<'a> {
     label_projector: Projector,
     /// The features of all instances, unless each node projects its own.
     features: Option<Projected<'a>>,
-    /// The labels of all instances, unless each node projects its own.
-    label_vectors: Option<Projected<'a>>,
+    /// The seed of the projection of all labels, unless each node has its own.
+    label_seed: Option<u64>,
     scratch: Mutex<Vec<Scratch>>,
 }
 
@@ -146,12 +146,12 @@ impl<'a> Grower<'a> {
             instances.labels.columns(),
             params.label_dimensions,
         );
-        let project = |projector: Projector, entries: Entries<'a>, place| {
-            if projector.is_identity() {
-                return Projected::AsGiven(entries);
+        let project_features = || {
+            let (given, rows) = (instances.features.view(), 0..instances.labels.len() as u32);
+            if feature_projector.is_identity() {
+                return Projected::AsGiven(given);
             }
-            let rows = 0..instances.labels.len() as u32;
-            Projected::Own(projector.project(entries, rows, derive(seed, place)))
+            Projected::Own(feature_projector.project(given, rows, derive(seed, FEATURES)))
         };
         Grower {
             params,
@@ -159,10 +159,8 @@ impl<'a> Grower<'a> {
             instances,
             feature_projector,
             label_projector,
-            features: (!params.diversity.features_differ())
-                .then(|| project(feature_projector, instances.features.view(), FEATURES)),
-            label_vectors: (!params.diversity.labels_differ())
-                .then(|| project(label_projector, instances.label_vectors(), LABELS)),
+            features: (!params.diversity.features_differ()).then(project_features),
+            label_seed: (!params.diversity.labels_differ()).then(|| derive(seed, LABELS)),
             scratch: Mutex::default(),
         }
     }
@@ -203,10 +201,21 @@ impl<'a> Grower<'a> {
     pub fn all(&self) -> Plot<'_> {
         let none = Entries { offsets: &[0], columns: &[], values: &[] };
         let features = self.features.as_ref().map_or(none, Projected::view);
-        let labels = self.label_vectors.as_ref().map_or(none, Projected::view);
+        let given = self.instances.label_vectors();
+        let labels = match self.label_seed {
+            None => Strip::shared(none, 0),
+            Some(_) if self.label_projector.is_identity() => {
+                Strip::shared(given, self.label_projector.dimensions)
+            }
+            Some(seed) => {
+                let rows = 0..self.instances.labels.len() as u32;
+                let projected = self.label_projector.project(given, rows, seed);
+                Strip::own(projected, self.label_projector.dimensions)
+            }
+        };
         Plot {
             features: Strip::shared(features, self.feature_projector.dimensions),
-            labels: Strip::shared(labels, self.label_projector.dimensions),
+            labels: Some(labels),
         }
     }
 
@@ -260,6 +269,8 @@ impl<'a> Grower<'a> {
             self.grow_node(order, plot, seed, depth + 1, builder, scratch)
         };
         if parallel {
+            // It serves one of the children, instead of lying idle while they grow.
+            self.give_back(std::mem::take(scratch));
             let joint = Mutex::new(Joint::new(builder, node, rows));
             parts.into_par_iter().enumerate().try_for_each(|(at, part)| {
                 let mut scratch = self.take_scratch();
@@ -271,6 +282,7 @@ impl<'a> Grower<'a> {
                 joint.add(at, Grown { subtree, root, rows });
                 Ok(())
             })?;
+            *scratch = self.take_scratch();
         } else {
             let (before, mut grown) = (builder.lengths(), 0);
             for (at, part) in parts.into_iter().enumerate() {
@@ -333,10 +345,11 @@ impl<'a> Grower<'a> {
                 Some(_) => parent.features.part(rows, renaming),
                 None => self.own_features(order, seed, renaming),
             },
-            labels: match self.label_vectors {
-                Some(_) => parent.labels.part(rows, renaming),
-                None => self.own_labels(order, seed, renaming),
-            },
+            labels: Some(match (self.label_seed, &parent.labels) {
+                (Some(_), Some(labels)) => labels.part(rows, renaming),
+                (Some(shared), None) => self.own_labels(order, shared, renaming),
+                (None, _) => self.own_labels(order, derive(seed, LABELS), renaming),
+            }),
         }
     }
 
@@ -348,9 +361,12 @@ impl<'a> Grower<'a> {
                 Some(shared) => Strip::shared(shared.view(), self.feature_projector.dimensions),
                 None => self.own_features(order, seed, renaming),
             },
-            labels: match &self.label_vectors {
-                Some(shared) => Strip::shared(shared.view(), self.label_projector.dimensions),
-                None => self.own_labels(order, seed, renaming),
+            labels: match self.label_seed {
+                None => Some(self.own_labels(order, derive(seed, LABELS), renaming)),
+                Some(_) => self.label_projector.is_identity().then(|| {
+                    let given = self.instances.label_vectors();
+                    Strip::shared(given, self.label_projector.dimensions)
+                }),
             },
         }
     }
@@ -361,10 +377,16 @@ impl<'a> Grower<'a> {
         own(self.feature_projector, given, order, derive(seed, FEATURES), renaming)
     }
 
-    /// The labels of a node that has its own projection.
+    /// The labels of a node, projected for it.
     fn own_labels(&self, order: &[u32], seed: u64, renaming: &mut Renaming) -> Strip<'static> {
-        let given = self.instances.label_vectors();
-        own(self.label_projector, given, order, derive(seed, LABELS), renaming)
+        own(self.label_projector, self.instances.label_vectors(), order, seed, renaming)
+    }
+
+    /// The labels of some of a root's rows, by the projection that all nodes share.
+    fn project_sample(&self, order: &[u32], sample: &[u32]) -> OwnedEntries {
+        let seed = self.label_seed.expect("only roots with a shared projection wait for it");
+        let instances = sample.iter().map(|&row| order[row as usize]);
+        self.label_projector.project(self.instances.label_vectors(), instances, seed)
     }
 
     /// The paper's three stop conditions: few instances, equal labels, equal features.
@@ -401,15 +423,16 @@ impl<'a> Grower<'a> {
             passes: self.params.iterations,
             more_passes: self.params.more_iterations,
         };
-        let labels = &plot.labels;
-        clustering.cluster(
-            labels.view(),
-            labels.names.len(),
-            sample,
-            params,
-            &mut random,
-            clusters,
-        );
+        let (projected, all);
+        let (labels, columns, rows) = match &plot.labels {
+            Some(labels) => (labels.view(), labels.names.len(), sample.as_slice()),
+            None => {
+                projected = self.project_sample(order, sample);
+                all = (0..sample.len() as u32).collect::<Vec<u32>>();
+                (projected.view(), self.label_projector.dimensions, all.as_slice())
+            }
+        };
+        clustering.cluster(labels, columns, rows, params, &mut random, clusters);
         let features = &plot.features;
         let columns = features.names.len();
         centroids.divide(features.view(), columns, sample, clusters, self.params, chosen);

@@ -36,6 +36,11 @@ impl<'a> Strip<'a> {
         Strip { rows: Rows::Shared(rows), names: (0..columns as u32).collect() }
     }
 
+    /// The same of rows that no other tree has.
+    pub fn own(rows: OwnedEntries, columns: usize) -> Self {
+        Strip { rows: Rows::Own(rows), names: (0..columns as u32).collect() }
+    }
+
     /// Borrows the rows.
     pub fn view(&self) -> Entries<'_> {
         match &self.rows {
@@ -82,14 +87,16 @@ impl<'a> Strip<'a> {
 /// The rows of one node.
 pub(super) struct Plot<'a> {
     pub features: Strip<'a>,
-    pub labels: Strip<'a>,
+    /// None for a root whose labels are projected: only those of its sample are needed, and each
+    /// child has its own projected.
+    pub labels: Option<Strip<'a>>,
 }
 
 impl Plot<'_> {
     /// Whether the rows are borrowed from all trees.
     pub fn is_shared(&self) -> bool {
         let is_shared = |strip: &Strip<'_>| matches!(strip.rows, Rows::Shared(_));
-        is_shared(&self.features) && is_shared(&self.labels)
+        is_shared(&self.features) && self.labels.as_ref().is_none_or(is_shared)
     }
 }
 
