@@ -105,7 +105,8 @@ impl Params {
         let kept = levels * 0.6 * params.keep.unwrap_or(1.0);
         let centroids = (distinct.entries as f64 * kept) as u64;
         let tree = centroids * width + distinct.label_entries * 5 + distinct.rows * 16;
-        let growing = threads.min(params.trees) as u64 * (own + scratch + 2 * tree);
+        // Beside a tree is the largest of its subtrees that are not yet part of it.
+        let growing = threads.min(params.trees) as u64 * (own + scratch + tree * 3 / 2);
         Estimate {
             // Large arrays are made as long as they become; what one that grows has room for but
             // does not hold takes no memory, since nothing was written there.
