@@ -131,7 +131,7 @@ struct Split {
 }
 
 impl<'a> Grower<'a> {
-    /// Prepares to grow the tree with the given seed: projects the instances.
+    /// Prepares to grow the tree with the given seed: projects the features.
     pub fn new(
         params: &'a Params,
         run: &'a Run,
