@@ -18,6 +18,9 @@ AHEAD = 2
 #: Seconds without any result after which it is worth to look at the cluster.
 QUIET = 10
 
+#: Seconds that tasks which are given up have to end.
+PARTING = 1
+
 #: The option of a task that Ray itself does not start again.
 ONCE = {"max_retries": 0}
 
@@ -61,8 +64,18 @@ def each(
             else:
                 yield item, result
     finally:
-        for ref in running:
-            ray.cancel(ref)
+        _give_up(list(running))
+
+
+def _give_up(refs: list[ray.ObjectRef]) -> None:
+    """Stops tasks. Ray would report an error that nobody has asked for, in the middle of other work."""
+    for ref in refs:
+        ray.cancel(ref)
+    for ref in ray.wait(refs, num_returns=len(refs), timeout=PARTING)[0] if refs else ():
+        try:
+            ray.get(ref)
+        except Exception as error:
+            _log.debug("a task that was given up had failed: %s", error)
 
 
 def slots(cpus: int, memory: int = 0) -> int:
@@ -72,6 +85,13 @@ def slots(cpus: int, memory: int = 0) -> int:
             int(node.get("memory", 0)) // memory if memory else sys.maxsize)
         for node in _nodes()
     )
+
+
+def refuse_without_ray() -> None:
+    if not ray.is_initialized():
+        raise InputError(
+            "Ray is not started: call ray.init() before, which on a machine of a cluster joins that"
+        )
 
 
 def refuse_less_than_one(**numbers: int) -> None:

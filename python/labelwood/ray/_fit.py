@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,12 +14,19 @@ import ray
 from sklearn.utils.validation import validate_data
 
 from .. import _native, datasets
-from .._base import Estimator
+from .._base import Estimator, all_or_nothing
 from .._errors import InputError, MachineError
 from .._inputs import Labels, features
 from .._progress import Callback, following
 from ..text import TextTagger
-from ._cluster import ONCE, each, refuse_less_than_one, refuse_more_than_a_node_has, slots
+from ._cluster import (
+    ONCE,
+    each,
+    refuse_less_than_one,
+    refuse_more_than_a_node_has,
+    refuse_without_ray,
+    slots,
+)
 from ._work import UNITS, train_apart, train_in
 
 #: What a model's manifest says beside what it was trained with.
@@ -76,10 +82,22 @@ def fit(
     progress : callable, optional
         Called as ``progress(stage, done, total)`` with numbers of units.
     """
+    if not isinstance(estimator, (Estimator, TextTagger)):
+        raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
+    refuse_without_ray()
     folder = Path(folder).absolute()
     refuse_less_than_one(cpus=cpus, attempts=attempts)
     if shards is not None:
         refuse_less_than_one(shards=shards)
+    with all_or_nothing(estimator):
+        _fit(estimator, X, y, folder, shards, shared, cpus, memory, attempts, overwrite, progress)
+    return estimator
+
+
+def _fit(
+    estimator, X, y, folder: Path, shards: int | None, shared: bool, cpus: int, memory: int | None,
+    attempts: int, overwrite: bool, progress: Callback | None,
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     is_new = not (folder / "plan").exists()
     wish = (str(folder / "plan"), shards, max(1, slots(cpus)), overwrite)
@@ -104,15 +122,12 @@ def fit(
             _train(plan, stage, workers, options, attempts, callback)
     plan.merge(str(folder / "model"), overwrite)
     estimator._take(_native.Model.open(str(folder / "model"), True))
-    return estimator
 
 
 def _plan(estimator, X, y, wish, cpus: int):
     """The plan, and the rows if they are at hand."""
     if isinstance(estimator, TextTagger):
         return _plan_of_texts(estimator, X, y, wish, cpus), None
-    if not isinstance(estimator, Estimator):
-        raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
     learner = estimator._learner()
     if isinstance(X, (str, os.PathLike)):
         if y is not None:
@@ -249,8 +264,14 @@ class _Apart:
 
 def _write(path: Path, content: np.ndarray) -> None:
     """Writes a file that is either complete or not there."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        file.write(content.data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
+    # What a driver that is killed leaves goes with the next merge, as what workers leave.
+    hidden = path.with_name(f".{path.name}-{os.getpid()}.unfinished")
+    try:
+        with open(hidden, "wb") as file:
+            file.write(content.data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(hidden, path)
+    except OSError as error:
+        hidden.unlink(missing_ok=True)
+        raise MachineError(f"could not write {path}: {error.strerror}") from error

@@ -13,13 +13,23 @@ import ray
 from scipy import sparse
 
 from .. import _native
+from .._base import asked
 from .._errors import InputError
 from .._inputs import features
 from .._progress import Callback
 from ..estimators import BY_ALGORITHM
 from ..persistence import load
 from ..text import TextTagger, _texts
-from ._cluster import AHEAD, ONCE, each, gib, refuse_less_than_one, refuse_more_than_a_node_has, slots
+from ._cluster import (
+    AHEAD,
+    ONCE,
+    each,
+    gib,
+    refuse_less_than_one,
+    refuse_more_than_a_node_has,
+    refuse_without_ray,
+    slots,
+)
 from ._work import Part
 
 _log = logging.getLogger(__name__)
@@ -68,7 +78,9 @@ def predict(
         raise InputError(f"model is {model!r}, but must be the path of a saved model")
     if by not in ("rows", "model"):
         raise InputError(f"by is {by!r}, but must be rows or model")
+    refuse_without_ray()
     refuse_less_than_one(batch=batch, cpus=cpus, attempts=attempts)
+    k, beam = asked(k, beam)
     X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else _texts(X)
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     path = str(Path(model).absolute())

@@ -16,7 +16,15 @@ from .._errors import InputError
 from .._inputs import Labels, features
 from .._progress import Callback
 from ..metrics import evaluate
-from ._cluster import AHEAD, ONCE, each, refuse_less_than_one, refuse_more_than_a_node_has, slots
+from ._cluster import (
+    AHEAD,
+    ONCE,
+    each,
+    refuse_less_than_one,
+    refuse_more_than_a_node_has,
+    refuse_without_ray,
+    slots,
+)
 
 
 def tune(
@@ -59,6 +67,7 @@ def tune(
         raise InputError(
             f"estimator is {estimator!r}, but must be one for rows: vectorise texts before"
         )
+    refuse_without_ray()
     refuse_less_than_one(cpus=cpus, attempts=attempts)
     refuse_more_than_a_node_has(cpus, memory or 0)
     _cut(metric)
@@ -71,6 +80,10 @@ def tune(
     indptr, indices, data, columns = features(X)
     X = sparse.csr_array((data, indices, indptr), (len(indptr) - 1, columns))
     Y = Labels(y).indicator
+    if X.shape[0] != Y.shape[0]:
+        raise InputError(
+            f"X has {X.shape[0]} rows, but Y has {Y.shape[0]}: give each row its labels"
+        )
     parts = list(KFold(folds, shuffle=True, random_state=seed).split(X))
     rows = ray.put((X, Y))
     learners = [clone(estimator).set_params(**candidate, n_jobs=cpus) for candidate in candidates]
