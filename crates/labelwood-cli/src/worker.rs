@@ -78,9 +78,12 @@ fn started_as(variable: &impl Fn(&str) -> Option<String>) -> Result<(usize, Opti
         );
     };
     let index = number(variable, name)?.unwrap_or(0);
-    let size = size.map(|size| number(variable, size)).transpose()?.flatten();
-    let index = if name == ARRAY_TASK { place_in_array(index, size, variable)? } else { index };
-    Ok((index, size))
+    let count = size.map(|size| number(variable, size)).transpose()?.flatten();
+    if let (Some(size), Some(0)) = (size, count) {
+        bail!("{size} is `0`, but there is at least this worker");
+    }
+    let index = if name == ARRAY_TASK { place_in_array(index, count, variable)? } else { index };
+    Ok((index, count))
 }
 
 /// How many tasks of a Slurm array come before this one.
@@ -185,5 +188,7 @@ mod tests {
         assert!(error(worker(Some(6), None, &[])).contains("there is no worker 6: there are 6"));
         let wrong = [("PMI_RANK", "one")];
         assert!(error(worker(None, None, &wrong)).contains("PMI_RANK is `one`"));
+        let none = [("PMI_RANK", "0"), ("PMI_SIZE", "0")];
+        assert!(error(worker(None, None, &none)).contains("PMI_SIZE is `0`"));
     }
 }

@@ -213,7 +213,7 @@ fn two_merges_at_once_leave_one_whole_model() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         merged += usize::from(output.status.success());
         assert!(
-            output.status.success() || error.contains("is writing this model; wait for it"),
+            output.status.success() || error.contains("is writing here; wait for it"),
             "{error}"
         );
     }

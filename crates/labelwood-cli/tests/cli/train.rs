@@ -507,10 +507,7 @@ mod interrupted {
         let folder = generated(1500);
         let mut child = half_done(&folder, TRAIN);
         let error = folder.run(&format!("{TRAIN} --resume -q")).fails(1);
-        assert!(
-            error.contains("is writing this model; wait for it or choose another folder"),
-            "{error}"
-        );
+        assert!(error.contains("is writing here; wait for it or choose another folder"), "{error}");
         child.kill().expect("it is running");
         child.wait().expect("it ends");
     }

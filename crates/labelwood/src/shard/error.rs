@@ -64,6 +64,14 @@ pub enum ShardError {
         /// What is wrong.
         reason: String,
     },
+    /// A file that was made with the plan is gone, or not what was written.
+    #[error("{}: {file} is missing or damaged; plan the training again with --overwrite, which keeps the units that are finished", folder.display())]
+    Lost {
+        /// The plan's folder.
+        folder: PathBuf,
+        /// The file's name.
+        file: String,
+    },
     /// Another labelwood made the plan.
     #[error("{}: the plan was made by {found}, but this is {here}: their units may differ; use the same version everywhere", path.display())]
     Version {

@@ -6,7 +6,7 @@ use crate::run::Run;
 use crate::store::{Load, Scanned, StoreError, Unit, UnitFile, scan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// How far a plan has come.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,9 +19,15 @@ pub struct Status {
     pub broken: Vec<PathBuf>,
     /// Files of other plans.
     pub foreign: Vec<PathBuf>,
+    /// Files that were made with the plan and are missing or damaged. A plan that is made again
+    /// with [`Options::overwrite`](super::Options::overwrite) has them, and keeps the units.
+    pub lost: Vec<String>,
     /// For each shard, how many of its units are finished and how many it has, as far as known.
     pub shards: Vec<(usize, usize)>,
 }
+
+/// Units by name: what file each is, and where.
+type Common = BTreeMap<String, (UnitFile, PathBuf)>;
 
 /// Units that were found, by name.
 #[derive(Default)]
@@ -118,7 +124,7 @@ impl Plan {
     /// Which units are there, which are not, and which are damaged. Every finished unit is read.
     pub fn status(&self, more: &[PathBuf], run: &Run) -> Result<Status, ShardError> {
         let found = self.find(more, |_| true, run)?;
-        self.status_of(&found)
+        Ok(Status { lost: self.common(run)?.1, ..self.status_of(&found)? })
     }
 
     pub(super) fn status_of(&self, found: &Found) -> Result<Status, ShardError> {
@@ -138,7 +144,7 @@ impl Plan {
             .partition(|stem| found.sound.contains_key(stem));
         let broken = found.broken.iter().map(|(_, path)| path.clone()).collect();
         let foreign = found.foreign.clone();
-        Ok(Status { done, missing, broken, foreign, shards })
+        Ok(Status { done, missing, broken, foreign, lost: Vec::new(), shards })
     }
 
     /// The names of all units of the model, as far as they are known, in the manifest's order.
@@ -153,11 +159,8 @@ impl Plan {
         Ok(stems::all(&self.algorithm(), labels, parts))
     }
 
-    /// The units that were made with the plan, where they are.
-    pub(super) fn common(
-        &self,
-        run: &Run,
-    ) -> Result<BTreeMap<String, (UnitFile, PathBuf)>, ShardError> {
+    /// The units that were made with the plan, where they are, and the files of those that are not.
+    pub(super) fn common(&self, run: &Run) -> Result<(Common, Vec<String>), ShardError> {
         let expected = &self.content.identity.units;
         let mut common = BTreeMap::new();
         for Scanned { path, stem, sound } in scan(&self.folder, |_| true, run)? {
@@ -165,12 +168,8 @@ impl Plan {
                 common.insert(stem, (unit, path));
             }
         }
-        match expected.iter().find(|unit| !common.contains_key(unit.stem())) {
-            Some(unit) => Err(ShardError::content(
-                Path::new(&self.folder),
-                format!("{} is missing or damaged", unit.file),
-            )),
-            None => Ok(common),
-        }
+        let lost = expected.iter().filter(|unit| !common.contains_key(unit.stem()));
+        let lost = lost.map(|unit| unit.file.clone()).collect();
+        Ok((common, lost))
     }
 }

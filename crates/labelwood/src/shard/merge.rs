@@ -37,7 +37,10 @@ impl Plan {
         }
         // What killed workers left takes room, but is in nobody's way if it cannot be removed.
         let _ = remove_abandoned(&self.units_folder());
-        let common = self.common(run)?;
+        let (common, lost) = self.common(run)?;
+        if let Some(file) = lost.into_iter().next() {
+            return Err(ShardError::Lost { folder: self.folder.clone(), file });
+        }
         let training = self.training().clone();
         // A merge that was killed has nothing that this one does not make again.
         let start = Start { resume: true, overwrite };

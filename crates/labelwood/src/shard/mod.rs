@@ -53,8 +53,8 @@ use crate::model::units::Units;
 use crate::model::{self, Algorithm, Extras, stems};
 use crate::run::Run;
 use crate::store::{
-    Digest, FORMAT, StoreError, Training, UnitFile, read_limited, remove_abandoned,
-    remove_if_there, scan, write_json,
+    Digest, FORMAT, LOCK, StoreError, Training, UnitFile, lock, plan_prefix, read_limited,
+    remove_abandoned, remove_if_there, scan, write_json,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -180,6 +180,9 @@ impl Plan {
     ) -> Result<Plan, ShardError> {
         options.check()?;
         check_target(folder, options.overwrite)?;
+        let _lock = lock(folder, |_| Ok(()))?;
+        // Another may have been made in the meantime.
+        check_target(folder, options.overwrite)?;
         let work = model::Work::new(dataset, extras, algorithm, run)?;
         let training = work.training();
         let units_folder = folder.join(UNITS);
@@ -214,6 +217,7 @@ impl Plan {
         let plan = Plan { folder: folder.to_owned(), content };
         plan.remove_others(run)?;
         write_json(folder, PLAN, &plan.content)?;
+        remove(&folder.join(LOCK))?;
         Ok(plan)
     }
 
@@ -289,14 +293,11 @@ impl Plan {
 
     /// How the names of this plan's units start.
     fn prefix(&self) -> String {
-        format!("{}-", self.content.plan_id.short())
+        plan_prefix(self.content.plan_id)
     }
 
     /// Removes what another plan left in the folder.
     fn remove_others(&self, run: &Run) -> Result<(), StoreError> {
-        let remove = |path: &Path| {
-            remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))
-        };
         let prefix = self.prefix();
         let units = self.units_folder();
         remove_abandoned(&units)?;
@@ -313,6 +314,10 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+fn remove(path: &Path) -> Result<(), StoreError> {
+    remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))
 }
 
 /// Refuses a folder that a plan must not be written to.

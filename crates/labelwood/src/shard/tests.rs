@@ -1,6 +1,6 @@
 use super::*;
 use crate::data::generate::{Generator, Profile};
-use crate::data::{Dataset, ReadOptions, read};
+use crate::data::{Dataset, LabelIndex, ReadOptions, read};
 use crate::favour::Favour;
 use crate::model::{TrainError, Trained, train_with};
 use crate::store::Start;
@@ -217,25 +217,20 @@ fn a_model_does_not_depend_on_what_its_units_were_links_to() {
 
 #[cfg(unix)]
 #[test]
-fn what_has_the_name_of_a_unit_but_cannot_be_read_is_damaged() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    let planned = Planned::new(&algorithm("craftml", &[("trees", 3)]), false, 1);
+fn what_has_the_name_of_a_unit_but_is_no_file_is_damaged() {
+    use std::os::unix::fs::symlink;
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, 1);
     planned.train_all();
     let units = planned.plan.units_folder();
     let whole = files(&units);
-    let [unreadable, dangling, folder] =
+    let [dangling, folder] =
         whole.keys().map(|name| units.join(name)).collect::<Vec<_>>().try_into().unwrap();
-    fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o000)).unwrap();
     for path in [&dangling, &folder] {
         fs::remove_file(path).unwrap();
     }
     symlink("nowhere", &dangling).unwrap();
     fs::create_dir(&folder).unwrap();
-    let mut broken = vec![unreadable.clone(), dangling, folder.clone()];
-    if fs::File::open(&unreadable).is_ok() {
-        // Nothing keeps root from reading.
-        broken.remove(0);
-    }
+    let broken = [dangling, folder.clone()];
     assert_eq!(planned.plan.status(&[], &planned.run).unwrap().broken, broken);
     let error = planned.merge().unwrap_err();
     assert!(matches!(&error, ShardError::Incomplete { damaged, .. } if *damaged == broken));
@@ -250,6 +245,86 @@ fn what_has_the_name_of_a_unit_but_cannot_be_read_is_damaged() {
     let work = Work { units: &elsewhere, ..Work::default() };
     planned.plan.train(rows, &[0], work, &planned.run).unwrap();
     assert!(files(&units) == whole);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_unit_that_only_another_may_read_is_not_taken_for_damaged() {
+    use std::os::unix::fs::PermissionsExt;
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, 1);
+    planned.train_all();
+    let units = planned.plan.units_folder();
+    let unreadable = units.join(files(&units).keys().next().unwrap());
+    fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::File::open(&unreadable).is_ok() {
+        eprintln!("skipped: nothing keeps root from reading");
+        return;
+    }
+    let expected = format!("could not read {}: ", unreadable.display());
+    let rows = planned.dataset.view();
+    for error in [
+        planned.plan.status(&[], &planned.run).unwrap_err(),
+        planned.merge().unwrap_err(),
+        planned.plan.train(rows, &[0], Work::default(), &planned.run).unwrap_err(),
+    ] {
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn files_of_the_plan_itself_are_looked_for_and_made_again() {
+    let forest = algorithm("craftml", &[("trees", 2)]);
+    let mut planned = Planned::new(&forest, false, 1);
+    let names: Vec<String> =
+        (0..planned.dataset.labels.columns()).map(|at| format!("l{at}")).collect();
+    planned.dataset.label_names = Some(LabelIndex::from_lines(names.iter().map(String::as_str)));
+    let folder = planned.folder.path().join("named");
+    let make = |planned: &Planned, overwrite| {
+        let (rows, options) = (planned.dataset.view(), Options { overwrite, ..Options::default() });
+        Plan::make(&folder, rows, Planned::extras(false), &forest, &options, &planned.run).unwrap()
+    };
+    planned.plan = make(&planned, false);
+    planned.train_all();
+    assert!(planned.plan.status(&[], &planned.run).unwrap().lost.is_empty());
+    let name = files(&folder).into_keys().find(|name| name.starts_with("labels-")).unwrap();
+    fs::write(folder.join(&name), "damaged").unwrap();
+    assert_eq!(planned.plan.status(&[], &planned.run).unwrap().lost, std::slice::from_ref(&name));
+    let error = planned.merge().unwrap_err().to_string();
+    assert!(error.contains(&name) && error.contains("--overwrite"), "{error}");
+    make(&planned, true);
+    assert!(planned.plan.status(&[], &planned.run).unwrap().lost.is_empty());
+    planned.merge().unwrap();
+}
+
+#[test]
+fn a_model_is_not_written_over_the_units_of_a_plan() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, 1);
+    planned.train_all();
+    let units = planned.plan.units_folder();
+    let before = files(&units);
+    for overwrite in [false, true] {
+        let error = planned.plan.merge(&[], &units, overwrite, &planned.run).unwrap_err();
+        assert!(matches!(&error, ShardError::Store(StoreError::NotAModel { .. })), "{error}");
+    }
+    assert!(files(&units) == before);
+}
+
+#[test]
+fn a_plan_that_another_process_makes_is_left_alone() {
+    let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, 1);
+    let folder = planned.folder.path().join("other");
+    let lock = crate::store::lock(&folder, |_| Ok(())).unwrap();
+    let (rows, forest) = (planned.dataset.view(), algorithm("craftml", &[("trees", 1)]));
+    let make = || {
+        let options = Options::default();
+        Plan::make(&folder, rows, Extras::default(), &forest, &options, &planned.run)
+    };
+    let error = make().unwrap_err().to_string();
+    assert!(error.contains("is writing here"), "{error}");
+    drop(lock);
+    make().unwrap();
+    assert!(!folder.join(crate::store::LOCK).exists());
+    assert!(matches!(make(), Err(ShardError::Exists { .. })));
 }
 
 #[test]

@@ -71,10 +71,10 @@ pub enum StoreError {
         /// What differs, and how.
         difference: String,
     },
-    /// Another process is training or merging into the same folder.
-    #[error("{}: another process{} is writing this model; wait for it or choose another folder", folder.display(), numbered(process))]
+    /// Another process is training, merging or planning into the same folder.
+    #[error("{}: another process{} is writing here; wait for it or choose another folder", folder.display(), numbered(process))]
     Busy {
-        /// The folder of the unfinished training.
+        /// The folder of the unfinished training, or of the plan.
         folder: PathBuf,
         /// The other process's id, if it has written it down.
         process: Option<u32>,

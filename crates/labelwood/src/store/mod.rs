@@ -31,6 +31,7 @@
 mod digest;
 mod error;
 mod files;
+mod lock;
 mod manifest;
 mod partial;
 mod scan;
@@ -40,12 +41,13 @@ mod update;
 pub use digest::{Digest, NotADigest};
 pub use error::{FormatError, StoreError};
 pub(crate) use files::{remove_abandoned, remove_if_there};
+pub(crate) use lock::{LOCK, lock};
 pub use manifest::{FORMAT, Manifest, Training};
 pub(crate) use manifest::{read_limited, write_json};
 pub use partial::{Begin, Partial, Start, check_target};
 pub(crate) use scan::{Scanned, scan, stems_in};
-pub(crate) use unit::write_arrays;
 pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
+pub(crate) use unit::{plan_prefix, write_arrays};
 pub use update::Update;
 
 use std::borrow::Cow;

@@ -6,14 +6,15 @@
 //! same place.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::lock::{LOCK, lock};
 use super::manifest::{MANIFEST, is_absence, read_limited, write_json};
-use super::unit::stem_of;
+use super::unit::{is_of_plan, stem_of};
 use super::{
     ArrayRef, FORMAT, FormatError, Manifest, Scanned, StoreError, Stored, Training, Unit, UnitFile,
     files, scan, write_unit,
@@ -22,8 +23,6 @@ use crate::run::Run;
 
 /// What is being trained, in the folder of the unfinished training.
 const SETTINGS: &str = "settings.json";
-/// Held by the process that writes the model; its content is that process's id.
-const LOCK: &str = ".lock";
 /// The largest `settings.json` that is read.
 const SETTINGS_LIMIT: u64 = 16 << 20;
 
@@ -151,39 +150,8 @@ impl Partial {
 
     /// Creates and locks the folder, which must hold nothing but what a training leaves.
     fn lock(folder: PathBuf, target: &Path, overwrite: bool) -> Result<Self, StoreError> {
-        let failed = |error: io::Error| StoreError::io("lock", &folder, error);
-        let path = folder.join(LOCK);
-        let process = std::process::id().to_string();
-        loop {
-            fs::create_dir_all(&folder)
-                .map_err(|error| StoreError::io("create", &folder, error))?;
-            let names = files::names_in(&folder)?.unwrap_or_default();
-            refuse_others(&folder, &names, &[SETTINGS, LOCK])?;
-            let mut open = OpenOptions::new();
-            let mut lock =
-                match open.read(true).write(true).create(true).truncate(false).open(&path) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                    other => other.map_err(failed)?,
-                };
-            match lock.try_lock() {
-                Err(TryLockError::WouldBlock) => {
-                    // Whoever has just locked it has not written its number down yet.
-                    let process = fs::read_to_string(&path).ok().and_then(|id| id.parse().ok());
-                    return Err(StoreError::Busy { folder, process });
-                }
-                // A disk without locks: two trainings at once are then the user's to avoid.
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-                Ok(()) => {}
-            }
-            lock.set_len(0).and_then(|()| lock.write_all(process.as_bytes())).map_err(failed)?;
-            // The holder before may have removed the file between opening and locking; then the
-            // name leads elsewhere or nowhere.
-            if fs::read_to_string(&path).is_ok_and(|holder| holder == process) {
-                let target = target.to_owned();
-                return Ok(Partial { folder, target, overwrite, _lock: lock });
-            }
-        }
+        let lock = lock(&folder, |names| refuse_others(&folder, names, &[SETTINGS, LOCK]))?;
+        Ok(Partial { folder, target: target.to_owned(), overwrite, _lock: lock })
     }
 
     fn settings(&self) -> Result<Option<Vec<u8>>, StoreError> {
@@ -348,9 +316,9 @@ impl Stored {
 pub(super) type Step = fn(&Partial, &Manifest) -> Result<(), StoreError>;
 pub(super) const STEPS: [Step; 3] = [Partial::place_units, Partial::place_manifest, Partial::tidy];
 
-/// Whether a file is a unit or half of something we wrote.
+/// Whether a file is a model's unit or half of something we wrote.
 fn is_ours(name: &str) -> bool {
-    stem_of(name).is_some() || files::is_leftover(name)
+    stem_of(name).is_some_and(|stem| !is_of_plan(stem)) || files::is_leftover(name)
 }
 
 fn refuse_others(folder: &Path, names: &[String], known: &[&str]) -> Result<(), StoreError> {

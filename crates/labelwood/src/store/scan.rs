@@ -45,9 +45,9 @@ pub(crate) fn scan(
 
 /// The length of a file, or nothing if what has its name cannot be a unit.
 ///
-/// A folder, a symbolic link that leads nowhere and a file that may not be read are as good as
-/// damaged: the unit is made again. All else that goes wrong is the machine's, such as a disk that
-/// fails, and says nothing about the unit.
+/// A folder and a symbolic link that leads nowhere are as good as damaged: the unit is made again.
+/// All else that goes wrong is the machine's, such as a disk that fails or a file that only its owner
+/// may read, and says nothing about the unit.
 fn readable_len(path: &Path) -> io::Result<Option<u64>> {
     let found = match fs::metadata(path) {
         Err(error) if is_absence(&error) => return Ok(None),
@@ -57,10 +57,8 @@ fn readable_len(path: &Path) -> io::Result<Option<u64>> {
     if !found.is_file() {
         return Ok(None);
     }
-    match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        other => other.map(|_| Some(found.len())),
-    }
+    File::open(path)?;
+    Ok(Some(found.len()))
 }
 
 /// The stems of the units in a folder, as their names tell; nothing is read.

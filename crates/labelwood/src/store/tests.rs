@@ -274,12 +274,12 @@ fn two_trainings_at_once_are_refused() {
     let first = work(&target, 1, FRESH);
     let error = Partial::begin(&target, &training(1), RESUME).unwrap_err();
     let text = error.to_string();
-    let expected = format!("another process ({}) is writing this model", std::process::id());
+    let expected = format!("another process ({}) is writing here", std::process::id());
     assert!(text.contains(&expected), "{text}");
     // Another process that has the lock, but has not written its number down yet.
     fs::write(first.folder().join(".lock"), "").unwrap();
     let text = Partial::begin(&target, &training(1), RESUME).unwrap_err().to_string();
-    assert!(text.contains("another process is writing this model"), "{text}");
+    assert!(text.contains("another process is writing here"), "{text}");
     drop(first);
     work(&target, 1, RESUME);
 }

@@ -313,8 +313,23 @@ fn file_name(stem: &str, digest: Digest) -> String {
 pub(super) fn stem_of(file: &str) -> Option<&str> {
     let name = file.strip_suffix(ENDING)?;
     let (stem, digits) = name.rsplit_once('-')?;
+    (is_stem(stem) && is_short(digits)).then_some(stem)
+}
+
+/// How the stems of a plan's units start; those of a model never do.
+pub(crate) fn plan_prefix(plan: Digest) -> String {
+    format!("{}-", plan.short())
+}
+
+/// Whether a stem is that of a plan's unit.
+pub(super) fn is_of_plan(stem: &str) -> bool {
+    stem.split_once('-').is_some_and(|(plan, _)| is_short(plan))
+}
+
+/// Whether these are the digits of a digest that stand in file names.
+fn is_short(digits: &str) -> bool {
     let is_hex = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
-    (is_stem(stem) && digits.len() == SHORT && digits.bytes().all(is_hex)).then_some(stem)
+    digits.len() == SHORT && digits.bytes().all(is_hex)
 }
 
 fn is_stem(stem: &str) -> bool {

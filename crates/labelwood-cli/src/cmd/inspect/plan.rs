@@ -36,6 +36,7 @@ struct Inside {
     missing: Vec<String>,
     broken: Vec<String>,
     foreign: Vec<String>,
+    lost: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -66,6 +67,7 @@ impl Inside {
             missing: status.missing,
             broken: names(status.broken),
             foreign: names(status.foreign),
+            lost: status.lost,
         }
     }
 }
@@ -93,6 +95,9 @@ impl Display for Inside {
             if names.len() > NAMED {
                 writeln!(out, "{what}: {} more", names.len() - NAMED)?;
             }
+        }
+        for name in &self.lost {
+            writeln!(out, "lost: {name}; plan again with --overwrite, which keeps the units")?;
         }
         Ok(())
     }
