@@ -20,15 +20,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _native
 from ._errors import InputError
 from ._inputs import (
+    MOST_SEED,
     Labels,
     LabelSets,
     Matrix,
+    as_csr,
     as_json,
     features,
     flag,
     into,
     memory,
     real,
+    refuse_one_dimension,
     threads,
     whole,
 )
@@ -157,6 +160,7 @@ class Estimator(BaseEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
+        refuse_one_dimension(X)
         with all_or_nothing(self):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64])
             labels, learner = Labels(y), self._learner()
@@ -205,18 +209,26 @@ class Estimator(BaseEstimator):
         rows = self._rows(X)
         allowed = None
         if labels is not None:
-            allowed = [whole(f"labels[{at}]", label) for at, label in enumerate(labels)]
+            allowed = [self._label(f"labels[{at}]", label) for at, label in enumerate(labels)]
         arrays = features(rows)
         with following(self.verbose, progress, type(self).__name__) as callback:
             indptr, indices, data = self.model_.predict(
                 arrays, *asked(k, beam), allowed, threads(self.n_jobs), callback
             )
-        if rows.shape[0] != 1:
-            return sparse.csr_array((data, indices, indptr), (rows.shape[0], len(self.classes_)))
+        if rows.shape[0] != 1 or self.favour != "none":
+            shape = (rows.shape[0], len(self.classes_))
+            return in_given_order(sparse.csr_array((data, indices, indptr), shape), self.favour)
         # A copy of another row is made without the checks of a new one, which take 20 microseconds.
         row = copy.copy(_empty_row(len(self.classes_)))
         row.data, row.indices, row.indptr = data, indices, indptr
         return row
+
+    def _label(self, name: str, label) -> int:
+        if whole(name, label) >= len(self.classes_):
+            raise InputError(
+                f"{name} is {label}, but training knew {len(self.classes_)} labels, counted from 0"
+            )
+        return int(label)
 
     def predict_arrays(
         self,
@@ -241,6 +253,7 @@ class Estimator(BaseEstimator):
         """Rows to predict. Of those that are as they should be, the native part checks the rest."""
         if not hasattr(self, "model_"):
             check_is_fitted(self)
+        refuse_one_dimension(X)
         if (
             sparse.issparse(X)
             and X.format == "csr"
@@ -264,7 +277,8 @@ class Estimator(BaseEstimator):
 
     def predict(self, X: Matrix) -> sparse.csr_array:
         """The labels of each row whose score is at least ``threshold``, as an indicator."""
-        predicted = self._at_least(real("threshold", self.threshold), self._rows(X), MOST)
+        rows = as_csr(self._rows(X))
+        predicted = self._at_least(real("threshold", self.threshold), rows, MOST)
         predicted.sort_indices()
         return predicted
 
@@ -324,6 +338,13 @@ def clusters(model: _native.Model, tree: int) -> list[list[int]]:
     return found
 
 
+def in_given_order(scores: sparse.csr_array, favour: str) -> sparse.csr_array:
+    """Notes the order of the entries if it is not that of the scores; :mod:`labelwood.metrics` asks."""
+    if favour != "none":
+        scores.best_first = scores.indices.copy()
+    return scores
+
+
 def asked(k, beam) -> tuple[int, int | None]:
     """How many labels, and how many nodes of a level, a prediction is asked for."""
     return whole("k", k), None if beam is None else whole("beam", beam, least=1)
@@ -362,7 +383,5 @@ def _shortest(value):
 
 def _seed(random_state) -> int:
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise InputError(f"random_state is {random_state}, but must be at least 0")
-        return int(random_state)
+        return whole("random_state", random_state, most=MOST_SEED)
     return int(check_random_state(random_state).randint(2**31))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import warnings
 from collections.abc import Iterable
 from numbers import Integral, Number, Real
@@ -36,6 +37,8 @@ LARGE_MODEL = 64 << 20
 #: public set has. Every number up to the largest takes memory, so that one wrong or huge number, such
 #: as an identifier of a catalogue, would take it all.
 MOST_NUMBERS = 10_000_000
+#: The largest seed.
+MOST_SEED = 2**64 - 1
 #: How many values a warning names.
 _NAMED = 5
 #: How far the caller of `fit` is from where the warning is given.
@@ -53,10 +56,12 @@ def threads(n_jobs: int | None) -> int:
     return int(n_jobs)
 
 
-def whole(name: str, value, least: int = 0) -> int:
-    """A whole number that is large enough."""
+def whole(name: str, value, least: int = 0, most: int = sys.maxsize) -> int:
+    """A whole number that is large enough, and not larger than the native part can count."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} is {value!r}, but must be a whole number of at least {least}")
+    if int(value) > most:
+        raise InputError(f"{name} is {value!r}, but must be at most {most}")
     return int(value)
 
 
@@ -118,12 +123,21 @@ def as_csr(X) -> sparse.csr_array | sparse.csr_matrix:
                 f"Expected 2D array, got {X.ndim}D array instead: give one row for each instance"
             )
         return sparse.csr_array(X)
+    refuse_one_dimension(X)
     if X.format != "csr":
         X = X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def refuse_one_dimension(X) -> None:
+    """SciPy's arrays may have one; scikit-learn does not expect that."""
+    if sparse.issparse(X) and X.ndim != 2:
+        raise InputError(
+            f"Expected 2D array, got {X.ndim}D array instead: give one row for each instance"
+        )
 
 
 def features(X):
@@ -187,14 +201,17 @@ class Labels:
 
     def _indicator(self, Y) -> None:
         _refuse_other_types(Y)
-        Y = as_csr(Y)
+        # Other formats add up entries that repeat when they become CSR; each says the same here.
+        Y = as_csr(Y) if not sparse.issparse(Y) else Y if Y.format == "csr" else Y.tocoo()
+        refuse_one_dimension(Y)
         if Y.dtype.kind == "f" and not np.isfinite(Y.data).all():
             raise InputError("Y contains NaN or infinity, but must be an indicator of 0 and 1")
-        if Y.nnz and not Y.data.all():
-            Y = Y.copy()
-            Y.eliminate_zeros()
-        if Y.dtype != bool and (others := Y.data[Y.data != 1]).size:
+        if Y.dtype != bool and (others := Y.data[(Y.data != 1) & (Y.data != 0)]).size:
             _warn_of(np.unique(others))
+        if Y.format != "csr" or not Y.has_canonical_format or not Y.data.all():
+            Y = Y.astype(bool).tocsr()
+            Y.sum_duplicates()
+            Y.eliminate_zeros()
         self.indptr, self.indices, self.count = Y.indptr, Y.indices, Y.shape[1]
 
     def _lists(self, rows: list[list]) -> None:
@@ -273,7 +290,14 @@ def _labels_of(row, at: int) -> list:
         raise InputError(
             f"Y[{at}] is {row!r}, but must be a list of labels: several labels may fit a row"
         )
-    return list(row)
+    return in_order(row)
+
+
+def in_order(row: Iterable) -> list:
+    """What a row has, in an order that is the same in every process; that of a set is not."""
+    if not isinstance(row, (set, frozenset)):
+        return list(row)
+    return sorted(row, key=lambda label: (type(label).__name__, label))
 
 
 def storable(name: str, what: str = "the label name") -> str:

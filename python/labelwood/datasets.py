@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from . import _native
-from ._inputs import Labels, LabelSets, Matrix, as_json, features, threads, whole
+from ._inputs import MOST_SEED, Labels, LabelSets, Matrix, as_json, features, threads, whole
 
 __all__ = [
     "Dataset",
@@ -79,7 +79,7 @@ def read(
         os.fspath(path), lenient, whole("n_features", n_features), whole("n_labels", n_labels),
         names, threads(n_jobs),
     )
-    return Dataset(_csr(x, columns), _csr(y, labels), lines)
+    return Dataset(_csr(x, columns), _csr(y, labels), lines and lines[:labels])
 
 
 def write(path: str | os.PathLike[str], X: Matrix, Y: LabelSets) -> None:
@@ -167,7 +167,7 @@ def generate(
     """
     x, columns, y, labels = _native.generate(
         profile, whole("start", start), None if rows is None else whole("rows", rows), test,
-        whole("seed", seed), threads(n_jobs),
+        whole("seed", seed, most=MOST_SEED), threads(n_jobs),
     )
     return Dataset(_csr(x, columns), _csr(y, labels), None)
 

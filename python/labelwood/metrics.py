@@ -3,7 +3,8 @@
 The true labels are a sparse or dense indicator, or lists of the numbers of labels, as the estimators
 take them. The scores are a sparse matrix as ``predict_top_k`` gives it, whose rows name only the
 labels that it has entries for, or anything with a score for each label, zeros and negative ones
-included.
+included. What ``predict_top_k`` of a model with ``favour`` gives is taken in the order of its
+entries, as the command does it; after any change to the matrix, scores alone tell the order.
 
 >>> from labelwood import metrics
 >>> truth = [[1, 0, 1]]
@@ -98,7 +99,10 @@ def _labels(name: str, Y) -> Labels:
 def _scores(Y):
     """Scores as the native part takes them; of dense ones, every one is an entry."""
     if sparse.issparse(Y):
-        return features(Y)
+        Y = _by_place(Y)
+        # Large whole numbers are not the same in single precision.
+        indptr, indices, data, columns = features(Y.astype(np.float64) if Y.dtype.kind in "ui" else Y)
+        return indptr, indices, _single(indptr, data), columns
     Y = np.asarray(Y)
     if Y.ndim != 2:
         raise InputError(f"Y_score has {Y.ndim} dimensions, but must have a row of scores for each row")
@@ -107,7 +111,28 @@ def _scores(Y):
     rows, columns = Y.shape
     indptr = np.arange(rows + 1, dtype=np.int64) * columns
     indices = np.tile(np.arange(columns, dtype=np.int32), rows)
-    return indptr, indices, np.ascontiguousarray(Y, np.float32).ravel(), columns
+    return indptr, indices, _single(indptr, np.ascontiguousarray(Y).ravel()), columns
+
+
+def _by_place(Y):
+    """A matrix whose entries have an order of their own, with scores that tell it."""
+    order = getattr(Y, "best_first", None)
+    if order is None or not np.array_equal(order, Y.indices):
+        return Y
+    places = np.arange(Y.nnz) - np.repeat(Y.indptr[:-1], np.diff(Y.indptr))
+    return sparse.csr_array((-places.astype(np.float32), order, Y.indptr.copy()), Y.shape)
+
+
+def _single(indptr: np.ndarray, data: np.ndarray) -> np.ndarray:
+    """Scores in single precision, as the native part takes them, in the same order in each row."""
+    with np.errstate(over="ignore"):
+        # Adding nothing makes 0 of -0.
+        single = data.astype(np.float32) + np.float32(0)
+    if np.array_equal(single, data) or not np.isfinite(data).all():
+        return single
+    for start, end in zip(indptr, indptr[1:]):
+        single[start:end] = np.unique(data[start:end], return_inverse=True)[1]
+    return single
 
 
 def _constants(propensity) -> tuple[float, float]:

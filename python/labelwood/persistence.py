@@ -7,9 +7,18 @@ import os
 
 from . import _native
 from ._base import Estimator
-from ._errors import InputError
+from ._errors import InputError, MissingError
 from .estimators import BY_ALGORITHM
 from .text import TextTagger
+
+
+def refuse_missing(path: str | os.PathLike[str]) -> None:
+    """Raises if there is nothing where a model should be."""
+    if not os.path.exists(path):
+        raise MissingError(
+            f"{os.fspath(path)}: there is no model here (no such folder); give one that `save` or "
+            "`train --model` wrote"
+        )
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool = True) -> Estimator | TextTagger:
@@ -34,6 +43,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True) -> Estimator | Text
         Whether files are mapped into memory, so that a model is open at once and shared by
         processes; nobody may then change them. Otherwise they are read.
     """
+    refuse_missing(path)
     model = _native.Model.open(os.fspath(path), mmap)
     manifest = json.loads(model.manifest)
     algorithm = manifest["algorithm"]

@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _native
-from ._base import Estimator, WithParts, all_or_nothing, asked, clusters
+from ._base import Estimator, WithParts, all_or_nothing, asked, clusters, in_given_order
 from ._errors import InputError
-from ._inputs import as_json, into, is_frame, memory, storable, threads, whole
+from ._inputs import as_json, in_order, into, is_frame, memory, storable, threads, whole
 from ._progress import Callback, following
 from .estimators import CraftML
 
@@ -35,6 +35,8 @@ class _Text(BaseEstimator):
         names = json.loads(_native.vectoriser_defaults())
         settings = {name: getattr(self, name) for name in names}
         settings["stop_words"] = _stop_words(self.stop_words)
+        for name in ("word_ngrams", "char_ngrams"):
+            _refuse_more_than_a_pair(name, settings[name])
         return as_json(settings)
 
 
@@ -140,8 +142,11 @@ class TextVectoriser(TransformerMixin, _Text):
         return _rows(arrays, self.vectoriser_.columns)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """The terms in the order of the columns; none with hashing."""
+        """The terms in the order of the columns; with hashing, which has none, numbered columns."""
         check_is_fitted(self)
+        if self.hashing is not None:
+            name = type(self).__name__.lower()
+            return np.array([f"{name}{at}" for at in range(self.vectoriser_.columns)], object)
         return np.array(self.vectoriser_.terms, object)
 
 
@@ -260,6 +265,8 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
 
     def _documents(self, texts, tags) -> tuple[str, list[str], list[list[str]]]:
         """How files of documents are read, the texts and their tags."""
+        if self.separator == "":
+            raise InputError("separator is empty, but must stand between two labels, or be None")
         texts, tags = _texts(texts), _tags(tags)
         _refuse_other_numbers(texts, tags)
         for tag in dict.fromkeys(tag for row in tags for tag in row):
@@ -303,7 +310,8 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         indptr, indices, data = self.model_.predict(
             arrays, *asked(k, beam), None, threads(self.n_jobs), None
         )
-        return sparse.csr_array((data, indices, indptr), (len(indptr) - 1, len(self.classes_)))
+        scores = sparse.csr_array((data, indices, indptr), (len(indptr) - 1, len(self.classes_)))
+        return in_given_order(scores, "none" if self.estimator is None else self.estimator.favour)
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_array:
         """The tf-idf rows of texts, as the model sees them."""
@@ -358,6 +366,8 @@ def _texts(texts: Iterable[str]) -> list[str]:
             f"texts is a {type(texts).__name__}, but must be a list of strings: hand over one column, "
             'such as table["title"]'
         )
+    if not isinstance(texts, Iterable):
+        raise InputError(f"texts is {texts!r}, but must be a list of strings")
     texts = list(texts)
     for at, text in enumerate(texts):
         if not isinstance(text, str):
@@ -366,7 +376,8 @@ def _texts(texts: Iterable[str]) -> list[str]:
 
 
 def _tags(tags: Iterable[Iterable[str]]) -> list[list[str]]:
-    if isinstance(tags, (str, bytes)) or is_frame(tags) or isinstance(tags, Mapping):
+    is_wrong = isinstance(tags, (str, bytes, Mapping)) or is_frame(tags)
+    if is_wrong or not isinstance(tags, Iterable):
         raise InputError(
             f"tags is a {type(tags).__name__}, but must have a list of tags for each text"
         )
@@ -376,7 +387,7 @@ def _tags(tags: Iterable[Iterable[str]]) -> list[list[str]]:
 def _tags_of(row, at: int) -> list[str]:
     if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__"):
         raise InputError(f"tags[{at}] is {row!r}, but must be a list of tags")
-    row = list(row)
+    row = in_order(row)
     for tag in row:
         if not isinstance(tag, str):
             raise InputError(f"tags[{at}] has {tag!r}, but tags are strings")
@@ -386,6 +397,12 @@ def _tags_of(row, at: int) -> list[str]:
 def _refuse_other_numbers(texts: list[str], tags: list[list[str]]) -> None:
     if len(texts) != len(tags):
         raise InputError(f"{len(texts)} texts, but the tags of {len(tags)}: give each text its tags")
+
+
+def _refuse_more_than_a_pair(name: str, lengths) -> None:
+    """The native part, which names all else, cannot tell how many there were."""
+    if isinstance(lengths, (tuple, list, np.ndarray)) and len(lengths) > 2:
+        raise InputError(f"{name} is {list(lengths)}, but must be two whole numbers")
 
 
 def _stop_words(words):

@@ -80,3 +80,9 @@ def test_rows_are_drawn_anywhere_and_always_the_same():
     assert "amazon-670k" in datasets.profiles()
     with pytest.raises(InputError, match='profile is "amazon", but must be one of'):
         datasets.generate("amazon")
+
+
+def test_names_of_labels_that_are_not_there_are_left_out(tmp_path):
+    (tmp_path / "train.txt").write_text("2 2 2\n0 0:1\n1 1:1\n")
+    (tmp_path / "labels.txt").write_text("birds\nmaps\nsea\n")
+    assert datasets.read(tmp_path / "train.txt").label_names == ["birds", "maps"]

@@ -366,3 +366,24 @@ def test_damaged_bytes_are_refused(rows):
 
 def test_every_estimator_is_tried():
     assert {type(estimator) for estimator in SMALL} == set(BY_ALGORITHM.values())
+
+
+def test_a_frame_is_predicted_without_a_warning(recwarn):
+    table = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    model = LabelTree(1).fit(table, [["x"], ["y"], ["x"], ["y"]])
+    assert model.predict(table).shape == (4, 2)
+    assert not [one for one in recwarn.list if "feature names" in str(one.message)]
+
+
+def test_labels_that_training_did_not_know_are_not_asked_for():
+    model = LabelTree(1).fit(np.eye(2), [["x"], ["y"]])
+    with pytest.raises(InputError, match=r"labels\[1\] is 2, but training knew 2 labels"):
+        model.predict_top_k(np.eye(2), labels=[0, 2])
+
+
+def test_numbers_that_are_too_large_are_refused():
+    model = LabelTree(1).fit(np.eye(2), [["x"], ["y"]])
+    with pytest.raises(InputError, match="k is 2361183241434822606848, but must be at most"):
+        model.predict_top_k(np.eye(2), 2**71)
+    with pytest.raises(InputError, match="random_state is .*, but must be at most 18446744073709551615"):
+        LabelTree(1, random_state=2**64).fit(np.eye(2), [["x"], ["y"]])

@@ -128,3 +128,10 @@ def test_faults_of_the_machine_are_os_errors(rows, tmp_path):
     assert isinstance(caught.value, OSError)
     with pytest.raises(MachineError, match="no-such.txt"):
         datasets.read(tmp_path / "no-such.txt")
+
+
+def test_a_folder_that_is_missing_is_not_found(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no model here"):
+        labelwood.load(tmp_path / "none")
+    with pytest.raises(InputError, match="there is no model here"):
+        labelwood.load(tmp_path)

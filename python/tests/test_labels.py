@@ -151,3 +151,34 @@ def test_frames_of_every_type_of_numbers_are_indicators():
         files(missing)
     with pytest.raises(InputError, match="Unknown label type"):
         files(frame.astype({"a": str}))
+
+
+def test_repeated_entries_say_the_same_twice(recwarn):
+    rows, columns = [0, 0, 1], [0, 0, 1]
+    for Y in [
+        sparse.coo_array(([1, 1, 1], (rows, columns)), (2, 2)),
+        sparse.csr_array(([1, 1, 1], columns, [0, 2, 3]), (2, 2)),
+        sparse.csr_array(([1, 0, 1], columns, [0, 2, 3]), (2, 2)),
+    ]:
+        labels = _inputs.Labels(Y)
+        assert labels.indices.tolist() == [0, 1]
+        assert labels.indptr.tolist() == [0, 1, 2]
+    assert not recwarn.list
+
+
+def test_the_labels_of_sets_have_one_order():
+    """That of a set of strings is another in every process."""
+    names = [f"name {at}" for at in range(20)]
+    assert _inputs.Labels([set(names), {"a"}]).names == [*sorted(names), "a"]
+    assert _inputs.Labels([frozenset({3, 1}), {2}]).indices.tolist() == [1, 3, 2]
+
+
+def test_one_dimension_is_refused_as_such():
+    line = sparse.csr_array(np.ones(3))
+    with pytest.raises(InputError, match="Expected 2D array, got 1D array"):
+        _inputs.Labels(line)
+    with pytest.raises(InputError, match="Expected 2D array, got 1D array"):
+        OneVsRest().fit(line, [[0]])
+    model = OneVsRest().fit(np.eye(3), [[0], [1], [0]])
+    with pytest.raises(InputError, match="Expected 2D array, got 1D array"):
+        model.predict_top_k(line)

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import ndcg_score
 
-from labelwood import InputError, metrics
+from labelwood import InputError, LabelTree, datasets, metrics
 
 TRUTH = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 SCORES = np.array([[0.9, 0.5, 0.4, 0.0], [0.1, 0.2, 0.3, 0.0], [0.5, 0.0, 0.0, 0.0]])
@@ -87,3 +87,35 @@ def test_wrong_input_is_named():
         metrics.evaluate(TRUTH, SCORES, psndcg="other")
     with pytest.raises(InputError, match="propensity constants a=-1"):
         metrics.inverse_propensity(TRUTH, (-1, 1))
+
+
+def test_what_a_model_that_favours_the_tail_says_is_taken_in_its_order():
+    X, Y, _ = datasets.generate("eurlex-4k", rows=300)
+    model = LabelTree(1, favour="tail").fit(X[:200], Y[:200])
+    scores = model.predict_top_k(X[200:], 5)
+    assert any((np.diff(row) > 0).any() for row in np.split(scores.data, scores.indptr[1:-1]))
+    for k in (1, 3, 5):
+        assert metrics.precision_at_k(Y[200:], scores, k) == model.score(X[200:], Y[200:], k)
+    # Once entries are moved, scores are all that there is.
+    changed, alone = scores.copy(), scores.copy()
+    scores.sort_indices()
+    changed.sort_indices()
+    assert metrics.evaluate(Y[200:], scores) == metrics.evaluate(Y[200:], changed)
+    assert metrics.evaluate(Y[200:], scores) == metrics.evaluate(Y[200:], alone)
+
+
+@pytest.mark.parametrize(
+    ("truth", "scores"),
+    [
+        ([[0, 1, 0]], [[1 - 1e-9, 1 - 1e-10, 0.0]]),
+        ([[0, 1]], [[2**24, 2**24 + 1]]),
+        ([[0, 1]], [[1e300, 2e300]]),
+        ([[1, 0, 0]], [[-0.0, 0.0, -1.0]]),
+        ([[1, 0, 0]], [[1e-300, 1e-300, -1.0]]),
+    ],
+)
+def test_scores_are_compared_as_they_are(truth, scores):
+    assert metrics.precision_at_k(truth, scores, 1) == 1
+    as_sparse = sparse.csr_array(np.array(scores))
+    if as_sparse.nnz == np.size(scores):
+        assert metrics.precision_at_k(truth, as_sparse, 1) == 1

@@ -363,7 +363,7 @@ def test_rows_that_do_not_fit_the_model_are_refused_as_locally(fit, rows, model_
         labelwood.ray.predict(tmp_path / "model", ["a text"], by=by)
     with pytest.raises(ValueError, match="must be a string"):
         labelwood.ray.predict(model_of_text, np.ones((2, 3)), by=by)
-    with pytest.raises(InputError, match="there is no model here"):
+    with pytest.raises(FileNotFoundError, match="there is no model here"):
         labelwood.ray.predict(tmp_path / "nothing", X, by=by)
 
 

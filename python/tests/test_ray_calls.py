@@ -40,7 +40,7 @@ def test_without_ray_nothing_is_written(rows, tmp_path):
     with pytest.raises(InputError, match="Ray is not started: call ray.init"):
         labelwood.ray.fit(CraftML(), *rows, folder=folder)
     with pytest.raises(InputError, match="Ray is not started"):
-        labelwood.ray.predict(folder, rows[0])
+        labelwood.ray.predict(tmp_path, rows[0])
     with pytest.raises(InputError, match="Ray is not started"):
         labelwood.ray.tune(CraftML(), [{}], *rows)
     assert not folder.exists()

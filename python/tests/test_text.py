@@ -184,3 +184,29 @@ def test_vectors_and_text_are_told_apart():
     with pytest.raises(InputError, match="must be one of labelwood's"):
         TextTagger("craftml").fit(["a"], [["b"]])
     assert TextTagger(CraftML(trees=2), hashing=64).fit(TEXTS, [["a"]] * len(TEXTS))
+
+
+def test_tags_in_sets_have_one_order():
+    sets = [{"maps", "birds", "sea"}, {"sea"}]
+    tagger = TextTagger(OneVsRest(), min_df=1).fit(["birds of the sea", "the sea"], sets)
+    assert tagger.classes_.tolist() == ["birds", "maps", "sea"]
+
+
+def test_hashed_columns_are_numbered():
+    vectoriser = TextVectoriser(hashing=4).fit(["birds", "sea"])
+    assert vectoriser.get_feature_names_out().tolist() == [f"textvectoriser{at}" for at in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("work", "text"),
+    [
+        (lambda: TextTagger().fit(None, None), "texts is None, but must be a list of strings"),
+        (lambda: TextTagger().fit(["a"], None), "tags is a NoneType, but must have a list"),
+        (lambda: TextTagger(separator="").fit(["a"], [["b"]]), "separator is empty"),
+        (lambda: TextVectoriser(word_ngrams=(1, 2, 3)).fit(["a"]), "must be two whole numbers"),
+        (lambda: TextVectoriser(char_ngrams=3).fit(["a"]), "must be two whole numbers"),
+    ],
+)
+def test_what_is_wrong_is_named(work, text):
+    with pytest.raises(InputError, match=text):
+        work()

@@ -120,6 +120,9 @@ class HyperParam:
             raise AttributeError(f"cdata 'struct OMIKUJI_HyperParam' has no field {name!r}")
         object.__setattr__(self, name, kind(value))
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"cannot delete {name!r}")
+
     def __repr__(self) -> str:
         def of(*names: str) -> str:
             return ", ".join(

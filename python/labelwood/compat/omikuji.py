@@ -15,6 +15,7 @@ change. Names, arguments, defaults, types and errors are those of that package; 
 - ``cluster_eps`` and ``train_trees_1_by_1`` have no effect: clustering ends after ten passes, and
   trees share all threads. A ``linear_c`` above 1e9 counts as 1e9 and a ``cluster_k`` above 65,536 as
   65,536; a ``linear_c`` that is NaN is refused.
+- Labels of a score below about 1e-12, which only a large ``linear_c`` leads to, are left out.
 - ``linear_weight_threshold`` leaves the bias of a label alone, however small it is.
 - Paths may be :class:`pathlib.Path`. Training files may be compressed, repeat features, and have more
   features, or more or fewer rows, than the header says. Labels go up to 2,147,483,646.

@@ -13,12 +13,12 @@ import ray
 from scipy import sparse
 
 from .. import _native
-from .._base import asked
+from .._base import asked, in_given_order
 from .._errors import InputError
 from .._inputs import features
 from .._progress import Callback
 from ..estimators import BY_ALGORITHM
-from ..persistence import load
+from ..persistence import load, refuse_missing
 from ..text import TextTagger, _texts
 from ._cluster import (
     AHEAD,
@@ -76,6 +76,7 @@ def predict(
     """
     if not isinstance(model, (str, os.PathLike)):
         raise InputError(f"model is {model!r}, but must be the path of a saved model")
+    refuse_missing(model)
     if by not in ("rows", "model"):
         raise InputError(f"by is {by!r}, but must be rows or model")
     refuse_without_ray()
@@ -102,7 +103,9 @@ def predict(
         indptr = indptr.astype(np.int32)
     data = np.concatenate([part.data for part in ordered])
     indices = np.concatenate([part.indices for part in ordered])
-    return sparse.csr_array((data, indices, indptr), (rows, ordered[0].shape[1]))
+    scores = sparse.csr_array((data, indices, indptr), (rows, ordered[0].shape[1]))
+    favour = json.loads(Path(path, "manifest.json").read_bytes()).get("favour", "none")
+    return in_given_order(scores, favour)
 
 
 def _by_rows(path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int):
