@@ -16,7 +16,7 @@ import pytest
 from scipy import sparse
 
 import labelwood
-from labelwood import CraftML, LabelForest, LabelTree, OneVsRest, datasets
+from labelwood import CraftML, LabelForest, LabelTree, MachineError, OneVsRest, datasets
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -242,3 +242,8 @@ def test_many_threads_predict_at_once(rows):
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert len(results) == 80 and all(results)
+
+
+def test_more_threads_than_are_of_use_are_refused():
+    with pytest.raises(MachineError, match="could not start 100000 threads: at most 1024 are of use"):
+        LabelTree(1, n_jobs=100_000).fit(np.eye(2), [["x"], ["y"]])

@@ -75,12 +75,26 @@ pub struct ThreadError {
     reason: String,
 }
 
+/// Threads that wait for work wake each other: tens of thousands do nothing else.
+const MOST_THREADS: usize = 1024;
+
 impl Run {
     /// A run on `threads` threads; 0 means as many as the machine and its CPU quota give.
+    ///
+    /// ```
+    /// use labelwood::run::Run;
+    /// assert_eq!(Run::new(3)?.threads(), 3);
+    /// assert!(Run::new(100_000).is_err());
+    /// # Ok::<(), labelwood::run::ThreadError>(())
+    /// ```
     pub fn new(threads: usize) -> Result<Self, ThreadError> {
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-            some => some,
+            1..=MOST_THREADS => threads,
+            _ => {
+                let reason = format!("at most {MOST_THREADS} are of use");
+                return Err(ThreadError { threads, reason });
+            }
         };
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
