@@ -31,7 +31,7 @@ from ._inputs import (
     into,
     memory,
     real,
-    refuse_one_dimension,
+    refuse_other_dimensions,
     threads,
     whole,
 )
@@ -160,7 +160,8 @@ class Estimator(BaseEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        refuse_one_dimension(X)
+        if sparse.issparse(X):
+            refuse_other_dimensions(X)
         with all_or_nothing(self):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64])
             labels, learner = Labels(y), self._learner()
@@ -217,7 +218,7 @@ class Estimator(BaseEstimator):
             )
         if rows.shape[0] != 1 or self.favour != "none":
             shape = (rows.shape[0], len(self.classes_))
-            return in_given_order(sparse.csr_array((data, indices, indptr), shape), self.favour)
+            return noting_order(sparse.csr_array((data, indices, indptr), shape), self.favour)
         # A copy of another row is made without the checks of a new one, which take 20 microseconds.
         row = copy.copy(_empty_row(len(self.classes_)))
         row.data, row.indices, row.indptr = data, indices, indptr
@@ -253,7 +254,8 @@ class Estimator(BaseEstimator):
         """Rows to predict. Of those that are as they should be, the native part checks the rest."""
         if not hasattr(self, "model_"):
             check_is_fitted(self)
-        refuse_one_dimension(X)
+        if sparse.issparse(X):
+            refuse_other_dimensions(X)
         if (
             sparse.issparse(X)
             and X.format == "csr"
@@ -338,7 +340,7 @@ def clusters(model: _native.Model, tree: int) -> list[list[int]]:
     return found
 
 
-def in_given_order(scores: sparse.csr_array, favour: str) -> sparse.csr_array:
+def noting_order(scores: sparse.csr_array, favour: str) -> sparse.csr_array:
     """Notes the order of the entries if it is not that of the scores; :mod:`labelwood.metrics` asks."""
     if favour != "none":
         scores.best_first = scores.indices.copy()

@@ -116,14 +116,10 @@ def memory() -> int | None:
 
 def as_csr(X) -> sparse.csr_array | sparse.csr_matrix:
     """A matrix as CSR whose rows are sorted and without repetitions; the same object if it is."""
+    X = X if sparse.issparse(X) else np.asarray(X)
+    refuse_other_dimensions(X)
     if not sparse.issparse(X):
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise InputError(
-                f"Expected 2D array, got {X.ndim}D array instead: give one row for each instance"
-            )
         return sparse.csr_array(X)
-    refuse_one_dimension(X)
     if X.format != "csr":
         X = X.tocsr()
     if not X.has_canonical_format:
@@ -132,9 +128,9 @@ def as_csr(X) -> sparse.csr_array | sparse.csr_matrix:
     return X
 
 
-def refuse_one_dimension(X) -> None:
-    """SciPy's arrays may have one; scikit-learn does not expect that."""
-    if sparse.issparse(X) and X.ndim != 2:
+def refuse_other_dimensions(X) -> None:
+    """Raises unless an array has two; SciPy's may have one, which scikit-learn does not expect."""
+    if X.ndim != 2:
         raise InputError(
             f"Expected 2D array, got {X.ndim}D array instead: give one row for each instance"
         )
@@ -203,7 +199,7 @@ class Labels:
         _refuse_other_types(Y)
         # Other formats add up entries that repeat when they become CSR; each says the same here.
         Y = as_csr(Y) if not sparse.issparse(Y) else Y if Y.format == "csr" else Y.tocoo()
-        refuse_one_dimension(Y)
+        refuse_other_dimensions(Y)
         if Y.dtype.kind == "f" and not np.isfinite(Y.data).all():
             raise InputError("Y contains NaN or infinity, but must be an indicator of 0 and 1")
         if Y.dtype != bool and (others := Y.data[(Y.data != 1) & (Y.data != 0)]).size:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _native
-from ._base import Estimator, WithParts, all_or_nothing, asked, clusters, in_given_order
+from ._base import Estimator, WithParts, all_or_nothing, asked, clusters, noting_order
 from ._errors import InputError
 from ._inputs import as_json, in_order, into, is_frame, memory, storable, threads, whole
 from ._progress import Callback, following
@@ -311,7 +311,7 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
             arrays, *asked(k, beam), None, threads(self.n_jobs), None
         )
         scores = sparse.csr_array((data, indices, indptr), (len(indptr) - 1, len(self.classes_)))
-        return in_given_order(scores, "none" if self.estimator is None else self.estimator.favour)
+        return noting_order(scores, "none" if self.estimator is None else self.estimator.favour)
 
     def transform(self, texts: Iterable[str]) -> sparse.csr_array:
         """The tf-idf rows of texts, as the model sees them."""

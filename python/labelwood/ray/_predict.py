@@ -13,7 +13,7 @@ import ray
 from scipy import sparse
 
 from .. import _native
-from .._base import asked, in_given_order
+from .._base import asked, noting_order
 from .._errors import InputError
 from .._inputs import features
 from .._progress import Callback
@@ -105,7 +105,7 @@ def predict(
     indices = np.concatenate([part.indices for part in ordered])
     scores = sparse.csr_array((data, indices, indptr), (rows, ordered[0].shape[1]))
     favour = json.loads(Path(path, "manifest.json").read_bytes()).get("favour", "none")
-    return in_given_order(scores, favour)
+    return noting_order(scores, favour)
 
 
 def _by_rows(path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int):

@@ -180,11 +180,11 @@ impl Plan {
     ) -> Result<Plan, ShardError> {
         options.check()?;
         check_target(folder, options.overwrite)?;
+        let work = model::Work::new(dataset, extras, algorithm, run)?;
+        let training = work.training();
         let _lock = lock(folder, |_| Ok(()))?;
         // Another may have been made in the meantime.
         check_target(folder, options.overwrite)?;
-        let work = model::Work::new(dataset, extras, algorithm, run)?;
-        let training = work.training();
         let units_folder = folder.join(UNITS);
         fs::create_dir_all(&units_folder)
             .map_err(|error| StoreError::io("create", &units_folder, error))?;

@@ -325,6 +325,11 @@ fn a_plan_that_another_process_makes_is_left_alone() {
     make().unwrap();
     assert!(!folder.join(crate::store::LOCK).exists());
     assert!(matches!(make(), Err(ShardError::Exists { .. })));
+    // What cannot be planned leaves nothing.
+    let (nowhere, none) = (planned.folder.path().join("nowhere"), planned.dataset.select(&[]));
+    let (rows, options) = (none.view(), Options::default());
+    Plan::make(&nowhere, rows, Extras::default(), &forest, &options, &planned.run).unwrap_err();
+    assert!(!nowhere.exists());
 }
 
 #[test]
