@@ -6,7 +6,7 @@
 //! order, and any split of the trees, gives the same sums.
 
 use super::Tree;
-use crate::linear::{Child, Link, Nodes, Scorer};
+use crate::linear::{Child, Link, Meeting, Nodes, Scorer};
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Entries, LabelSet, Predictions, Query, Votes};
 use crate::weighting::FeatureWeights;
@@ -16,8 +16,6 @@ use rayon::prelude::*;
 const BLOCK: usize = 16_384;
 /// Rows that a thread takes through the trees together, at most and at least.
 const CHUNK: std::ops::RangeInclusive<usize> = 64..=2048;
-/// Trees that a single row goes through at once, at most: none waits for another's memory.
-const TREES: usize = 8;
 /// Votes that a thread holds for the rows that it takes through the trees, about.
 const HELD_VOTES: usize = 1 << 21;
 
@@ -83,38 +81,31 @@ impl Ensemble<'_> {
             false => self.votes.max(query.k),
         };
         let rows = self.weights.apply(features, self.features);
-        if features.len() == 1 {
-            let row = rows.view().row(0);
-            let some = self.trees.len().div_ceil(run.threads()).clamp(1, TREES);
-            let begin = || Walk::new(self, query, votes);
-            let walk = |walk: &mut Walk<'_>, (at, trees): (usize, &[Tree])| {
-                run.check()?;
-                let open = open.as_ref().map(|open| &open[at * some..]);
-                Ok(walk.alone(trees, open, row))
-            };
-            let ballots = run.install(|| {
-                let ballots = self.trees.par_chunks(some).enumerate().map_init(begin, walk);
-                ballots.collect::<Result<Vec<_>, Cancelled>>()
-            })?;
-            let mut sums = Votes::new(self.labels);
-            return Ok(vec![tally(ballots.into_iter().flatten(), &mut sums, finish)]);
-        }
         let held = HELD_VOTES / votes.saturating_mul(self.trees.len()).max(1);
         let share = features.len().div_ceil(run.threads());
         let chunk = held.min(share).clamp(*CHUNK.start(), *CHUNK.end());
+        // Threads that have no rows of their own take a part of the trees.
+        let parts = run.threads().div_ceil(features.len().div_ceil(chunk).max(1));
+        let some = self.trees.len().div_ceil(parts).max(1);
         let ids: Vec<u32> = (0..features.len() as u32).collect();
-        let begin = || (Walk::new(self, query, votes), Votes::new(self.labels));
-        let walk = |(walk, sums): &mut (Walk<'_>, Votes), ids: &[u32]| {
-            let mut ballots = vec![Vec::new(); ids.len()];
-            for (at, tree) in self.trees.iter().enumerate() {
-                run.check()?;
-                let open = open.as_ref().map(|open| &open[at]);
-                walk.tree(tree, open, rows.view(), ids, &mut ballots);
-            }
-            Ok(ballots.into_iter().map(|ballot| tally(ballot, sums, &finish)).collect())
+        let count = |sums: &mut Votes, ids: &[u32]| {
+            let part = |(part, trees): (usize, &[Tree])| {
+                let mut walk = Walk::new(self, query, votes);
+                let mut ballots = vec![Vec::new(); ids.len()];
+                for (at, tree) in (part * some..).zip(trees) {
+                    run.check()?;
+                    let open = open.as_ref().map(|open| &open[at]);
+                    walk.tree(tree, open, rows.view(), ids, &mut ballots);
+                }
+                Ok(ballots)
+            };
+            let parts = self.trees.par_chunks(some).enumerate().map(part);
+            let parts = parts.collect::<Result<Vec<_>, Cancelled>>()?;
+            let of_row = |row: usize| parts.iter().flat_map(move |ballots| &ballots[row]);
+            Ok((0..ids.len()).map(|row| tally(of_row(row), sums, &finish)).collect())
         };
         let finished = run.install(|| {
-            let chunks = ids.par_chunks(chunk).map_init(begin, walk);
+            let chunks = ids.par_chunks(chunk).map_init(|| Votes::new(self.labels), count);
             chunks.collect::<Result<Vec<Vec<R>>, Cancelled>>()
         })?;
         Ok(finished.into_iter().flatten().collect())
@@ -122,8 +113,8 @@ impl Ensemble<'_> {
 }
 
 /// Adds up the votes for a row; `finish` makes something of the sums.
-fn tally<R>(
-    votes: impl IntoIterator<Item = Likely>,
+fn tally<'v, R>(
+    votes: impl Iterator<Item = &'v Likely>,
     sums: &mut Votes,
     finish: impl Fn(&mut Votes) -> R,
 ) -> R {
@@ -173,7 +164,6 @@ const ROOT: Place = (WHOLE, 0);
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     place: Place,
-    /// The row's number, or that of the tree if the row is alone.
     row: u32,
     log: f32,
 }
@@ -200,7 +190,6 @@ struct Walk<'a> {
     votes: usize,
     scorer: Scorer,
     level: Vec<Visit>,
-    rows: Vec<u32>,
     sieve: Sieve<'a>,
 }
 
@@ -210,7 +199,6 @@ impl<'a> Walk<'a> {
             votes,
             scorer: Scorer::new(trees.features),
             level: Vec::new(),
-            rows: Vec::new(),
             sieve: Sieve {
                 query,
                 link: trees.link,
@@ -238,7 +226,7 @@ impl<'a> Walk<'a> {
         self.level.clear();
         self.level.extend(rows.iter().map(|&row| Visit { place: ROOT, row, log: 0.0 }));
         while !self.level.is_empty() {
-            self.sieve.hold_leaves(first, &mut self.level, |_| tree);
+            self.sieve.hold_leaves(tree, first, &mut self.level);
             self.step(tree, open, entries, first);
             self.sieve.narrow(first, &mut self.level);
         }
@@ -248,53 +236,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Scores rows at all nodes of a level, node by node.
+    /// Scores rows at all nodes of a level.
     fn step(&mut self, tree: &Tree, open: Option<&Open>, entries: Entries<'_>, first: u32) {
-        let Walk { scorer, level, rows, sieve, .. } = self;
-        for visits in level.chunk_by(|left, right| left.place == right.place) {
-            let (nodes, node) = (part_of(tree, visits[0].place), visits[0].place.1 as usize);
-            rows.clear();
-            rows.extend(visits.iter().map(|visit| visit.row));
-            scorer.score(nodes, node, entries, rows, |at, margins| {
-                sieve.take(tree, open, visits[at], (visits[at].row - first) as usize, margins);
-            });
-        }
-    }
-
-    /// The labels that some trees vote for if there is but one row.
-    fn alone(
-        &mut self,
-        trees: &[Tree],
-        open: Option<&[Open]>,
-        row: (&[u32], &[f32]),
-    ) -> Vec<Likely> {
-        let Walk { votes, scorer, level, sieve, .. } = self;
-        sieve.found.resize(trees.len().max(sieve.found.len()), Vec::new());
-        sieve.next.resize(trees.len().max(sieve.next.len()), Vec::new());
-        level.clear();
-        level.extend((0..trees.len() as u32).map(|tree| Visit {
-            place: ROOT,
-            row: tree,
-            log: 0.0,
-        }));
-        while !level.is_empty() {
-            sieve.hold_leaves(0, level, |visit| &trees[visit.row as usize]);
-            let node = |visit: &Visit| {
-                (part_of(&trees[visit.row as usize], visit.place), visit.place.1 as usize)
-            };
-            scorer.score_alone(level.iter().map(node), row, |at, margins| {
-                let tree = level[at].row as usize;
-                let open = open.map(|open| &open[tree]);
-                sieve.take(&trees[tree], open, level[at], tree, margins);
-            });
-            sieve.narrow(0, level);
-        }
-        let mut ballot = Vec::new();
-        for found in &mut sieve.found {
-            keep_best(found, *votes);
-            ballot.append(found);
-        }
-        ballot
+        let Walk { scorer, level, sieve, .. } = self;
+        let meeting = |&Visit { place, row, .. }: &Visit| Meeting {
+            nodes: part_of(tree, place),
+            node: place.1 as usize,
+            row: entries.row(row),
+        };
+        scorer.score(level, meeting, |visit, margins| {
+            sieve.take(tree, open, *visit, (visit.row - first) as usize, margins);
+        });
     }
 }
 
@@ -363,13 +315,8 @@ impl Sieve<'_> {
 
     /// Takes the leaves off a level that has other nodes, too: they go on to the next, whose nodes
     /// may push them out of the beam.
-    fn hold_leaves<'t>(
-        &mut self,
-        first: u32,
-        level: &mut Vec<Visit>,
-        tree_of: impl Fn(&Visit) -> &'t Tree,
-    ) {
-        let is_leaf = |visit: &Visit| is_leaf(tree_of(visit), visit.place);
+    fn hold_leaves(&mut self, tree: &Tree, first: u32, level: &mut Vec<Visit>) {
+        let is_leaf = |visit: &Visit| is_leaf(tree, visit.place);
         if !self.leaf_beam || level.iter().all(is_leaf) {
             return;
         }

@@ -5,9 +5,9 @@
 //! feature by feature, so that one pass over a row's features scores all of them; [`Scorer`] does
 //! that for all rows that have come to a node.
 
-mod alone;
 mod build;
 mod estimate;
+mod few;
 mod join;
 mod nodes;
 mod ranks;
@@ -19,7 +19,7 @@ pub(crate) use build::Learn;
 pub(crate) use estimate::Shape;
 pub(crate) use nodes::Values;
 pub use nodes::{Child, Nodes, NodesFigures, Precision};
-pub use score::{Link, Scorer};
+pub use score::{Link, Meeting, Scorer};
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -119,6 +119,11 @@ impl Nodes {
         &self.features[self.features_start[node] as usize..self.features_start[node + 1] as usize]
     }
 
+    /// Where the weights of each of these end.
+    pub(super) fn ends_of(&self, node: usize) -> &[u32] {
+        &self.ends[self.features_start[node] as usize..self.features_start[node + 1] as usize]
+    }
+
     /// Where a node's weights are.
     pub(super) fn weight_range(&self, node: usize) -> Range<usize> {
         self.weights_start[node] as usize..self.weights_start[node + 1] as usize

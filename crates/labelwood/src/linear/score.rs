@@ -1,8 +1,8 @@
 //! Scores: rows at a node meet the weights of its children.
 
+use super::few::Spot;
 use super::nodes::{Nodes, Values, widened};
-use crate::array::{Numbers, prefetch};
-use crate::sparse::Entries;
+use crate::array::Numbers;
 use serde::{Deserialize, Serialize};
 
 /// How a margin becomes a probability.
@@ -41,13 +41,17 @@ fn log_sigmoid(x: f32) -> f32 {
     if x > 0.0 { -libm::log1pf(libm::expf(-x)) } else { x - libm::log1pf(libm::expf(x)) }
 }
 
+/// Rows with a node nearly for themselves that are scored at once: what is asked for must stay in the
+/// cache until it is read.
+const TOGETHER: usize = 64;
+
 /// Scores rows at nodes; holds the scratch memory for it.
 pub struct Scorer {
     features: usize,
     /// One more than the position of each of the node's features; all 0 between nodes. Empty until
     /// a node's features are mapped.
     position_of: Vec<u32>,
-    /// Where each of a row's features is among the node's, if there.
+    /// Where the searches for features are.
     pub(super) places: Vec<u32>,
     /// The entries of a row whose features the node has.
     pub(super) hits: Vec<Hit>,
@@ -68,6 +72,23 @@ impl Hit {
     pub fn new(ends: &[u32], at: usize, factor: f32) -> Self {
         let start = if at == 0 { 0 } else { ends[at - 1] };
         Hit { start, end: ends[at], factor }
+    }
+}
+
+/// A row at a node.
+#[derive(Clone, Copy)]
+pub struct Meeting<'a> {
+    /// The nodes that the node is among.
+    pub nodes: &'a Nodes,
+    /// Which of them it is.
+    pub node: usize,
+    /// The row's columns and values.
+    pub row: (&'a [u32], &'a [f32]),
+}
+
+impl Meeting<'_> {
+    fn is_where(&self, other: &Meeting<'_>) -> bool {
+        self.node == other.node && std::ptr::eq(self.nodes, other.nodes)
     }
 }
 
@@ -105,81 +126,83 @@ impl Scorer {
         }
     }
 
-    /// Calls `each(position, margins)` with the margins of all children of `node` for each of
-    /// `rows`, in order.
+    /// Calls `each(visit, margins)` with the margins of all children of the node that each of some
+    /// visits is to, in no order. Those to one node are best next to one another.
     ///
     /// A row's features are added up in their order, however they are found.
-    pub fn score(
+    pub fn score<'a, V>(
         &mut self,
-        nodes: &Nodes,
-        node: usize,
-        entries: Entries<'_>,
-        rows: &[u32],
-        each: impl FnMut(usize, &[f32]),
+        visits: &[V],
+        meeting: impl Fn(&V) -> Meeting<'a>,
+        mut each: impl FnMut(&V, &[f32]),
     ) {
-        let work = Work { nodes, node, entries, rows };
-        with_weights!(nodes, |owners, values, widen| self.run(work, owners, values, widen, each));
+        let mut few = Vec::with_capacity(visits.len());
+        let mut first = 0;
+        for visits in visits.chunk_by(|left, right| meeting(left).is_where(&meeting(right))) {
+            let Meeting { nodes, node, .. } = meeting(&visits[0]);
+            let wanted = || visits.iter().map(|visit| meeting(visit).row.0.len()).sum::<usize>();
+            // A map of the node's features pays when many entries are looked up in it.
+            if visits.len() > 1 && wanted() * 8 > nodes.features_of(node).len() {
+                self.map(nodes, node);
+                let (ends, biases) = (nodes.ends_of(node), &nodes.biases[nodes.children(node)]);
+                let weights = nodes.weight_range(node);
+                with_weights!(nodes, |owners, values, widen| {
+                    let (owners, values) = (&owners[weights.clone()], &values[weights]);
+                    for visit in visits {
+                        self.scores.clear();
+                        self.scores.extend_from_slice(biases);
+                        find(&self.position_of, ends, meeting(visit).row, &mut self.hits);
+                        add_up(&self.hits, owners, values, widen, &mut self.scores);
+                        each(visit, &self.scores);
+                    }
+                });
+                self.forget(nodes, node);
+            } else {
+                let spots = visits.iter().zip(first..);
+                few.extend(spots.map(|(visit, at)| Spot::new(meeting(visit), at)));
+            }
+            first += visits.len();
+        }
+        for spots in few.chunks_mut(TOGETHER) {
+            self.score_few(spots, |at, margins| each(&visits[at], margins));
+        }
     }
 
-    #[inline(always)]
-    fn run<O: Copy + Into<u32>, V: Copy>(
-        &mut self,
-        work: Work<'_>,
-        owners: &[O],
-        values: &[V],
-        widen: impl Fn(V) -> f32,
-        mut each: impl FnMut(usize, &[f32]),
-    ) {
-        let Work { nodes, node, entries, rows } = work;
-        let within = |starts: &[u64]| starts[node] as usize..starts[node + 1] as usize;
-        let known = within(&nodes.features_start);
-        let (features, ends) = (&nodes.features[known.clone()], &nodes.ends[known]);
-        let weights = within(&nodes.weights_start);
-        let (owners, values) = (&owners[weights.clone()], &values[weights]);
-        let biases = &nodes.biases[nodes.children(node)];
-        // A map of the node's features pays when many entries are looked up in it.
-        let wanted: usize = rows.iter().map(|&row| entries.row(row).0.len()).sum();
-        let mapped = rows.len() > 1 && wanted * 8 > features.len();
-        if mapped {
-            self.position_of.resize(self.features, 0);
-            for (at, &feature) in features.iter().enumerate() {
-                // A feature beyond the model's is a damaged file that was not verified.
-                if let Some(position) = self.position_of.get_mut(feature as usize) {
-                    *position = at as u32 + 1;
-                }
+    /// Notes where the features of a node are.
+    fn map(&mut self, nodes: &Nodes, node: usize) {
+        self.position_of.resize(self.features, 0);
+        for (&feature, at) in nodes.features_of(node).iter().zip(1..) {
+            // A feature beyond the model's is a damaged file that was not verified.
+            if let Some(position) = self.position_of.get_mut(feature as usize) {
+                *position = at;
             }
         }
-        for (position, &row) in rows.iter().enumerate() {
-            self.scores.clear();
-            self.scores.extend_from_slice(biases);
-            let (columns, factors) = entries.row(row);
-            if !mapped {
-                find(features, columns, &mut self.places);
+    }
+
+    /// Makes the map empty again.
+    fn forget(&mut self, nodes: &Nodes, node: usize) {
+        for &feature in nodes.features_of(node) {
+            if let Some(position) = self.position_of.get_mut(feature as usize) {
+                *position = 0;
             }
-            self.hits.clear();
-            for (entry, (&column, &factor)) in columns.iter().zip(factors).enumerate() {
-                let found = if mapped {
-                    (self.position_of[column as usize] as usize).checked_sub(1)
-                } else {
-                    let at = self.places[entry] as usize;
-                    (features.get(at) == Some(&column)).then_some(at)
-                };
-                if let Some(at) = found {
-                    self.hits.push(Hit::new(ends, at, factor));
-                }
-            }
-            if !mapped {
-                fetch(&self.hits, owners, values);
-            }
-            add_up(&self.hits, owners, values, &widen, &mut self.scores);
-            each(position, &self.scores);
         }
-        if mapped {
-            for &feature in features {
-                if let Some(position) = self.position_of.get_mut(feature as usize) {
-                    *position = 0;
-                }
-            }
+    }
+}
+
+/// Finds the entries of a row that the node has whose features are mapped.
+///
+/// Never inlined: in the middle of other work it ran out of registers, and took half as long again.
+#[inline(never)]
+fn find(
+    position_of: &[u32],
+    ends: &[u32],
+    (columns, factors): (&[u32], &[f32]),
+    hits: &mut Vec<Hit>,
+) {
+    hits.clear();
+    for (&column, &factor) in columns.iter().zip(factors) {
+        if let Some(at) = (position_of[column as usize] as usize).checked_sub(1) {
+            hits.push(Hit::new(ends, at, factor));
         }
     }
 }
@@ -202,47 +225,4 @@ pub(super) fn add_up<O: Copy + Into<u32>, V: Copy>(
             }
         }
     }
-}
-
-/// Asks for the first weights of all hits at once, so that adding them up does not wait for one
-/// after the other.
-fn fetch<O, V>(hits: &[Hit], owners: &[O], values: &[V]) {
-    for hit in hits {
-        prefetch(owners, hit.start as usize);
-        prefetch(values, hit.start as usize);
-    }
-}
-
-/// Finds the last of the sorted `features` that is not beyond each column, the first if all are.
-///
-/// The searches go step by step together: none waits for the memory that another asks for.
-fn find(features: &[u32], columns: &[u32], places: &mut Vec<u32>) {
-    places.clear();
-    places.resize(columns.len(), 0);
-    let mut size = features.len();
-    while size > 1 {
-        size = halve(features, size, columns, places);
-    }
-}
-
-/// One step of these searches, each among so many features from its place on; gives how many are
-/// left.
-#[inline(always)]
-pub(super) fn halve(features: &[u32], size: usize, columns: &[u32], places: &mut [u32]) -> usize {
-    let half = size / 2;
-    for (place, &column) in places.iter_mut().zip(columns) {
-        let middle = *place + half as u32;
-        let is_right = features[middle as usize] <= column;
-        *place = std::hint::select_unpredictable(is_right, middle, *place);
-    }
-    size - half
-}
-
-/// What is scored.
-#[derive(Clone, Copy)]
-struct Work<'a> {
-    nodes: &'a Nodes,
-    node: usize,
-    entries: Entries<'a>,
-    rows: &'a [u32],
 }

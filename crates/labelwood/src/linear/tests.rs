@@ -2,7 +2,7 @@
 
 use super::nodes::Values;
 use super::testing::{Written, margins, nodes};
-use super::{Child, Nodes, Scorer};
+use super::{Child, Meeting, Nodes, Scorer};
 use crate::array::{Array, Numbers};
 use crate::sparse::Entries;
 use half::f16;
@@ -11,25 +11,15 @@ use proptest::prelude::*;
 /// More than any feature here.
 const FEATURES: usize = 40 * 99;
 
-/// Scores at a node, row by row.
-fn scored(nodes: &Nodes, node: usize, entries: Entries<'_>, rows: &[u32]) -> Vec<Vec<f32>> {
-    let mut found = Vec::new();
-    Scorer::new(FEATURES).score(nodes, node, entries, rows, |at, margins| {
-        assert_eq!(at, found.len());
-        found.push(margins.to_vec());
+/// Scores of rows at nodes, visit by visit.
+fn scored(nodes: &Nodes, entries: Entries<'_>, visits: &[(usize, u32)]) -> Vec<Vec<f32>> {
+    let mut found = vec![None; visits.len()];
+    let numbered: Vec<(usize, (usize, u32))> = visits.iter().copied().enumerate().collect();
+    let meeting = |&(_, (node, row)): &_| Meeting { nodes, node, row: entries.row(row) };
+    Scorer::new(FEATURES).score(&numbered, meeting, |&(at, _), margins| {
+        assert!(found[at].replace(margins.to_vec()).is_none());
     });
-    found
-}
-
-/// Scores of one row at some nodes.
-fn scored_alone(nodes: &Nodes, visits: &[usize], row: (&[u32], &[f32])) -> Vec<Vec<f32>> {
-    let mut found = Vec::new();
-    let visits = visits.iter().map(|&node| (nodes, node));
-    Scorer::new(FEATURES).score_alone(visits, row, |at, margins| {
-        assert_eq!(at, found.len());
-        found.push(margins.to_vec());
-    });
-    found
+    found.into_iter().map(|margins| margins.expect("every visit is scored")).collect()
 }
 
 fn in_half(nodes: &Nodes) -> Nodes {
@@ -73,22 +63,17 @@ proptest! {
         let single = nodes(&written);
         prop_assert!(single.check(None).is_ok());
         for nodes in [&in_half(&single), &single] {
-            for node in 0..nodes.len() {
-                let plain = |&row: &u32| margins(nodes, node, entries.row(row).0, entries.row(row).1);
-                let expected: Vec<Vec<f32>> = all.iter().map(plain).collect();
-                // Together, rows are looked up in a map; alone, a short row is searched for.
-                prop_assert_eq!(&scored(nodes, node, entries, &all), &expected);
-                for &row in &all {
-                    let alone = scored(nodes, node, entries, &[row]);
-                    prop_assert_eq!(&alone[0], &expected[row as usize]);
-                }
-            }
-            // A single row at all nodes at once, some of them twice.
-            let visits: Vec<usize> = (0..nodes.len()).chain(0..nodes.len()).collect();
-            for &row in &all {
-                let expected: Vec<Vec<f32>> =
-                    visits.iter().map(|&node| margins(nodes, node, entries.row(row).0, entries.row(row).1)).collect();
-                prop_assert_eq!(&scored_alone(nodes, &visits, entries.row(row)), &expected);
+            let plain = |&(node, row): &(usize, u32)| {
+                margins(nodes, node, entries.row(row).0, entries.row(row).1)
+            };
+            // Together, rows are looked up in a map; apart, each has its node for itself.
+            let visit = |node| all.iter().map(move |&row| (node, row));
+            let together: Vec<(usize, u32)> = (0..nodes.len()).flat_map(visit).collect();
+            let at = |row| (0..nodes.len()).map(move |node| (node, row));
+            let apart: Vec<(usize, u32)> = all.iter().flat_map(|&row| at(row)).collect();
+            for visits in [together, apart] {
+                let expected: Vec<Vec<f32>> = visits.iter().map(plain).collect();
+                prop_assert_eq!(scored(nodes, entries, &visits), expected);
             }
         }
     }
@@ -159,12 +144,13 @@ fn an_owner_or_a_feature_that_does_not_exist_is_passed_over() {
     let written = Written { children: vec![(Child::Label(0), 0.5)], weights: vec![(1, 0, 1.0)] };
     let good = nodes(&[written]);
     let entries = Entries { offsets: &[0, 2], columns: &[1, 3], values: &[1.0, 1.0] };
-    assert_eq!(scored(&good, 0, entries, &[0]), [[1.5]]);
-    assert_eq!(scored_alone(&good, &[0], entries.row(0)), [[1.5]]);
-    let wrong_owner = Nodes { owners: Numbers::from(vec![7]), ..good.clone() };
-    assert_eq!(scored(&wrong_owner, 0, entries, &[0]), [[0.5]]);
-    assert_eq!(scored_alone(&wrong_owner, &[0], entries.row(0)), [[0.5]]);
-    let wrong_feature = Nodes { features: vec![4_000_000].into(), ..good.clone() };
-    assert_eq!(scored(&wrong_feature, 0, entries, &[0]), [[0.5]]);
-    assert_eq!(scored_alone(&wrong_feature, &[0], entries.row(0)), [[0.5]]);
+    // Alone at the node, and in company.
+    for visits in [1, 9].map(|count| vec![(0, 0); count]) {
+        let expected = |margin: f32| vec![vec![margin]; visits.len()];
+        assert_eq!(scored(&good, entries, &visits), expected(1.5));
+        let wrong_owner = Nodes { owners: Numbers::from(vec![7]), ..good.clone() };
+        assert_eq!(scored(&wrong_owner, entries, &visits), expected(0.5));
+        let wrong_feature = Nodes { features: vec![4_000_000].into(), ..good.clone() };
+        assert_eq!(scored(&wrong_feature, entries, &visits), expected(0.5));
+    }
 }

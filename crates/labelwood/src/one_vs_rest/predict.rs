@@ -1,7 +1,7 @@
 //! Prediction: every label is scored, and the best are kept.
 
 use super::OneVsRest;
-use crate::linear::{Child, Nodes, Scorer};
+use crate::linear::{Child, Meeting, Nodes, Scorer};
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Entries, Predictions, Query, Scored, best_first, top_k};
 use rayon::prelude::*;
@@ -64,19 +64,24 @@ pub(super) fn margins(
 }
 
 /// The labels of some blocks that are among the best of each row, or may be.
-fn best(
-    blocks: &[Nodes],
+fn best<'m>(
+    blocks: &'m [Nodes],
     features: usize,
-    rows: Entries<'_>,
+    rows: Entries<'m>,
     ids: &[u32],
     query: Query<'_>,
     run: &Run,
 ) -> Result<Vec<Best>, Cancelled> {
     let mut scorer = Scorer::new(features);
     let mut best = vec![Best::new(query.k); ids.len()];
-    for block in blocks {
+    // Few rows meet many blocks at once: none waits for another's memory.
+    for blocks in blocks.chunks((CHUNK / ids.len().max(1)).max(1)) {
         run.check()?;
-        scorer.score(block, 0, rows, ids, |at, margins| {
+        let rows_at = |block| (0..ids.len()).map(move |at| (block, at));
+        let visits: Vec<(&Nodes, usize)> = blocks.iter().flat_map(rows_at).collect();
+        let meeting =
+            |&(nodes, at): &(&'m Nodes, usize)| Meeting { nodes, node: 0, row: rows.row(ids[at]) };
+        scorer.score(&visits, meeting, |&(block, at), margins| {
             let best = &mut best[at];
             for (child, &margin) in margins.iter().enumerate() {
                 if margin >= best.least

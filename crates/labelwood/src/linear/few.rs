@@ -1,20 +1,23 @@
-//! Scores of a single row, which waits for memory nearly all the time.
+//! Scores of rows that have a node nearly for themselves, and wait for memory nearly all the time.
 //!
-//! A row meets tens of nodes on a level, each in a place of its own. So it is scored at all of them
-//! at once: what a step takes is asked for at all nodes before any of it is read.
+//! Such rows meet tens of nodes on a level, each in a place of its own. So they are scored at many of
+//! them at once: what a step takes is asked for at all nodes before any of it is read.
 
 use super::nodes::{Nodes, Values, widened};
 use super::ranks::Ranks;
-use super::score::{Hit, Scorer, add_up, halve, with_weights};
+use super::score::{Hit, Meeting, Scorer, add_up, with_weights};
 use crate::array::{Numbers, prefetch};
 
-/// A node that the row is at.
-struct Spot<'a> {
+/// A row at a node.
+pub(super) struct Spot<'a> {
     nodes: &'a Nodes,
     node: usize,
+    row: (&'a [u32], &'a [f32]),
     features: &'a [u32],
     ends: &'a [u32],
     way: Way<'a>,
+    /// Which of the visits this is.
+    pub visit: usize,
     /// Where the hits of this node end.
     hits: usize,
 }
@@ -28,42 +31,33 @@ enum Way<'a> {
 }
 
 impl<'a> Spot<'a> {
-    fn new(nodes: &'a Nodes, node: usize, columns: usize) -> Self {
-        let known = nodes.features_start[node] as usize..nodes.features_start[node + 1] as usize;
-        let (features, ends) = (&nodes.features[known.clone()], &nodes.ends[known]);
+    pub fn new(Meeting { nodes, node, row }: Meeting<'a>, visit: usize) -> Self {
+        let (features, ends) = (nodes.features_of(node), nodes.ends_of(node));
+        let columns = row.0.len();
         let features_are_fewer = features.len() < columns;
         let ranks = if features_are_fewer { None } else { nodes.ranks_of(node) };
         let left = features.len().max(columns);
         let way = ranks.map_or(Way::Search { features_are_fewer, left }, Way::Ranks);
-        Spot { nodes, node, features, ends, way, hits: 0 }
+        Spot { nodes, node, row, features, ends, way, visit, hits: 0 }
+    }
+
+    /// Those that are searched for, and those they are among.
+    fn sides(&self, features_are_fewer: bool) -> (&'a [u32], &'a [u32]) {
+        if features_are_fewer { (self.features, self.row.0) } else { (self.row.0, self.features) }
     }
 }
 
-/// Of a row's columns and a node's features, those that are searched for and those they are among.
-fn sides<'s>(features: &'s [u32], columns: &'s [u32], swapped: bool) -> (&'s [u32], &'s [u32]) {
-    if swapped { (features, columns) } else { (columns, features) }
-}
-
 impl Scorer {
-    /// Calls `each(position, margins)` with the margins of all children of each of some nodes for
-    /// one row, in order: those that [`Scorer::score`] gives.
-    pub fn score_alone<'n>(
+    /// Calls `each(visit, margins)` with the margins of all children for each of some rows at nodes.
+    pub(super) fn score_few(
         &mut self,
-        visits: impl Iterator<Item = (&'n Nodes, usize)> + Clone,
-        row: (&[u32], &[f32]),
+        spots: &mut [Spot<'_>],
         mut each: impl FnMut(usize, &[f32]),
     ) {
         let Scorer { places, hits, scores, .. } = self;
-        for (nodes, node) in visits.clone() {
-            prefetch(&nodes.features_start, node);
-            prefetch(&nodes.weights_start, node);
-            prefetch(&nodes.children_start, node);
-        }
-        let spot = |(nodes, node)| Spot::new(nodes, node, row.0.len());
-        let mut spots: Vec<Spot<'_>> = visits.map(spot).collect();
-        find(&mut spots, row, places, hits);
+        find(spots, places, hits);
         let mut first = 0;
-        for Spot { nodes, node, ends, hits: last, .. } in &spots {
+        for Spot { nodes, node, ends, hits: last, .. } in &*spots {
             let hits = &mut hits[first..*last];
             first = *last;
             let within = nodes.weight_range(*node);
@@ -79,7 +73,7 @@ impl Scorer {
             prefetch(&nodes.children, children);
         }
         let mut first = 0;
-        for (position, Spot { nodes, node, hits: last, .. }) in spots.iter().enumerate() {
+        for Spot { nodes, node, visit, hits: last, .. } in &*spots {
             scores.clear();
             scores.extend_from_slice(&nodes.biases[nodes.children(*node)]);
             let within = nodes.weight_range(*node);
@@ -88,7 +82,7 @@ impl Scorer {
                 add_up(hits, &owners[within.clone()], &values[within], widen, scores);
             });
             first = *last;
-            each(position, scores);
+            each(*visit, scores);
         }
     }
 }
@@ -120,35 +114,25 @@ fn fetch_weights<O, V>(hit: Hit, owners: &[O], values: &[V]) {
 /// hits start.
 ///
 /// Searches go step by step together: none waits for the memory that another asks for.
-fn find(spots: &mut [Spot<'_>], row: (&[u32], &[f32]), places: &mut Vec<u32>, hits: &mut Vec<Hit>) {
+fn find(spots: &mut [Spot<'_>], places: &mut Vec<u32>, hits: &mut Vec<Hit>) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("popcnt") {
         // SAFETY: the processor counts bits, as just asked.
-        return unsafe { find_popcnt(spots, row, places, hits) };
+        return unsafe { find_popcnt(spots, places, hits) };
     }
-    find_portable(spots, row, places, hits)
+    find_portable(spots, places, hits)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
-fn find_popcnt(
-    spots: &mut [Spot<'_>],
-    row: (&[u32], &[f32]),
-    places: &mut Vec<u32>,
-    hits: &mut Vec<Hit>,
-) {
-    find_portable(spots, row, places, hits)
+fn find_popcnt(spots: &mut [Spot<'_>], places: &mut Vec<u32>, hits: &mut Vec<Hit>) {
+    find_portable(spots, places, hits)
 }
 
 #[inline(always)]
-fn find_portable(
-    spots: &mut [Spot<'_>],
-    (columns, factors): (&[u32], &[f32]),
-    places: &mut Vec<u32>,
-    hits: &mut Vec<Hit>,
-) {
+fn find_portable(spots: &mut [Spot<'_>], places: &mut Vec<u32>, hits: &mut Vec<Hit>) {
     let mut searches = 0;
-    for Spot { features, way, .. } in spots.iter() {
+    for Spot { features, way, row: (columns, _), .. } in spots.iter() {
         match way {
             Way::Ranks(ranks) => columns.iter().for_each(|&column| ranks.fetch(column)),
             Way::Search { features_are_fewer: true, .. } => {
@@ -167,15 +151,16 @@ fn find_portable(
     while goes_on {
         goes_on = false;
         let mut rest = &mut places[..];
-        for Spot { features, way, .. } in spots.iter_mut() {
-            let Way::Search { features_are_fewer, left } = way else { continue };
-            let (sought, among) = sides(features, columns, *features_are_fewer);
+        for spot in spots.iter_mut() {
+            let Way::Search { features_are_fewer, .. } = spot.way else { continue };
+            let (sought, among) = spot.sides(features_are_fewer);
+            let Way::Search { left, .. } = &mut spot.way else { continue };
             let (places, after) = rest.split_at_mut(sought.len());
             rest = after;
             if *left > 1 {
                 *left = halve(among, *left, sought, places);
                 goes_on |= *left > 1;
-                if !*features_are_fewer {
+                if !features_are_fewer {
                     let middle = *left / 2;
                     places.iter().for_each(|&at| prefetch(among, at as usize + middle));
                 }
@@ -184,7 +169,7 @@ fn find_portable(
     }
     hits.clear();
     let mut rest = &places[..];
-    for Spot { features, ends, way, hits: last, .. } in spots {
+    for Spot { features, ends, way, row: (columns, factors), hits: last, .. } in spots {
         let push = |hits: &mut Vec<Hit>, place: u32, factor| {
             prefetch(ends, place as usize);
             hits.push(Hit { start: place, end: 0, factor });
@@ -195,7 +180,7 @@ fn find_portable(
                 // written down, each over the one before if that was not there.
                 let mut end = hits.len();
                 hits.resize(end + columns.len(), Hit { start: 0, end: 0, factor: 0.0 });
-                for (&column, &factor) in columns.iter().zip(factors) {
+                for (&column, &factor) in columns.iter().zip(*factors) {
                     let (is_there, place) = ranks.of(column);
                     prefetch(ends, place as usize);
                     hits[end] = Hit { start: place, end: 0, factor };
@@ -215,7 +200,7 @@ fn find_portable(
             Way::Search { .. } => {
                 let places;
                 (places, rest) = rest.split_at(columns.len());
-                for ((column, &factor), &place) in columns.iter().zip(factors).zip(places) {
+                for ((column, &factor), &place) in columns.iter().zip(*factors).zip(places) {
                     if features.get(place as usize) == Some(column) {
                         push(hits, place, factor);
                     }
@@ -224,4 +209,17 @@ fn find_portable(
         }
         *last = hits.len();
     }
+}
+
+/// One step of some searches for the last of the sorted `among` that is not beyond each of the
+/// sought, each among so many from its place on; gives how many are left.
+#[inline(always)]
+fn halve(among: &[u32], size: usize, sought: &[u32], places: &mut [u32]) -> usize {
+    let half = size / 2;
+    for (place, &sought) in places.iter_mut().zip(sought) {
+        let middle = *place + half as u32;
+        let is_right = among[middle as usize] <= sought;
+        *place = std::hint::select_unpredictable(is_right, middle, *place);
+    }
+    size - half
 }
