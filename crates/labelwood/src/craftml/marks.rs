@@ -14,7 +14,7 @@ use super::touches::Touches;
 use super::tree::Tree;
 #[cfg(target_arch = "x86_64")]
 use super::values::bytes;
-use super::values::{Hit, weigh};
+use super::values::{self, Hit};
 use crate::array::{OnDemand, prefetch};
 use crate::cluster::lanes::Lanes;
 
@@ -25,8 +25,11 @@ const MOST: u64 = 4;
 /// A node that has at least one of so many features gets a bit for each.
 const MANY: u64 = 16;
 
+/// Rows that are few.
+const FEW: usize = 256;
+
 /// How many rows go through the trees together, which decides whether marks are worth making.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Company {
     /// Few, and further calls will bring few again, for which marks are there then.
     Few,
@@ -35,6 +38,12 @@ pub(super) enum Company {
 }
 
 impl Company {
+    /// That of so many rows. Of a model of 500 MB the first calls with few take longer for the marks,
+    /// later ones half as long.
+    pub fn of(rows: usize) -> Self {
+        if rows <= FEW { Company::Few } else { Company::Many }
+    }
+
     /// Finding a feature through marks takes as long as reading so many words in a row, about; for
     /// blocks the making of them counts.
     fn lookup(self) -> usize {
@@ -76,7 +85,7 @@ enum Marked {
 pub(crate) struct Marks(OnDemand<Marked>);
 
 /// A row's dot product with each of a node's centroids, as the table of all of them gives it;
-/// `hits` is scratch memory, empty before and after.
+/// `hits` is scratch memory.
 pub(super) fn products(
     tree: &Tree,
     node: usize,
@@ -84,82 +93,100 @@ pub(super) fn products(
     company: Company,
     hits: &mut Vec<Hit>,
 ) -> Lanes {
+    hits.clear();
+    find(tree, node, row, company, hits);
+    weigh(tree, node, hits)
+}
+
+/// Appends the entries of a row that are among a node's features, and asks for the memory of their
+/// values.
+pub(super) fn find(
+    tree: &Tree,
+    node: usize,
+    row: (&[u32], &[f32]),
+    company: Company,
+    hits: &mut Vec<Hit>,
+) {
     let (words, values) = tree.centroids(node);
     let is_long = row.0.len().saturating_mul(company.lookup()) < words.remaining();
     let marked = if is_long { marks_of(tree, node) } else { None };
-    multiply(marked, words, (values, tree.precision), row, hits)
+    let first = hits.len();
+    find_in(marked, words, row, tree.precision.bytes(), hits);
+    hits[first..].iter().for_each(|hit| prefetch(values, hit.place));
 }
 
-/// The same of a node with these words and values.
-fn multiply(
-    marked: Option<&Marked>,
-    words: Decoder<'_>,
-    values: (&[u8], Precision),
-    row: (&[u32], &[f32]),
-    hits: &mut Vec<Hit>,
-) -> Lanes {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
-    {
-        // SAFETY: the processor has both, as just asked.
-        return unsafe { multiply_avx2(marked, words, values, row, hits) };
-    }
-    multiply_portable(marked, words, values, row, hits)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,popcnt")]
-fn multiply_avx2(
-    marked: Option<&Marked>,
-    words: Decoder<'_>,
-    (values, precision): (&[u8], Precision),
-    row: (&[u32], &[f32]),
-    hits: &mut Vec<Hit>,
-) -> Lanes {
-    if precision != Precision::Byte {
-        return multiply_portable(marked, words, (values, precision), row, hits);
-    }
-    let mut sums = bytes::Sums::new();
-    let weigh = |hit| sums.weigh(hit, values);
-    each_hit(marked, words, row, precision.bytes(), hits, weigh);
-    sums.lanes()
-}
-
-#[inline(always)]
-fn multiply_portable(
-    marked: Option<&Marked>,
-    words: Decoder<'_>,
-    (values, precision): (&[u8], Precision),
-    row: (&[u32], &[f32]),
-    hits: &mut Vec<Hit>,
-) -> Lanes {
-    let mut sums = Lanes::ZERO;
-    let weigh = |hit| weigh(&mut sums, hit, values, precision);
-    each_hit(marked, words, row, precision.bytes(), hits, weigh);
-    sums
-}
-
-/// Calls `each` with the entries of a row that are among the features of some words.
-///
-/// Where words are read one after the other, this is done before any value is: it is the faster the
-/// less it does besides.
-#[inline(always)]
-fn each_hit(
+/// The same of a node with these words; values are so many bytes wide.
+fn find_in(
     marked: Option<&Marked>,
     words: Decoder<'_>,
     row: (&[u32], &[f32]),
     width: usize,
     hits: &mut Vec<Hit>,
-    each: impl FnMut(Hit),
 ) {
-    let marks: Option<(u32, &[Mark])> = match marked {
-        Some(Marked::Full(touches)) => return touches.each_hit(row, width, each),
-        Some(Marked::Dense(spans)) => return spans.each_hit(&words, row, width, each),
-        Some(Marked::Sparse { shift, marks }) => Some((*shift, marks)),
-        None => None,
-    };
-    read(words, marks, row, width, hits);
-    hits.drain(..).for_each(each);
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("popcnt") {
+        // SAFETY: the processor counts bits, as just asked.
+        return unsafe { find_in_popcnt(marked, words, row, width, hits) };
+    }
+    find_in_portable(marked, words, row, width, hits)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt")]
+fn find_in_popcnt(
+    marked: Option<&Marked>,
+    words: Decoder<'_>,
+    row: (&[u32], &[f32]),
+    width: usize,
+    hits: &mut Vec<Hit>,
+) {
+    find_in_portable(marked, words, row, width, hits)
+}
+
+#[inline(always)]
+fn find_in_portable(
+    marked: Option<&Marked>,
+    words: Decoder<'_>,
+    row: (&[u32], &[f32]),
+    width: usize,
+    hits: &mut Vec<Hit>,
+) {
+    match marked {
+        Some(Marked::Full(touches)) => touches.find(row, width, hits),
+        Some(Marked::Dense(spans)) => spans.find(&words, row, width, hits),
+        Some(Marked::Sparse { shift, marks }) => {
+            read(words, Some((*shift, marks)), row, width, hits)
+        }
+        None => read(words, None, row, width, hits),
+    }
+}
+
+/// The sums of a node's values times those of a row, of the entries that both have.
+pub(super) fn weigh(tree: &Tree, node: usize, hits: &[Hit]) -> Lanes {
+    weigh_values(tree.values_of(node), tree.precision, hits)
+}
+
+/// The same of a node with these values.
+fn weigh_values(values: &[u8], precision: Precision, hits: &[Hit]) -> Lanes {
+    #[cfg(target_arch = "x86_64")]
+    if precision == Precision::Byte
+        && std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("popcnt")
+    {
+        // SAFETY: the processor has both, as just asked.
+        return unsafe { weigh_bytes(values, hits) };
+    }
+    let mut sums = Lanes::ZERO;
+    hits.iter().for_each(|&hit| values::weigh(&mut sums, hit, values, precision));
+    sums
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt")]
+fn weigh_bytes(values: &[u8], hits: &[Hit]) -> Lanes {
+    let mut sums = bytes::Sums::new();
+    hits.iter().for_each(|&hit| sums.weigh(hit, values));
+    sums.lanes()
 }
 
 /// Finds entries by reading words, from the marks before them or all.
@@ -218,12 +245,12 @@ pub(super) enum Stage {
     Nodes,
     /// What leads to features, and the children.
     Places,
-    /// The features.
-    Features,
+    /// The words of features.
+    Words,
 }
 
 /// All stages in their order.
-pub(super) const STAGES: [Stage; 3] = [Stage::Nodes, Stage::Places, Stage::Features];
+pub(super) const STAGES: [Stage; 3] = [Stage::Nodes, Stage::Places, Stage::Words];
 
 /// Asks for the memory that finding rows' features at some nodes takes, of all of them at once, so
 /// that none waits for another's. `visits` gives each node with the columns of a row at it.
@@ -252,63 +279,40 @@ pub(super) fn fetch<'a>(
                     (0..words.remaining().min(256)).step_by(32).for_each(|word| words.fetch(word));
                 }
             }
-            Stage::Features => {
+            Stage::Words => {
                 if let Some(Some(marked)) = nodes[node].get() {
-                    let (words, values) = tree.centroids(node);
-                    fetch_features(marked, &words, (values, tree.precision), columns);
+                    fetch_words(marked, &tree.centroids(node).0, columns);
                 }
             }
         }
     }
 }
 
-/// Asks for the memory of some features' words and values.
-fn fetch_features(
-    marked: &Marked,
-    words: &Decoder<'_>,
-    values: (&[u8], Precision),
-    columns: &[u32],
-) {
+/// Asks for the memory of some features' words, if finding them takes these.
+fn fetch_words(marked: &Marked, words: &Decoder<'_>, columns: &[u32]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("popcnt") {
         // SAFETY: the processor counts bits, as just asked.
-        return unsafe { fetch_features_popcnt(marked, words, values, columns) };
+        return unsafe { fetch_words_popcnt(marked, words, columns) };
     }
-    fetch_features_portable(marked, words, values, columns)
+    fetch_words_portable(marked, words, columns)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
-fn fetch_features_popcnt(
-    marked: &Marked,
-    words: &Decoder<'_>,
-    values: (&[u8], Precision),
-    columns: &[u32],
-) {
-    fetch_features_portable(marked, words, values, columns)
+fn fetch_words_popcnt(marked: &Marked, words: &Decoder<'_>, columns: &[u32]) {
+    fetch_words_portable(marked, words, columns)
 }
 
 #[inline(always)]
-fn fetch_features_portable(
-    marked: &Marked,
-    words: &Decoder<'_>,
-    (values, precision): (&[u8], Precision),
-    columns: &[u32],
-) {
+fn fetch_words_portable(marked: &Marked, words: &Decoder<'_>, columns: &[u32]) {
     match marked {
-        Marked::Full(touches) => {
-            columns.iter().for_each(|&column| touches.fetch_values(column, values));
-        }
-        Marked::Dense(spans) => {
-            for &column in columns {
-                spans.fetch_feature(column, words, values, precision.bytes());
-            }
-        }
+        Marked::Full(_) => {}
+        Marked::Dense(spans) => columns.iter().for_each(|&column| spans.fetch_word(column, words)),
         Marked::Sparse { shift, marks } => {
             for &column in columns {
                 if let Some(mark) = marks.get((column >> shift) as usize) {
                     words.fetch(mark.word as usize);
-                    prefetch(values, mark.value as usize);
                 }
             }
         }
@@ -394,10 +398,10 @@ mod tests {
         values: (&[u8], Precision),
         wanted: &[u32],
     ) -> [u32; LANES] {
+        let (values, precision) = values;
         let (words, mut hits) = (Decoder::new(words, 10), Vec::new());
-        let products = multiply(marked, words, values, (wanted, &factors(wanted)), &mut hits);
-        assert!(hits.is_empty());
-        products.0.map(f32::to_bits)
+        find_in(marked, words, (wanted, &factors(wanted)), precision.bytes(), &mut hits);
+        weigh_values(values, precision, &hits).0.map(f32::to_bits)
     }
 
     /// The same from a plain map of the node's features.

@@ -8,7 +8,7 @@
 use super::Forest;
 use super::centroids::Nearness;
 use super::grow::FEATURES;
-use super::marks::{self, Company, STAGES};
+use super::marks::{self, Company};
 use super::project::Projector;
 use super::shares::shares;
 use super::tree::{Child, Tree};
@@ -18,9 +18,6 @@ use crate::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
 use crate::random::derive;
 use crate::sparse::{Entries, OwnedEntries};
 
-/// With at most so many rows in a block, nodes get marks to find features by. Of a model of 500 MB the
-/// first such blocks take longer for it, later ones half as long; small models gain nothing by it.
-const FEW: usize = 256;
 /// Rows at a node whose products with its centroids are held at a time.
 const CHUNK: usize = 128;
 
@@ -95,7 +92,7 @@ impl<'a> Router<'a> {
             shared: None,
             nodes_differ: params.diversity.features_differ(),
             beam,
-            company: if rows.offsets.len() - 1 <= FEW { Company::Few } else { Company::Many },
+            company: Company::of(rows.offsets.len() - 1),
             slot_of: Vec::new(),
             table: Vec::new(),
             used: Vec::new(),
@@ -126,9 +123,6 @@ impl<'a> Router<'a> {
         let mut level = vec![Stop { node, seed, paths }];
         while !level.is_empty() {
             let mut next = Vec::new();
-            if let Company::Few = self.company {
-                self.fetch(&level);
-            }
             for stop in level {
                 self.pass(stop, &mut next);
             }
@@ -138,19 +132,6 @@ impl<'a> Router<'a> {
             level = next;
         }
         Reached::new(&self.visits, rows.len())
-    }
-
-    /// Asks for the memory of all nodes of a level at once.
-    fn fetch(&self, level: &[Stop]) {
-        let entries = match &self.shared {
-            Some(shared) => shared.view(),
-            None if self.nodes_differ => return,
-            None => self.rows,
-        };
-        let visits = level.iter().flat_map(|stop| {
-            stop.paths.iter().map(|path| (stop.node as usize, entries.row(path.row).0))
-        });
-        STAGES.iter().for_each(|&stage| marks::fetch(stage, self.tree, visits.clone()));
     }
 
     /// Sends the rows at a node on to its children.

@@ -72,14 +72,14 @@ impl Spans {
         Spans(spans.into())
     }
 
-    /// Calls `each` with the entries of a row that are among the features of the words.
+    /// Appends the entries of a row that are among the features of the words.
     #[inline(always)]
-    pub fn each_hit(
+    pub fn find(
         &self,
         words: &Decoder<'_>,
         (columns, factors): (&[u32], &[f32]),
         width: usize,
-        mut each: impl FnMut(Hit),
+        hits: &mut Vec<Hit>,
     ) {
         for (&column, &factor) in columns.iter().zip(factors) {
             let Some(span) = self.0.get(Present::at(column)) else { continue };
@@ -95,7 +95,7 @@ impl Spans {
                 _ => words.skim(span.word as usize, span.present.before(column) as usize),
             };
             let Some((touches, values)) = found else { continue };
-            each(Hit { factor, touches, place: span.value as usize + values * width });
+            hits.push(Hit { factor, touches, place: span.value as usize + values * width });
         }
     }
 
@@ -105,17 +105,15 @@ impl Spans {
         prefetch(&self.0, Present::at(feature));
     }
 
-    /// Asks for the memory of a feature's words, and of the values of its quarter.
+    /// Asks for the memory of the words of a feature's quarter.
     #[inline(always)]
-    pub fn fetch_feature(&self, feature: u32, words: &Decoder<'_>, values: &[u8], width: usize) {
+    pub fn fetch_word(&self, feature: u32, words: &Decoder<'_>) {
         let Some(span) = self.0.get(Present::at(feature)) else { return };
-        if !span.present.has(feature) {
-            return;
+        if span.present.has(feature) {
+            let quarter = span.quarter(feature);
+            words.fetch(quarter);
+            words.fetch(quarter + QUARTER as usize - 1);
         }
-        let quarter = span.quarter(feature);
-        words.fetch(quarter);
-        words.fetch(quarter + QUARTER as usize - 1);
-        prefetch(values, span.value as usize + span.values_before_quarter(feature) * width);
     }
 
     #[cfg(test)]

@@ -36,37 +36,28 @@ impl Touches {
         Touches(eights.into())
     }
 
-    /// Calls `each` with the entries of a row that the node has.
+    /// Appends the entries of a row that the node has.
     #[inline(always)]
-    pub fn each_hit(
-        &self,
-        (columns, factors): (&[u32], &[f32]),
-        width: usize,
-        mut each: impl FnMut(Hit),
-    ) {
+    pub fn find(&self, (columns, factors): (&[u32], &[f32]), width: usize, hits: &mut Vec<Hit>) {
+        // Whether a column is there is anyone's guess, the processor's too: so all are written down,
+        // each over the one before if that was not there.
+        let mut end = hits.len();
+        hits.resize(end + columns.len(), Hit::default());
         for (&column, &factor) in columns.iter().zip(factors) {
             let Some(eight) = self.0.get(column as usize / 8) else { continue };
             let at = column as usize % 8;
             let touches = eight.touches[at];
-            if touches != 0 {
-                let values = ones_before(&eight.touches, u16::MAX, at);
-                each(Hit { factor, touches, place: eight.value as usize + values * width });
-            }
+            let values = ones_before(&eight.touches, u16::MAX, at);
+            hits[end] = Hit { factor, touches, place: eight.value as usize + values * width };
+            end += usize::from(touches != 0);
         }
+        hits.truncate(end);
     }
 
     /// Asks for the memory of what leads to a feature.
     #[inline(always)]
     pub fn fetch(&self, feature: u32) {
         prefetch(&self.0, feature as usize / 8);
-    }
-
-    /// Asks for the memory of the values of a feature and those beside it.
-    #[inline(always)]
-    pub fn fetch_values(&self, feature: u32, values: &[u8]) {
-        if let Some(eight) = self.0.get(feature as usize / 8) {
-            prefetch(values, eight.value as usize);
-        }
     }
 
     #[cfg(test)]

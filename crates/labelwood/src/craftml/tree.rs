@@ -140,8 +140,12 @@ impl Tree {
     /// A node's features with the children they touch, and the bytes of their values.
     pub(super) fn centroids(&self, node: usize) -> (Decoder<'_>, &[u8]) {
         let words = self.words_start[node] as usize..self.words_start[node + 1] as usize;
-        let values = self.values_start[node] as usize..self.values_start[node + 1] as usize;
-        (Decoder::new(&self.words[words], self.branches), &self.values[values])
+        (Decoder::new(&self.words[words], self.branches), self.values_of(node))
+    }
+
+    /// The bytes of a node's values.
+    pub(super) fn values_of(&self, node: usize) -> &[u8] {
+        &self.values[self.values_start[node] as usize..self.values_start[node + 1] as usize]
     }
 
     /// How many words a node's centroids take.

@@ -7,7 +7,7 @@ use super::params::Precision;
 use crate::cluster::lanes::{LANES, Lanes};
 
 /// An entry of a row that a node has, too.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hit {
     /// The row's value.
     pub factor: f32,

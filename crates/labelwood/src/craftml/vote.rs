@@ -2,6 +2,7 @@
 //!
 //! Votes are added up as whole numbers: any order, and any split of the trees, gives the same sums.
 
+use super::marks::Company;
 use super::route::{Router, Visit};
 use super::tree::Tree;
 use super::walk::{self, walk};
@@ -46,9 +47,14 @@ impl Reached {
         Reached { starts, ends }
     }
 
-    /// The leaves that a single row has reached.
-    fn of_one(ends: Vec<End>) -> Self {
-        Reached { starts: vec![0, ends.len() as u32], ends }
+    /// What rows have reached one by one.
+    fn of_rows<'a>(rows: impl Iterator<Item = &'a Vec<End>>) -> Self {
+        let mut reached = Reached { starts: vec![0], ends: Vec::new() };
+        for ends in rows {
+            reached.ends.extend(ends);
+            reached.starts.push(reached.ends.len() as u32);
+        }
+        reached
     }
 
     fn of(&self, row: usize) -> &[End] {
@@ -94,15 +100,15 @@ pub(super) fn count<R: Send>(
             reached.of(row).iter().for_each(|&end| visit(tree, end));
         }
     };
-    if features.len() == 1 {
-        each(&mut |tree, end| tree.fetch_leaf_place(end.leaf as usize), 0);
-        each(&mut |tree, end| tree.fetch_leaf(end.leaf as usize), 0);
-    }
     Ok((0..features.len())
         .into_par_iter()
         .map_init(
             || Votes::new(forest.labels),
             |votes, row| {
+                if let Company::Few = Company::of(features.len()) {
+                    each(&mut |tree, end| tree.fetch_leaf_place(end.leaf as usize), row);
+                    each(&mut |tree, end| tree.fetch_leaf(end.leaf as usize), row);
+                }
                 each(&mut |tree, end| vote(votes, tree, end, query), row);
                 finish(votes)
             },
@@ -119,15 +125,21 @@ fn reach(
 ) -> Result<Vec<Reached>, Cancelled> {
     let rows = forest.weights.apply(features, forest.features);
     let beam = query.beam.unwrap_or(forest.params.beam).max(1);
-    if features.len() == 1 && !forest.params.diversity.features_differ() {
-        let some = forest.trees.len().div_ceil(run.threads()).clamp(1, walk::TREES);
-        let walk = |(at, trees)| {
-            run.check()?;
-            Ok(walk(forest, forest.first + at * some, trees, rows.view(), beam))
+    if Company::of(features.len()) == Company::Few && !forest.params.diversity.features_differ() {
+        let share = (forest.trees.len() * features.len()).div_ceil(run.threads());
+        let some = share.clamp(1, walk::TREES);
+        let walk = |row| {
+            let walk = |(at, trees)| {
+                run.check()?;
+                Ok(walk(forest, forest.first + at * some, trees, (rows.view(), row), beam))
+            };
+            let ends = forest.trees.par_chunks(some).enumerate().map(walk);
+            Ok(ends.collect::<Result<Vec<_>, Cancelled>>()?.concat())
         };
-        let ends = forest.trees.par_chunks(some).enumerate().map(walk);
-        let ends = ends.collect::<Result<Vec<_>, Cancelled>>()?;
-        return Ok(ends.into_iter().flatten().map(Reached::of_one).collect());
+        let ends = (0..features.len() as u32).into_par_iter().map(walk);
+        let ends = ends.collect::<Result<Vec<Vec<Vec<End>>>, Cancelled>>()?;
+        let of_tree = |tree| Reached::of_rows(ends.iter().map(|trees| &trees[tree]));
+        return Ok((0..forest.trees.len()).map(of_tree).collect());
     }
     let reach = |(at, tree)| {
         run.check()?;

@@ -1,4 +1,4 @@
-//! Prediction of a single row, which waits for memory nearly all the time.
+//! Prediction row by row, for few rows, which wait for memory nearly all the time.
 //!
 //! A row meets some hundred nodes, each in a place of its own, and at each of them some tens of
 //! features. So it goes through several trees at once, level by level: what its next step takes is
@@ -26,6 +26,8 @@ pub(super) const TREES: usize = 8;
 struct Step {
     node: u32,
     weight: f32,
+    /// Where the entries that the node has end among those found; 0 as long as they are sought.
+    hits: u32,
 }
 
 /// The row in one tree.
@@ -45,13 +47,13 @@ struct Scratch {
     orders: Vec<u64>,
 }
 
-/// The leaves that the only row reaches in some trees, the first of which has the given number. The
-/// trees' nodes must not have projections of their own.
+/// The leaves that one of some rows reaches in some trees, the first of which has the given number.
+/// The trees' nodes must not have projections of their own.
 pub(super) fn walk(
     forest: &Forest,
     first: usize,
     trees: &[Tree],
-    row: Entries<'_>,
+    (rows, row): (Entries<'_>, u32),
     beam: usize,
 ) -> Vec<Vec<End>> {
     let params = &forest.params;
@@ -59,11 +61,12 @@ pub(super) fn walk(
         Projector::new(params.feature_projection, forest.features, params.feature_dimensions);
     let project = |at| {
         let seed = derive(tree_seed(params, first + at), FEATURES);
-        (!projector.is_identity()).then(|| projector.project(row, 0..1, seed))
+        (!projector.is_identity()).then(|| projector.project(rows, row..row + 1, seed))
     };
     let start = trees.iter().enumerate().map(|(at, tree)| Walk::new(tree, project(at)));
     let mut walks: Vec<Walk<'_>> = start.collect();
     let mut scratch = Scratch::default();
+    let row = rows.row(row);
     while walks.iter().any(|walk| !walk.level.is_empty()) {
         for stage in STAGES {
             for walk in &walks {
@@ -72,7 +75,10 @@ pub(super) fn walk(
                 marks::fetch(stage, walk.tree, visits);
             }
         }
-        walks.iter_mut().for_each(|walk| walk.step(row, beam, &mut scratch));
+        scratch.hits.clear();
+        walks.iter_mut().for_each(|walk| walk.find(row, &mut scratch.hits));
+        let mut first = 0;
+        walks.iter_mut().for_each(|walk| first = walk.step(first, beam, &mut scratch));
     }
     walks.into_iter().map(|walk| walk.ends).collect()
 }
@@ -81,40 +87,49 @@ impl<'a> Walk<'a> {
     fn new(tree: &'a Tree, projected: Option<OwnedEntries>) -> Self {
         let (mut level, mut ends) = (Vec::new(), Vec::new());
         match tree.root() {
-            Child::Node(node) => level.push(Step { node, weight: 1.0 }),
+            Child::Node(node) => level.push(Step { node, weight: 1.0, hits: 0 }),
             Child::Leaf(leaf) => ends.push(End { leaf, weight: 1.0 }),
         }
         Walk { tree, projected, level, ends }
     }
 
-    fn row<'r>(&'r self, given: Entries<'r>) -> (&'r [u32], &'r [f32]) {
-        self.projected.as_ref().map_or(given, OwnedEntries::view).row(0)
+    fn row<'r>(&'r self, given: (&'r [u32], &'r [f32])) -> (&'r [u32], &'r [f32]) {
+        self.projected.as_ref().map_or(given, |projected| projected.view().row(0))
     }
 
-    /// Goes from the nodes of a level to their children.
-    fn step(&mut self, row: Entries<'_>, beam: usize, scratch: &mut Scratch) {
+    /// Appends the row's entries that each node of a level has.
+    fn find(&mut self, row: (&[u32], &[f32]), hits: &mut Vec<Hit>) {
+        for at in 0..self.level.len() {
+            let node = self.level[at].node as usize;
+            marks::find(self.tree, node, self.row(row), Company::Few, hits);
+            self.level[at].hits = hits.len() as u32;
+        }
+    }
+
+    /// Goes from the nodes of a level, whose hits start at a place, to their children; gives where
+    /// the next tree's hits start.
+    fn step(&mut self, first: usize, beam: usize, scratch: &mut Scratch) -> usize {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has AVX2, as just asked.
-            return unsafe { self.step_avx2(row, beam, scratch) };
+            return unsafe { self.step_avx2(first, beam, scratch) };
         }
-        self.step_portable(row, beam, scratch);
+        self.step_portable(first, beam, scratch)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn step_avx2(&mut self, row: Entries<'_>, beam: usize, scratch: &mut Scratch) {
-        self.step_portable(row, beam, scratch);
+    fn step_avx2(&mut self, first: usize, beam: usize, scratch: &mut Scratch) -> usize {
+        self.step_portable(first, beam, scratch)
     }
 
     #[inline(always)]
-    fn step_portable(&mut self, row: Entries<'_>, beam: usize, scratch: &mut Scratch) {
+    fn step_portable(&mut self, mut first: usize, beam: usize, scratch: &mut Scratch) -> usize {
         let Scratch { next, hits, orders } = scratch;
         next.clear();
-        for at in 0..self.level.len() {
-            let Step { node, weight } = self.level[at];
-            let row = self.row(row);
-            let products = marks::products(self.tree, node as usize, row, Company::Few, hits);
+        for &Step { node, weight, hits: last } in &self.level {
+            let products = marks::weigh(self.tree, node as usize, &hits[first..last as usize]);
+            first = last as usize;
             let children = self.tree.child_range(node as usize);
             let near = stored_nearness(self.tree, children.clone()).of(&products);
             let best = best_lane(&near, children.len());
@@ -128,13 +143,14 @@ impl<'a> Walk<'a> {
                 followed &= followed - 1;
                 let weight = weight * shares.0[lane];
                 match self.tree.child(children.start + lane) {
-                    Child::Node(node) => next.push(Step { node, weight }),
+                    Child::Node(node) => next.push(Step { node, weight, hits: 0 }),
                     Child::Leaf(leaf) => self.ends.push(End { leaf, weight }),
                 }
             }
         }
         std::mem::swap(&mut self.level, next);
         self.narrow(beam, orders);
+        first
     }
 
     /// Keeps the `beam` heaviest paths, finished ones included, and makes up for the rest.
