@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What a call of the Python package costs beyond the work: one row at a time against a batch.
 
-    python bench/python_calls.py MODEL ROWS [--rows N]
+    python bench/python_calls.py MODEL ROWS [--rows N] [--batch N]
 
-MODEL is a model's folder, ROWS a file of vectors. The same rows are predicted as one batch, with a
+MODEL is a model's folder, ROWS a file of vectors. The same rows are predicted in batches, with a
 `predict_top_k` for each row, and with a `predict_arrays` for each row, which checks nothing: on one
 thread, by the processor's time, and on all threads, by the clock. Times are the least of some rounds:
 other work on the machine adds to them, and never takes away.
@@ -25,16 +25,20 @@ def least(rounds: int, now, work) -> float:
     return min(seconds)
 
 
-def measure(
-    model: str, data: str, count: int, k: int, rounds: int, n_jobs: int | None
-) -> dict[str, float]:
+def measure(options: argparse.Namespace, n_jobs: int | None) -> dict[str, float]:
     """Microseconds a row: of a batch, and of each kind of call."""
-    estimator = labelwood.load(model).set_params(n_jobs=n_jobs)
+    estimator = labelwood.load(options.model).set_params(n_jobs=n_jobs)
     now = time.process_time if n_jobs == 1 else time.perf_counter
-    rows = labelwood.datasets.read(data, lenient=True, n_features=estimator.n_features_in_).X[:count]
+    read = labelwood.datasets.read(options.data, lenient=True, n_features=estimator.n_features_in_)
+    rows, k = read.X[: options.rows], options.top_k
     count = rows.shape[0]
+    batches = [rows[start : start + options.batch] for start in range(0, count, options.batch)]
     single = [rows[[at]] for at in range(count)]
     arrays = [(row.indptr, row.indices, row.data) for row in single]
+
+    def each_batch():
+        for batch in batches:
+            estimator.predict_top_k(batch, k)
 
     def each_checked():
         for row in single:
@@ -45,11 +49,11 @@ def measure(
             estimator.predict_arrays(*row, k)
 
     kinds = {
-        "batch": lambda: estimator.predict_top_k(rows, k),
+        "batch": each_batch,
         "predict_top_k": each_checked,
         "predict_arrays": each_unchecked,
     }
-    return {name: 1e6 * least(rounds, now, work) / count for name, work in kinds.items()}
+    return {name: 1e6 * least(options.rounds, now, work) / count for name, work in kinds.items()}
 
 
 def main() -> None:
@@ -57,14 +61,14 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("data")
     parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--batch", type=int, default=1000)
     parser.add_argument("--top-k", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     for title, n_jobs in [("one thread", 1), ("all threads", None)]:
-        given = (options.model, options.data, options.rows, options.top_k, options.rounds)
-        figures = measure(*given, n_jobs)
+        figures = measure(options, n_jobs)
         share = figures["batch"]
-        print(f"{title}\n  {'a row of a batch':18} {share:8.0f} us")
+        print(f"{title}\n  {f'a row of {options.batch}':18} {share:8.0f} us")
         for name in ("predict_top_k", "predict_arrays"):
             print(f"  {name:18} {figures[name]:8.0f} us  {figures[name] - share:+8.0f} us")
 

@@ -303,7 +303,21 @@ def storable(name: str, what: str = "the label name") -> str:
             f"{what} {name!r} is empty or has a TAB or a line break, which models cannot keep: "
             "give it another name"
         )
+    refuse_halves(f"{what} {name!r}", name)
     return name
+
+
+def refuse_halves(what: str, text: str) -> None:
+    """Refuses a text that ends or begins in the middle of a character, as those cut by others may."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{what} has half of a surrogate pair, {text[error.start]!r}, at {error.start}, which is "
+            'no character: repair it, or replace it with text.encode("utf-8", "replace").decode()'
+        ) from None
 
 
 def _name(label, at: int) -> str:

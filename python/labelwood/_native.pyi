@@ -198,6 +198,7 @@ def group_memory() -> int | None: ...
 def vectoriser_defaults() -> str: ...
 def read(
     path: str | os.PathLike[str],
+    format: str | None,
     lenient: bool,
     features: int,
     labels: int,
@@ -206,12 +207,17 @@ def read(
 ) -> tuple[_Rows, int, _Rows, int, list[str] | None]: ...
 def write(
     path: str | os.PathLike[str],
+    format: str | None,
     features: _Features,
     labels: _Labels,
     names: Sequence[str] | None,
 ) -> None: ...
 def read_documents(
-    path: str | os.PathLike[str], options: str, labels_required: bool, threads: int
+    path: str | os.PathLike[str],
+    format: str | None,
+    options: str,
+    labels_required: bool,
+    threads: int,
 ) -> list[tuple[str | None, str, list[str]]]: ...
 def read_label_names(path: str | os.PathLike[str]) -> list[str]: ...
 def read_omikuji_rows(

@@ -62,6 +62,7 @@ class Questions(NamedTuple):
 def read(
     path: str | os.PathLike[str],
     *,
+    format: str | None = None,
     lenient: bool = False,
     n_features: int = 0,
     n_labels: int = 0,
@@ -70,20 +71,23 @@ def read(
 ) -> Dataset:
     """Reads vectors: ``.txt`` (XC repository format) or ``.svm`` (LIBSVM), also ``.gz`` or ``.zst``.
 
+    ``format`` is ``"xc"``, ``"libsvm"`` or ``"lwd"`` if the file's name does not tell.
     Label names are taken from ``labels.txt`` beside the file unless ``label_names`` says where
     they are. ``n_features`` and ``n_labels`` are the least widths, such as those of a model.
     With ``lenient``, a header that disagrees with the rows is a warning in the log.
     """
     names = None if label_names is None else os.fspath(label_names)
     x, columns, y, labels, lines = _native.read(
-        os.fspath(path), lenient, whole("n_features", n_features), whole("n_labels", n_labels),
-        names, threads(n_jobs),
+        os.fspath(path), format, lenient, whole("n_features", n_features),
+        whole("n_labels", n_labels), names, threads(n_jobs),
     )
     return Dataset(_csr(x, columns), _csr(y, labels), lines and lines[:labels])
 
 
-def write(path: str | os.PathLike[str], X: Matrix, Y: LabelSets) -> None:
-    """Writes rows and their labels to a file in the format that its ending names.
+def write(
+    path: str | os.PathLike[str], X: Matrix, Y: LabelSets, *, format: str | None = None
+) -> None:
+    """Writes rows and their labels to a file in the given format, or that which its ending names.
 
     If the labels have names, these go into ``labels.txt`` beside a file of text, where :func:`read`
     and the command look for them; one that is there already must have the same names.
@@ -96,12 +100,13 @@ def write(path: str | os.PathLike[str], X: Matrix, Y: LabelSets) -> None:
     ['birds', 'maps']
     """
     labels = Labels(Y)
-    _native.write(os.fspath(path), features(X), labels.arrays, labels.names)
+    _native.write(os.fspath(path), format, features(X), labels.arrays, labels.names)
 
 
 def read_documents(
     path: str | os.PathLike[str],
     *,
+    format: str | None = None,
     text: str | list[str] = "text",
     labels: str = "labels",
     id: str | None = None,
@@ -111,12 +116,13 @@ def read_documents(
 ) -> list[Document]:
     """Reads texts with their labels: ``.tsv``, ``.csv`` or ``.jsonl``, also ``.gz`` or ``.zst``.
 
+    ``format`` is ``"tsv"``, ``"csv"`` or ``"jsonl"`` if the file's name does not tell.
     ``text``, ``labels`` and ``id`` name the columns of a table or the keys of JSON objects.
     """
     fields = [text] if isinstance(text, str) else list(text)
     options = {"text": fields, "labels": labels, "id": id, "separator": separator}
     documents = _native.read_documents(
-        os.fspath(path), as_json(options), labels_required, threads(n_jobs)
+        os.fspath(path), format, as_json(options), labels_required, threads(n_jobs)
     )
     return [Document(*document) for document in documents]
 

@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from . import _native
 from ._base import Estimator, WithParts, all_or_nothing, asked, clusters, noting_order
 from ._errors import InputError
-from ._inputs import as_json, in_order, into, is_frame, memory, storable, threads, whole
+from ._inputs import (
+    as_json, in_order, into, is_frame, memory, refuse_halves, storable, threads, whole,
+)
 from ._progress import Callback, following
 from .estimators import CraftML
 
@@ -372,6 +374,7 @@ def _texts(texts: Iterable[str]) -> list[str]:
     for at, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"texts[{at}] is {text!r}, but must be a string")
+        refuse_halves(f"texts[{at}]", text)
     return texts
 
 

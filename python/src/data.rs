@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use labelwood::data::documents::{Documents, Labels as Demand};
+use labelwood::data::documents::{self, Documents, Labels as Demand};
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{self, Dataset, Format, LabelIndex, ReadOptions, corpus};
 use pyo3::prelude::*;
@@ -22,17 +22,21 @@ type Text = (Option<String>, String, Vec<String>);
 /// Reads a file of vectors: features and labels as `(indptr, indices, data)` with their widths, and
 /// the label names beside it.
 #[pyfunction]
-#[pyo3(signature = (path, lenient, features, labels, label_names, threads))]
+#[pyo3(signature = (path, format, lenient, features, labels, label_names, threads))]
+#[expect(clippy::too_many_arguments, reason = "those of the Python function")]
 pub fn read<'py>(
     py: Python<'py>,
     path: PathBuf,
+    format: Option<&str>,
     lenient: bool,
     features: usize,
     labels: usize,
     label_names: Option<PathBuf>,
     threads: usize,
 ) -> PyResult<Read<'py>> {
-    let options = ReadOptions { lenient, features, labels, label_names, ..ReadOptions::default() };
+    let format = vector_format(py, format)?;
+    let options =
+        ReadOptions { format, lenient, features, labels, label_names, ..ReadOptions::default() };
     let read = work::run(py, threads, None, |run| data::read(&path, &options, run))?;
     read.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     crate::log::flush(py)?;
@@ -42,16 +46,45 @@ pub fn read<'py>(
     Ok((x, features.columns(), y, labels.columns(), names))
 }
 
+fn vector_format(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Format>> {
+    let known = [("xc", Format::Xc), ("libsvm", Format::Libsvm), ("lwd", Format::Binary)];
+    format_named(py, name, known)
+}
+
+fn document_format(py: Python<'_>, name: Option<&str>) -> PyResult<Option<documents::Format>> {
+    use documents::Format;
+    let known = [("tsv", Format::Tsv), ("csv", Format::Csv), ("jsonl", Format::Jsonl)];
+    format_named(py, name, known)
+}
+
+/// The format of a name, if one is given.
+fn format_named<F: Copy>(
+    py: Python<'_>,
+    name: Option<&str>,
+    known: [(&str, F); 3],
+) -> PyResult<Option<F>> {
+    let Some(name) = name else { return Ok(None) };
+    match known.iter().find(|(known, _)| *known == name) {
+        Some(&(_, format)) => Ok(Some(format)),
+        None => {
+            let [a, b, c] = known.map(|(name, _)| name);
+            Err(refuse(py, format!("format is {name:?}, but must be {a}, {b} or {c}")))
+        }
+    }
+}
+
 /// Writes rows to a file of vectors; names of labels go into it, or beside it if it is of text.
 #[pyfunction]
-#[pyo3(signature = (path, features, labels, names))]
+#[pyo3(signature = (path, format, features, labels, names))]
 pub fn write(
     py: Python<'_>,
     path: PathBuf,
+    format: Option<&str>,
     features: FeatureArrays<'_>,
     labels: LabelArrays<'_>,
     names: Option<Vec<PyBackedStr>>,
 ) -> PyResult<()> {
+    let format = vector_format(py, format)?;
     let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
     let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
     let (features, labels) = (features.to_owned(), labels.to_owned());
@@ -59,11 +92,11 @@ pub fn write(
     let dataset = Dataset { features, labels, label_names };
     work::run(py, 1, None, |_| -> Result<(), Fault> {
         if let Some(names) = &dataset.label_names
-            && matches!(Format::of_path(&path), Some(Format::Xc | Format::Libsvm))
+            && matches!(format.or(Format::of_path(&path)), Some(Format::Xc | Format::Libsvm))
         {
             write_names_beside(&path, names)?;
         }
-        Ok(data::write(&path, &dataset, None)?)
+        Ok(data::write(&path, &dataset, format)?)
     })
 }
 
@@ -81,18 +114,19 @@ fn write_names_beside(path: &Path, names: &LabelIndex) -> Result<(), Fault> {
 
 /// Reads a file of documents: the id, text and labels of each.
 #[pyfunction]
-#[pyo3(signature = (path, options, labels_required, threads))]
+#[pyo3(signature = (path, format, options, labels_required, threads))]
 pub fn read_documents(
     py: Python<'_>,
     path: PathBuf,
+    format: Option<&str>,
     options: &str,
     labels_required: bool,
     threads: usize,
 ) -> PyResult<Vec<Text>> {
-    let options = options_of(py, options)?;
+    let (format, options) = (document_format(py, format)?, options_of(py, options)?);
     let demand = if labels_required { Demand::Required } else { Demand::Optional };
     work::run(py, threads, None, |run| -> Result<Vec<Text>, Fault> {
-        let mut documents = Documents::open(&path, None, &options, demand, run)?;
+        let mut documents = Documents::open(&path, format, &options, demand, run)?;
         let mut all = Vec::new();
         while let Some(batch) = documents.next_batch()? {
             for (row, text) in batch.texts().enumerate() {

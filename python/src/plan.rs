@@ -10,9 +10,9 @@ use labelwood::shard::{Options, Plan as Inner, ShardError, Work};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
-use crate::errors::{Fault, OrRaise, refuse};
+use crate::errors::{Fault, OrRaise};
 use crate::model::Learner;
-use crate::rows::{FeatureArrays, Features, LabelArrays, Labels};
+use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, matching};
 use crate::text::Reading;
 use crate::work;
 
@@ -44,12 +44,7 @@ impl Plan {
     ) -> PyResult<Self> {
         let (algorithm, extras) = learner.parts(py)?;
         let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
-        let (features, labels) = (features.view(py)?, labels.view(py)?);
-        if features.len() != labels.len() {
-            let (rows, other) = (features.len(), labels.len());
-            let text = format!("X has {rows} rows, but Y has {other}: give each row its labels");
-            return Err(refuse(py, text));
-        }
+        let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
         work::run(py, threads, None, |run| make(wish, None, dataset, extras, &algorithm, run))

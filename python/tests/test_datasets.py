@@ -44,6 +44,22 @@ def test_rows_without_labels_for_each_are_not_written(name, tmp_path):
     assert not (tmp_path / name).exists()
 
 
+@pytest.mark.parametrize("format", ["xc", "libsvm", "lwd"])
+def test_a_format_is_stated_if_the_name_does_not_tell(format, tmp_path):
+    path = tmp_path / "rows.data"
+    with pytest.raises(InputError, match="rows.data: the ending does not tell the format"):
+        datasets.write(path, np.eye(2), [[0], [1]])
+    datasets.write(path, np.eye(2), [["a"], ["b"]], format=format)
+    with pytest.raises(InputError, match="rows.data: the ending does not tell the format"):
+        datasets.read(path)
+    read = datasets.read(path, format=format)
+    assert read.X.toarray().tolist() == np.eye(2).tolist() and read.label_names == ["a", "b"]
+    with pytest.raises(InputError, match='format is "npz", but must be xc, libsvm or lwd'):
+        datasets.read(path, format="npz")
+    with pytest.raises(InputError, match='format is "npz", but must be xc, libsvm or lwd'):
+        datasets.write(path, np.eye(2), [[0], [1]], format="npz")
+
+
 def test_errors_of_files_name_the_place(tmp_path):
     (tmp_path / "rows.txt").write_text("1 2 2\n5 0:1\n")
     with pytest.raises(InputError, match=r"rows.txt:2:1: label 5 is out of range"):
@@ -67,6 +83,12 @@ def test_documents_are_read_from_every_format(tmp_path):
     ]
     table = datasets.read_documents(tmp_path / "books.csv.gz", text="title", labels="subjects")
     assert table == tsv
+    (tmp_path / "books.tsv").rename(tmp_path / "books.tab")
+    with pytest.raises(InputError, match="books.tab: the ending does not tell the format"):
+        datasets.read_documents(tmp_path / "books.tab")
+    assert datasets.read_documents(tmp_path / "books.tab", format="tsv") == tsv
+    with pytest.raises(InputError, match='format is "xml", but must be tsv, csv or jsonl'):
+        datasets.read_documents(tmp_path / "books.tab", format="xml")
     json = datasets.read_documents(tmp_path / "books.jsonl")
     assert [document.id for document in json] == ["1", None]
 

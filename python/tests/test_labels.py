@@ -81,6 +81,11 @@ def test_names_that_models_cannot_keep_are_refused_everywhere(name):
         TextTagger(min_df=1).fit(["old maps", "birds"], [["maps"], [name]])
 
 
+def test_a_name_with_half_a_character_is_refused():
+    with pytest.raises(InputError, match="the label name 'x.ud83d' has half of a surrogate pair"):
+        OneVsRest().fit(X, [["birds"], ["x\ud83d"], ["maps"]])
+
+
 def test_odd_names_that_models_can_keep_stay_as_they_are():
     odd = [" spaces ", "ünï", "\u2028", "0", "a,b;c"]
     assert OneVsRest().fit(np.eye(5), [[name] for name in odd]).classes_.tolist() == odd

@@ -205,6 +205,9 @@ def test_hashed_columns_are_numbered():
         (lambda: TextTagger(separator="").fit(["a"], [["b"]]), "separator is empty"),
         (lambda: TextVectoriser(word_ngrams=(1, 2, 3)).fit(["a"]), "must be two whole numbers"),
         (lambda: TextVectoriser(char_ngrams=3).fit(["a"]), "must be two whole numbers"),
+        (lambda: TextVectoriser().fit(["a", "ab\ud83d"]), r"texts\[1\] has half of .*, '.ud83d', at 2"),
+        (lambda: TextTagger().fit(["\udc00"], [["b"]]), r"texts\[0\] has half of a surrogate pair"),
+        (lambda: TextTagger().fit(["a"], [["b\ud83d"]]), "the tag 'b.ud83d' has half of a surrogate"),
     ],
 )
 def test_what_is_wrong_is_named(work, text):
