@@ -19,6 +19,11 @@ impl<T> OnDemand<T> {
         all[node].get_or_init(make).as_ref()
     }
 
+    /// What there is for a node if somebody has asked for it before.
+    pub fn made_for(&self, node: usize) -> Option<&T> {
+        self.made()?[node].get()?.as_ref()
+    }
+
     /// One place for each node; none before the first was asked for.
     pub fn made(&self) -> Option<&[OnceLock<Option<T>>]> {
         self.0.get().map(|all| &all[..])

@@ -90,7 +90,7 @@ impl Ensemble<'_> {
         let ids: Vec<u32> = (0..features.len() as u32).collect();
         let count = |sums: &mut Votes, ids: &[u32]| {
             let part = |(part, trees): (usize, &[Tree])| {
-                let mut walk = Walk::new(self, query, votes);
+                let mut walk = Walk::new(self, query, votes, features.len());
                 let mut ballots = vec![Vec::new(); ids.len()];
                 for (at, tree) in (part * some..).zip(trees) {
                     run.check()?;
@@ -194,10 +194,10 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(trees: &Ensemble<'_>, query: Query<'a>, votes: usize) -> Self {
+    fn new(trees: &Ensemble<'_>, query: Query<'a>, votes: usize, rows: usize) -> Self {
         Walk {
             votes,
-            scorer: Scorer::new(trees.features),
+            scorer: Scorer::new(trees.features, rows),
             level: Vec::new(),
             sieve: Sieve {
                 query,

@@ -31,11 +31,15 @@ enum Way<'a> {
 }
 
 impl<'a> Spot<'a> {
-    pub fn new(Meeting { nodes, node, row }: Meeting<'a>, visit: usize) -> Self {
+    pub fn new(Meeting { nodes, node, row }: Meeting<'a>, visit: usize, makes_ranks: bool) -> Self {
         let (features, ends) = (nodes.features_of(node), nodes.ends_of(node));
         let columns = row.0.len();
         let features_are_fewer = features.len() < columns;
-        let ranks = if features_are_fewer { None } else { nodes.ranks_of(node) };
+        let ranks = match features_are_fewer {
+            true => None,
+            false if makes_ranks => nodes.ranks_of(node),
+            false => nodes.ranks.made_for(node),
+        };
         let left = features.len().max(columns);
         let way = ranks.map_or(Way::Search { features_are_fewer, left }, Way::Ranks);
         Spot { nodes, node, row, features, ends, way, visit, hits: 0 }

@@ -41,6 +41,8 @@ fn log_sigmoid(x: f32) -> f32 {
     if x > 0.0 { -libm::log1pf(libm::expf(-x)) } else { x - libm::log1pf(libm::expf(x)) }
 }
 
+/// A call of so many rows, at most, has nodes remember where their features are.
+const FEW: usize = 256;
 /// Rows with a node nearly for themselves that are scored at once: what is asked for must stay in the
 /// cache until it is read.
 const TOGETHER: usize = 64;
@@ -48,6 +50,8 @@ const TOGETHER: usize = 64;
 /// Scores rows at nodes; holds the scratch memory for it.
 pub struct Scorer {
     features: usize,
+    /// Whether further calls will bring few rows again, for which ranks are there then.
+    makes_ranks: bool,
     /// One more than the position of each of the node's features; all 0 between nodes. Empty until
     /// a node's features are mapped.
     position_of: Vec<u32>,
@@ -115,10 +119,11 @@ macro_rules! with_weights {
 pub(super) use with_weights;
 
 impl Scorer {
-    /// For rows with up to `features` features.
-    pub fn new(features: usize) -> Self {
+    /// For calls of so many rows with up to `features` features.
+    pub fn new(features: usize, rows: usize) -> Self {
         Scorer {
             features,
+            makes_ranks: rows <= FEW,
             position_of: Vec::new(),
             places: Vec::new(),
             hits: Vec::new(),
@@ -159,7 +164,9 @@ impl Scorer {
                 self.forget(nodes, node);
             } else {
                 let spots = visits.iter().zip(first..);
-                few.extend(spots.map(|(visit, at)| Spot::new(meeting(visit), at)));
+                few.extend(
+                    spots.map(|(visit, at)| Spot::new(meeting(visit), at, self.makes_ranks)),
+                );
             }
             first += visits.len();
         }

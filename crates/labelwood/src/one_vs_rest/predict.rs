@@ -72,7 +72,7 @@ fn best<'m>(
     query: Query<'_>,
     run: &Run,
 ) -> Result<Vec<Best>, Cancelled> {
-    let mut scorer = Scorer::new(features);
+    let mut scorer = Scorer::new(features, rows.offsets.len() - 1);
     let mut best = vec![Best::new(query.k); ids.len()];
     // Few rows meet many blocks at once: none waits for another's memory.
     for blocks in blocks.chunks((CHUNK / ids.len().max(1)).max(1)) {
