@@ -27,27 +27,33 @@ enum Way<'a> {
     /// Ranks tell where each column is.
     Ranks(&'a Ranks),
     /// The fewer are searched for among the others, of which so many are left to each search.
-    Search { features_are_fewer: bool, left: usize },
+    Search { left: usize },
 }
 
 impl<'a> Spot<'a> {
     pub fn new(Meeting { nodes, node, row }: Meeting<'a>, visit: usize, makes_ranks: bool) -> Self {
         let (features, ends) = (nodes.features_of(node), nodes.ends_of(node));
-        let columns = row.0.len();
-        let features_are_fewer = features.len() < columns;
-        let ranks = match features_are_fewer {
+        let ranks = match features.len() < row.0.len() {
             true => None,
             false if makes_ranks => nodes.ranks_of(node),
             false => nodes.ranks.made_for(node),
         };
-        let left = features.len().max(columns);
-        let way = ranks.map_or(Way::Search { features_are_fewer, left }, Way::Ranks);
+        let left = features.len().max(row.0.len());
+        let way = ranks.map_or(Way::Search { left }, Way::Ranks);
         Spot { nodes, node, row, features, ends, way, visit, hits: 0 }
     }
 
+    fn features_are_fewer(&self) -> bool {
+        self.features.len() < self.row.0.len()
+    }
+
     /// Those that are searched for, and those they are among.
-    fn sides(&self, features_are_fewer: bool) -> (&'a [u32], &'a [u32]) {
-        if features_are_fewer { (self.features, self.row.0) } else { (self.row.0, self.features) }
+    fn sides(&self) -> (&'a [u32], &'a [u32]) {
+        if self.features_are_fewer() {
+            (self.features, self.row.0)
+        } else {
+            (self.row.0, self.features)
+        }
     }
 }
 
@@ -136,14 +142,15 @@ fn find_popcnt(spots: &mut [Spot<'_>], places: &mut Vec<u32>, hits: &mut Vec<Hit
 #[inline(always)]
 fn find_portable(spots: &mut [Spot<'_>], places: &mut Vec<u32>, hits: &mut Vec<Hit>) {
     let mut searches = 0;
-    for Spot { features, way, row: (columns, _), .. } in spots.iter() {
-        match way {
+    for spot in spots.iter() {
+        let (columns, features) = (spot.row.0, spot.features);
+        match spot.way {
             Way::Ranks(ranks) => columns.iter().for_each(|&column| ranks.fetch(column)),
-            Way::Search { features_are_fewer: true, .. } => {
+            Way::Search { .. } if spot.features_are_fewer() => {
                 searches += features.len();
                 (0..features.len()).step_by(16).for_each(|at| prefetch(features, at));
             }
-            Way::Search { left, .. } => {
+            Way::Search { left } => {
                 searches += columns.len();
                 prefetch(features, left / 2);
             }
@@ -156,9 +163,8 @@ fn find_portable(spots: &mut [Spot<'_>], places: &mut Vec<u32>, hits: &mut Vec<H
         goes_on = false;
         let mut rest = &mut places[..];
         for spot in spots.iter_mut() {
-            let Way::Search { features_are_fewer, .. } = spot.way else { continue };
-            let (sought, among) = spot.sides(features_are_fewer);
-            let Way::Search { left, .. } = &mut spot.way else { continue };
+            let (features_are_fewer, (sought, among)) = (spot.features_are_fewer(), spot.sides());
+            let Way::Search { left } = &mut spot.way else { continue };
             let (places, after) = rest.split_at_mut(sought.len());
             rest = after;
             if *left > 1 {
@@ -173,18 +179,19 @@ fn find_portable(spots: &mut [Spot<'_>], places: &mut Vec<u32>, hits: &mut Vec<H
     }
     hits.clear();
     let mut rest = &places[..];
-    for Spot { features, ends, way, row: (columns, factors), hits: last, .. } in spots {
+    for spot in spots {
+        let Spot { features, ends, row: (columns, factors), .. } = *spot;
         let push = |hits: &mut Vec<Hit>, place: u32, factor| {
             prefetch(ends, place as usize);
             hits.push(Hit { start: place, end: 0, factor });
         };
-        match way {
+        match spot.way {
             Way::Ranks(ranks) => {
                 // Whether a column is there is anyone's guess, the processor's too: so all are
                 // written down, each over the one before if that was not there.
                 let mut end = hits.len();
                 hits.resize(end + columns.len(), Hit { start: 0, end: 0, factor: 0.0 });
-                for (&column, &factor) in columns.iter().zip(*factors) {
+                for (&column, &factor) in columns.iter().zip(factors) {
                     let (is_there, place) = ranks.of(column);
                     prefetch(ends, place as usize);
                     hits[end] = Hit { start: place, end: 0, factor };
@@ -192,7 +199,7 @@ fn find_portable(spots: &mut [Spot<'_>], places: &mut Vec<u32>, hits: &mut Vec<H
                 }
                 hits.truncate(end);
             }
-            Way::Search { features_are_fewer: true, .. } => {
+            Way::Search { .. } if spot.features_are_fewer() => {
                 let places;
                 (places, rest) = rest.split_at(features.len());
                 for (at, (feature, &place)) in features.iter().zip(places).enumerate() {
@@ -204,14 +211,14 @@ fn find_portable(spots: &mut [Spot<'_>], places: &mut Vec<u32>, hits: &mut Vec<H
             Way::Search { .. } => {
                 let places;
                 (places, rest) = rest.split_at(columns.len());
-                for ((column, &factor), &place) in columns.iter().zip(*factors).zip(places) {
+                for ((column, &factor), &place) in columns.iter().zip(factors).zip(places) {
                     if features.get(place as usize) == Some(column) {
                         push(hits, place, factor);
                     }
                 }
             }
         }
-        *last = hits.len();
+        spot.hits = hits.len();
     }
 }
 

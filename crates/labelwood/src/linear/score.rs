@@ -91,7 +91,7 @@ pub struct Meeting<'a> {
 }
 
 impl Meeting<'_> {
-    fn is_where(&self, other: &Meeting<'_>) -> bool {
+    fn shares_node_with(&self, other: &Meeting<'_>) -> bool {
         self.node == other.node && std::ptr::eq(self.nodes, other.nodes)
     }
 }
@@ -143,7 +143,8 @@ impl Scorer {
     ) {
         let mut few = Vec::with_capacity(visits.len());
         let mut first = 0;
-        for visits in visits.chunk_by(|left, right| meeting(left).is_where(&meeting(right))) {
+        for visits in visits.chunk_by(|left, right| meeting(left).shares_node_with(&meeting(right)))
+        {
             let Meeting { nodes, node, .. } = meeting(&visits[0]);
             let wanted = || visits.iter().map(|visit| meeting(visit).row.0.len()).sum::<usize>();
             // A map of the node's features pays when many entries are looked up in it.
@@ -198,7 +199,7 @@ impl Scorer {
 
 /// Finds the entries of a row that the node has whose features are mapped.
 ///
-/// Never inlined: in the middle of other work it ran out of registers, and took half as long again.
+/// Never inlined: in the middle of other work it ran out of registers, and batches took a tenth longer.
 #[inline(never)]
 fn find(
     position_of: &[u32],
