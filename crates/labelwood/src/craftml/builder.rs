@@ -200,12 +200,10 @@ impl Builder {
         }
     }
 
-    /// Makes room for what a node's subtrees are still to bring, when those that make up the given
-    /// share of them have been pushed since the arrays had these lengths.
-    pub fn reserve_rest(&mut self, before: [usize; 3], share: f64) {
-        let mut lengths = self.lengths();
-        lengths.iter_mut().zip(before).for_each(|(length, before)| *length -= before);
-        self.reserve(lengths, 1.0 / share - 1.0);
+    /// Hands over what was built, leaving nothing.
+    pub fn take(&mut self) -> Builder {
+        let empty = Builder::new(self.branches, self.precision);
+        std::mem::replace(self, empty)
     }
 
     /// Appends a subtree and returns where its root is now.

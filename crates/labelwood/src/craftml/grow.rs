@@ -3,27 +3,28 @@
 //! A node clusters a sample of its instances by their labels, takes the centroid of each cluster's
 //! features, and sends every instance to the child with the nearest centroid. Centroids are used in
 //! the very form in which they are stored, so that an instance finds the same way in prediction.
+//!
+//! Nodes wait in a list, not on the stack: [`Grower::grow_node`] takes one and puts its children on
+//! the list. [`Grower::grow_subtree`] goes on until the list is empty, [`super::tasks`] hands the
+//! children of large nodes to other threads.
 
 use super::builder::{Builder, NewNode};
 use super::centroids::Centroids;
-use super::join::{Grown, Joint};
+use super::node_rows::{CompactRows, NodeRows, Renumbering};
 use super::params::Params;
-use super::plot::{Plot, Renaming, Strip};
 use super::project::Projector;
-use super::tree::{Child, Tree};
+use super::tree::Child;
 use crate::cluster;
 use crate::cluster::lanes::LANES;
 use crate::random::{Stream, derive};
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, Entries, LabelRowsView, OwnedEntries};
 use crate::weighting::{FeatureWeights, WeightedRows};
-use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Mutex;
 
-/// Nodes at this depth become leaves, so that no data can exhaust the stack.
+/// Nodes at this depth become leaves.
 const MAX_DEPTH: usize = 200;
-/// The children of nodes with at least this many instances grow in parallel.
-const PARALLEL: usize = 1024;
 
 /// The training rows, prepared once for all trees.
 pub(super) struct Instances<'a> {
@@ -68,6 +69,9 @@ pub(super) struct Grower<'a> {
     label_projector: Projector,
     /// The features of all instances, unless each node projects its own.
     features: Option<Projected<'a>>,
+    /// The numbers of all columns of projected features, and of projected labels.
+    feature_names: Vec<u32>,
+    label_names: Vec<u32>,
     /// The seed of the projection of all labels, unless each node has its own.
     label_seed: Option<u64>,
     scratch: Mutex<Vec<Scratch>>,
@@ -89,9 +93,9 @@ impl Projected<'_> {
 
 /// Memory that nodes use one after the other.
 #[derive(Default)]
-struct Scratch {
+pub(super) struct Scratch {
     clustering: cluster::Workspace,
-    renaming: Renaming,
+    renumbering: Renumbering,
     centroids: Centroids,
     /// The sampled rows.
     sample: Vec<u32>,
@@ -105,21 +109,34 @@ struct Scratch {
     labels: Vec<u32>,
 }
 
-/// What a child grows from.
-struct Part<'a> {
-    order: &'a mut [u32],
-    land: Land,
+/// A node that is not grown yet.
+pub(super) struct Pending {
+    /// Where its instances are in the order of its subtree's.
+    pub range: Range<usize>,
+    rows: PendingRows,
     seed: u64,
+    depth: usize,
+    /// Its parent in the builder of its subtree, and which of that one's children it is.
+    pub place: Option<(u32, usize)>,
 }
 
-/// The rows of a child.
-enum Land {
+impl Pending {
+    /// A node that becomes the root of a subtree with a builder and an order of its own.
+    pub fn into_root(self) -> Pending {
+        Pending { range: 0..self.range.len(), place: None, ..self }
+    }
+}
+
+/// The rows of a node that is not grown yet.
+enum PendingRows {
     /// None are needed: it is a leaf.
     Leaf,
     /// Its own copy.
-    Plot(Plot<'static>),
-    /// Rows of its parent, to be copied when its turn comes.
-    Rows(Vec<u32>),
+    Own(NodeRows<'static>),
+    /// All rows of the tree, of which no copy is made: it is the root.
+    Root,
+    /// Some rows of the tree, to be copied when its turn comes.
+    Some,
 }
 
 /// How a node divides its rows; the centroids and the sorted rows are in the scratch memory.
@@ -160,226 +177,195 @@ impl<'a> Grower<'a> {
             feature_projector,
             label_projector,
             features: (!params.diversity.features_differ()).then(project_features),
+            feature_names: (0..feature_projector.dimensions as u32).collect(),
+            label_names: (0..label_projector.dimensions as u32).collect(),
             label_seed: (!params.diversity.labels_differ()).then(|| derive(seed, LABELS)),
             scratch: Mutex::default(),
         }
     }
 
-    /// Grows the tree.
-    pub fn grow(&self, seed: u64) -> Result<Tree, Cancelled> {
-        let mut order: Vec<u32> = (0..self.instances.labels.len() as u32).collect();
-        let mut builder = Builder::new(self.params.branches, self.params.precision);
-        let mut scratch = self.take_scratch();
-        let plot = (!self.is_leaf(&order)).then(|| self.root(&order, seed, &mut scratch));
-        self.grow_node(&mut order, plot, seed, 0, &mut builder, &mut scratch)?;
-        Ok(builder.finish())
+    /// The root of the whole tree, and the order of its instances.
+    pub fn root(&self, seed: u64) -> (Pending, Vec<u32>) {
+        let order: Vec<u32> = (0..self.instances.labels.len() as u32).collect();
+        let rows = if self.is_leaf(&order) { PendingRows::Leaf } else { PendingRows::Root };
+        (Pending { range: 0..order.len(), rows, seed, depth: 0, place: None }, order)
     }
 
     /// Grows what takes the place of a leaf at some depth, from the instances that are in it now:
-    /// a leaf again, or nodes, with the very seeds that they would have had at first. `all` is what
-    /// [`Grower::all`] gives.
+    /// a leaf again, or nodes, with the very seeds that they would have had at first.
     pub fn regrow(
         &self,
-        all: &Plot<'_>,
         order: &mut [u32],
         seed: u64,
         depth: usize,
         builder: &mut Builder,
     ) -> Result<Child, Cancelled> {
+        let is_leaf = depth >= MAX_DEPTH || self.is_leaf(order);
+        let rows = if is_leaf { PendingRows::Leaf } else { PendingRows::Some };
+        let root = Pending { range: 0..order.len(), rows, seed, depth, place: None };
+        self.grow_subtree(order, root, builder)
+    }
+
+    /// Grows a node and all below it.
+    pub fn grow_subtree(
+        &self,
+        order: &mut [u32],
+        root: Pending,
+        builder: &mut Builder,
+    ) -> Result<Child, Cancelled> {
         let mut scratch = self.take_scratch();
-        let grows = depth < MAX_DEPTH && !self.is_leaf(order);
-        let plot = grows.then(|| {
-            let rows = order.to_vec();
-            self.plot(all, order, &rows, seed, &mut scratch)
-        });
-        let grown = self.grow_node(order, plot, seed, depth, builder, &mut scratch);
-        self.give_back(scratch);
-        grown
-    }
-
-    /// All rows as far as the nodes of the tree share them.
-    pub fn all(&self) -> Plot<'_> {
-        let none = Entries { offsets: &[0], columns: &[], values: &[] };
-        let features = self.features.as_ref().map_or(none, Projected::view);
-        let given = self.instances.label_vectors();
-        let labels = match self.label_seed {
-            None => Strip::shared(none, 0),
-            Some(_) if self.label_projector.is_identity() => {
-                Strip::shared(given, self.label_projector.dimensions)
+        let mut pending = Vec::new();
+        let grown = self.grow_node(order, root, builder, &mut pending, &mut scratch)?;
+        while let Some(mut next) = pending.pop() {
+            let place = next.place.take();
+            let child = self.grow_node(order, next, builder, &mut pending, &mut scratch)?;
+            if let Some((node, at)) = place {
+                builder.set_child(node, at, child);
             }
-            Some(seed) => {
-                let rows = 0..self.instances.labels.len() as u32;
-                let projected = self.label_projector.project(given, rows, seed);
-                Strip::own(projected, self.label_projector.dimensions)
-            }
-        };
-        Plot {
-            features: Strip::shared(features, self.feature_projector.dimensions),
-            labels: Some(labels),
         }
+        self.give_back(scratch);
+        Ok(grown)
     }
 
-    fn take_scratch(&self) -> Scratch {
+    /// Grows one node, reordering its instances, and says where it is. Its children are put on the
+    /// list, the first one last.
+    pub fn grow_node(
+        &self,
+        order: &mut [u32],
+        node: Pending,
+        builder: &mut Builder,
+        pending: &mut Vec<Pending>,
+        scratch: &mut Scratch,
+    ) -> Result<Child, Cancelled> {
+        self.run.check()?;
+        let Pending { range, rows, seed, depth, .. } = node;
+        let order = &mut order[range.clone()];
+        let is_root = matches!(rows, PendingRows::Root);
+        let rows = match rows {
+            PendingRows::Leaf => None,
+            PendingRows::Own(rows) => Some(rows),
+            PendingRows::Root => Some(self.root_rows(order, seed, scratch)),
+            PendingRows::Some => Some(self.child_rows(None, order, order, seed, scratch)),
+        };
+        let split = rows.and_then(|rows| Some((self.split(order, &rows, seed, scratch)?, rows)));
+        let Some((Split { sizes, lanes }, rows)) = split else {
+            return Ok(builder.push_leaf(self.instances.labels, order, &mut scratch.labels));
+        };
+        let node = builder.push_node(&NewNode {
+            features: &rows.features.names,
+            table: &scratch.centroids.table,
+            lanes: &lanes,
+            scales: &scratch.centroids.nearness.scales,
+            biases: scratch.centroids.nearness.biases.as_ref(),
+        });
+        let (first, mut start) = (pending.len(), 0);
+        let sorted = std::mem::take(&mut scratch.sorted);
+        for (at, size) in sizes.into_iter().enumerate() {
+            let within = start..start + size;
+            let (order, seed) = (&order[within.clone()], derive(seed, at as u64));
+            let rows = if depth + 1 >= MAX_DEPTH || self.is_leaf(order) {
+                PendingRows::Leaf
+            } else if is_root {
+                PendingRows::Some
+            } else {
+                let chosen = &sorted[within.clone()];
+                PendingRows::Own(self.child_rows(Some(&rows), order, chosen, seed, scratch))
+            };
+            let range = range.start + within.start..range.start + within.end;
+            let place = Some((node, at));
+            pending.push(Pending { range, rows, seed, depth: depth + 1, place });
+            start += size;
+        }
+        scratch.sorted = sorted;
+        pending[first..].reverse();
+        Ok(Child::Node(node))
+    }
+
+    pub fn take_scratch(&self) -> Scratch {
         let mut kept = self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         kept.pop().unwrap_or_default()
     }
 
-    fn give_back(&self, scratch: Scratch) {
+    pub fn give_back(&self, scratch: Scratch) {
         self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(scratch);
     }
 
-    /// Grows the node of the instances in `order`, which it reorders, and says where it is;
-    /// without a plot, it is a leaf.
-    fn grow_node(
-        &self,
-        order: &mut [u32],
-        plot: Option<Plot<'_>>,
-        seed: u64,
-        depth: usize,
-        builder: &mut Builder,
-        scratch: &mut Scratch,
-    ) -> Result<Child, Cancelled> {
-        self.run.check()?;
-        let split = plot.and_then(|plot| Some((self.split(order, &plot, seed, scratch)?, plot)));
-        let Some((split, plot)) = split else {
-            return Ok(builder.push_leaf(self.instances.labels, order, &mut scratch.labels));
-        };
-        let node = builder.push_node(&NewNode {
-            features: &plot.features.names,
-            table: &scratch.centroids.table,
-            lanes: &split.lanes,
-            scales: &scratch.centroids.nearness.scales,
-            biases: scratch.centroids.nearness.biases.as_ref(),
-        });
-        let rows = order.len();
-        let parallel = rows >= PARALLEL && self.run.threads() > 1;
-        // Rows that all trees share stay, so that copies can wait until they are needed.
-        let waits = plot.is_shared();
-        let parts = self.parts(order, &plot, waits, split, seed, depth, scratch);
-        let parent = waits.then_some(plot);
-        let grow = |part: Part<'_>, builder: &mut Builder, scratch: &mut Scratch| {
-            let Part { order, land, seed } = part;
-            let plot = match (land, &parent) {
-                (Land::Plot(plot), _) => Some(plot),
-                (Land::Rows(rows), Some(parent)) => {
-                    Some(self.plot(parent, order, &rows, seed, scratch))
-                }
-                _ => None,
-            };
-            self.grow_node(order, plot, seed, depth + 1, builder, scratch)
-        };
-        if parallel {
-            // It serves one of the children, instead of lying idle while they grow.
-            self.give_back(std::mem::take(scratch));
-            let joint = Mutex::new(Joint::new(builder, node, rows));
-            parts.into_par_iter().enumerate().try_for_each(|(at, part)| {
-                let mut scratch = self.take_scratch();
-                let mut subtree = Builder::new(self.params.branches, self.params.precision);
-                let rows = part.order.len();
-                let root = grow(part, &mut subtree, &mut scratch)?;
-                self.give_back(scratch);
-                let mut joint = joint.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                joint.add(at, Grown { subtree, root, rows });
-                Ok(())
-            })?;
-            *scratch = self.take_scratch();
-        } else {
-            let (before, mut grown) = (builder.lengths(), 0);
-            for (at, part) in parts.into_iter().enumerate() {
-                grown += part.order.len();
-                let child = grow(part, builder, scratch)?;
-                builder.set_child(node, at, child);
-                if rows >= PARALLEL {
-                    builder.reserve_rest(before, grown as f64 / rows as f64);
-                }
-            }
-        }
-        Ok(Child::Node(node))
-    }
-
-    /// What the children of a node grow from; with `waits`, their rows are only listed.
-    #[expect(clippy::too_many_arguments, reason = "all that is known of a node")]
-    fn parts<'o>(
-        &self,
-        order: &'o mut [u32],
-        plot: &Plot<'_>,
-        waits: bool,
-        split: Split,
-        seed: u64,
-        depth: usize,
-        scratch: &mut Scratch,
-    ) -> Vec<Part<'o>> {
-        let sorted = std::mem::take(&mut scratch.sorted);
-        let (mut order, mut rows) = (order, sorted.as_slice());
-        let part = |(at, size): (usize, usize)| {
-            let (part, after) = std::mem::take(&mut order).split_at_mut(size);
-            let (part_rows, rows_after) = rows.split_at(size);
-            (order, rows) = (after, rows_after);
-            let seed = derive(seed, at as u64);
-            let land = if depth + 1 >= MAX_DEPTH || self.is_leaf(part) {
-                Land::Leaf
-            } else if waits {
-                Land::Rows(part_rows.to_vec())
-            } else {
-                Land::Plot(self.plot(plot, part, part_rows, seed, scratch))
-            };
-            Part { order: part, land, seed }
-        };
-        let parts = split.sizes.into_iter().enumerate().map(part).collect();
-        scratch.sorted = sorted;
-        parts
-    }
-
-    /// The rows of a child: some of its parent's, or projected anew.
-    fn plot(
-        &self,
-        parent: &Plot<'_>,
-        order: &[u32],
-        rows: &[u32],
-        seed: u64,
-        scratch: &mut Scratch,
-    ) -> Plot<'static> {
-        let renaming = &mut scratch.renaming;
-        Plot {
-            features: match self.features {
-                Some(_) => parent.features.part(rows, renaming),
-                None => self.own_features(order, seed, renaming),
-            },
-            labels: Some(match (self.label_seed, &parent.labels) {
-                (Some(_), Some(labels)) => labels.part(rows, renaming),
-                (Some(shared), None) => self.own_labels(order, shared, renaming),
-                (None, _) => self.own_labels(order, derive(seed, LABELS), renaming),
-            }),
-        }
-    }
-
     /// The rows of the root.
-    fn root(&self, order: &[u32], seed: u64, scratch: &mut Scratch) -> Plot<'_> {
-        let renaming = &mut scratch.renaming;
-        Plot {
-            features: match &self.features {
-                Some(shared) => Strip::shared(shared.view(), self.feature_projector.dimensions),
-                None => self.own_features(order, seed, renaming),
+    fn root_rows(&self, order: &[u32], seed: u64, scratch: &mut Scratch) -> NodeRows<'_> {
+        let renumbering = &mut scratch.renumbering;
+        NodeRows {
+            features: match self.shared_features() {
+                Some(shared) => shared,
+                None => self.own_features(order, seed, renumbering),
             },
             labels: match self.label_seed {
-                None => Some(self.own_labels(order, derive(seed, LABELS), renaming)),
-                Some(_) => self.label_projector.is_identity().then(|| {
-                    let given = self.instances.label_vectors();
-                    Strip::shared(given, self.label_projector.dimensions)
-                }),
+                None => Some(self.own_labels(order, derive(seed, LABELS), renumbering)),
+                Some(_) => self.shared_labels(),
             },
         }
+    }
+
+    /// The rows of any other node: some of its parent's or, without one, of the tree's, or
+    /// projected anew. `chosen` says which they are there, `order` which instances they belong to.
+    fn child_rows(
+        &self,
+        parent: Option<&NodeRows<'_>>,
+        order: &[u32],
+        chosen: &[u32],
+        seed: u64,
+        scratch: &mut Scratch,
+    ) -> NodeRows<'static> {
+        let renumbering = &mut scratch.renumbering;
+        let features = match (parent, self.shared_features()) {
+            (_, None) => self.own_features(order, seed, renumbering),
+            (Some(parent), Some(_)) => parent.features.part(chosen, renumbering),
+            (None, Some(shared)) => shared.part(order, renumbering),
+        };
+        let parent_labels = parent.and_then(|parent| parent.labels.as_ref());
+        let labels = match (self.label_seed, parent_labels, self.shared_labels()) {
+            (None, ..) => self.own_labels(order, derive(seed, LABELS), renumbering),
+            (Some(_), Some(labels), _) => labels.part(chosen, renumbering),
+            (Some(_), None, Some(shared)) => shared.part(order, renumbering),
+            (Some(seed), None, None) => self.own_labels(order, seed, renumbering),
+        };
+        NodeRows { features, labels: Some(labels) }
+    }
+
+    /// The features of all instances, unless each node projects its own.
+    fn shared_features(&self) -> Option<CompactRows<'_>> {
+        let features = self.features.as_ref()?;
+        Some(CompactRows::shared(features.view(), &self.feature_names))
+    }
+
+    /// The labels of all instances, unless they are projected.
+    fn shared_labels(&self) -> Option<CompactRows<'_>> {
+        let given = || CompactRows::shared(self.instances.label_vectors(), &self.label_names);
+        self.label_projector.is_identity().then(given)
     }
 
     /// The features of a node that has its own projection.
-    fn own_features(&self, order: &[u32], seed: u64, renaming: &mut Renaming) -> Strip<'static> {
+    fn own_features(
+        &self,
+        order: &[u32],
+        seed: u64,
+        renumbering: &mut Renumbering,
+    ) -> CompactRows<'static> {
         let given = self.instances.features.view();
-        own(self.feature_projector, given, order, derive(seed, FEATURES), renaming)
+        let seed = derive(seed, FEATURES);
+        let projected = self.feature_projector.project(given, order.iter().copied(), seed);
+        whole(&projected, &self.feature_names, renumbering)
     }
 
     /// The labels of a node, projected for it.
-    fn own_labels(&self, order: &[u32], seed: u64, renaming: &mut Renaming) -> Strip<'static> {
-        own(self.label_projector, self.instances.label_vectors(), order, seed, renaming)
+    fn own_labels(
+        &self,
+        order: &[u32],
+        seed: u64,
+        renumbering: &mut Renumbering,
+    ) -> CompactRows<'static> {
+        let given = self.instances.label_vectors();
+        let projected = self.label_projector.project(given, order.iter().copied(), seed);
+        whole(&projected, &self.label_names, renumbering)
     }
 
     /// The labels of some of a root's rows, by the projection that all nodes share.
@@ -404,7 +390,7 @@ impl<'a> Grower<'a> {
     fn split(
         &self,
         order: &mut [u32],
-        plot: &Plot<'_>,
+        node: &NodeRows<'_>,
         seed: u64,
         scratch: &mut Scratch,
     ) -> Option<Split> {
@@ -424,7 +410,7 @@ impl<'a> Grower<'a> {
             more_passes: self.params.more_iterations,
         };
         let (projected, all);
-        let (labels, columns, rows) = match &plot.labels {
+        let (labels, columns, rows) = match &node.labels {
             Some(labels) => (labels.view(), labels.names.len(), sample.as_slice()),
             None => {
                 projected = self.project_sample(order, sample);
@@ -433,24 +419,21 @@ impl<'a> Grower<'a> {
             }
         };
         clustering.cluster(labels, columns, rows, params, &mut random, clusters);
-        let features = &plot.features;
+        let features = &node.features;
         let columns = features.names.len();
         centroids.divide(features.view(), columns, sample, clusters, self.params, chosen);
         partition(order, scratch)
     }
 }
 
-/// The rows of a node with a projection of its own.
-fn own(
-    projector: Projector,
-    given: Entries<'_>,
-    order: &[u32],
-    seed: u64,
-    renaming: &mut Renaming,
-) -> Strip<'static> {
-    let projected = projector.project(given, order.iter().copied(), seed);
-    let rows: Vec<u32> = (0..order.len() as u32).collect();
-    Strip::shared(projected.view(), projector.dimensions).part(&rows, renaming)
+/// All of these rows, with the columns that occur in them.
+fn whole(
+    rows: &OwnedEntries,
+    names: &[u32],
+    renumbering: &mut Renumbering,
+) -> CompactRows<'static> {
+    let all: Vec<u32> = (0..rows.offsets.len() as u32 - 1).collect();
+    CompactRows::shared(rows.view(), names).part(&all, renumbering)
 }
 
 /// Reorders the instances by the lane they chose; `None` when all chose the same.

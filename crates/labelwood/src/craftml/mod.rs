@@ -31,15 +31,15 @@ mod builder;
 mod centroids;
 mod estimate;
 mod grow;
-mod join;
 mod marks;
+mod node_rows;
 mod params;
-mod plot;
 mod project;
 mod route;
 mod shares;
 mod shrink;
 mod spans;
+mod tasks;
 mod touches;
 mod tree;
 mod update;
@@ -58,9 +58,9 @@ use crate::random::derive;
 use crate::run::{Cancelled, Run};
 use crate::sparse::{CsrView, LabelRowsView, Predictions, Query, Votes};
 use crate::weighting::FeatureWeights;
-use grow::{Grower, Instances};
-use rayon::prelude::*;
-use std::sync::atomic::{AtomicU64, Ordering};
+use grow::Instances;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// Grows the trees of a forest, each a pure function of the rows, the settings and its number.
 pub struct Trainer<'a> {
@@ -110,36 +110,23 @@ impl<'a> Trainer<'a> {
 
     /// Grows one tree; its number is below [`Params::trees`].
     pub fn grow(&self, tree: usize, run: &Run) -> Result<Tree, Cancelled> {
-        let seed = tree_seed(&self.params, tree);
-        Grower::new(&self.params, run, &self.instances, self.features, seed).grow(seed)
+        Ok(self.grow_all(tree..tree + 1, run)?.remove(0))
     }
 
-    /// Grows the given trees, several at a time, and hands each over as soon as it is done.
+    /// Grows the given trees, several at a time, and hands each over as soon as it is done. The
+    /// next number is asked for when a thread is free for it.
     pub fn grow_each<E: From<Cancelled> + Send>(
         &self,
-        trees: &[usize],
+        trees: impl Iterator<Item = usize> + Send,
         run: &Run,
         done: impl Fn(usize, Tree) -> Result<(), E> + Sync,
     ) -> Result<(), E> {
-        let total = self.params.trees as u64;
-        let count = AtomicU64::new(total - trees.len() as u64);
-        run.progress("trees", count.load(Ordering::Relaxed), total);
-        run.install(|| {
-            // One by one: trees that are nearly done are not held up by others being begun.
-            trees.par_iter().with_max_len(1).try_for_each(|&tree| {
-                done(tree, self.grow(tree, run)?)?;
-                run.progress("trees", count.fetch_add(1, Ordering::Relaxed) + 1, total);
-                Ok(())
-            })
-        })
+        tasks::grow_each(self, trees, run, done)
     }
 
     /// Grows all trees in memory.
     pub fn forest(&self, run: &Run) -> Result<Forest, Cancelled> {
-        let grow = |tree| self.grow(tree, run);
-        let trees = run.install(|| {
-            (0..self.params.trees).into_par_iter().map(grow).collect::<Result<_, _>>()
-        })?;
+        let trees = self.grow_all(0..self.params.trees, run)?;
         Ok(Forest {
             params: self.params.clone(),
             weights: self.weights.clone(),
@@ -148,6 +135,16 @@ impl<'a> Trainer<'a> {
             trees,
             first: 0,
         })
+    }
+
+    fn grow_all(&self, trees: std::ops::Range<usize>, run: &Run) -> Result<Vec<Tree>, Cancelled> {
+        let grown = Mutex::new(BTreeMap::new());
+        self.grow_each(trees, run, |number, tree| {
+            grown.lock().unwrap_or_else(PoisonError::into_inner).insert(number, tree);
+            Ok::<(), Cancelled>(())
+        })?;
+        let grown = grown.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(grown.into_values().collect())
     }
 }
 

@@ -67,7 +67,6 @@ impl<'a> Updater<'a> {
         let grower = self
             .known
             .map(|_| Grower::new(params, run, &self.instances, self.forest.features, seed));
-        let grower = grower.as_ref().map(|grower| (grower, grower.all()));
         let mut builder = Builder::new(tree.branches, tree.precision);
         let mut steps = vec![Step { child: tree.root(), seed, depth: 0, parent: None }];
         while let Some(Step { child, seed, depth, parent }) = steps.pop() {
@@ -91,8 +90,8 @@ impl<'a> Updater<'a> {
                     let known =
                         rows.partition_point(|&row| (row as usize) < self.known.unwrap_or(0));
                     match &grower {
-                        Some((grower, all)) if known < rows.len() => {
-                            grower.regrow(all, &mut rows.to_vec(), seed, depth, &mut builder)?
+                        Some(grower) if known < rows.len() => {
+                            grower.regrow(&mut rows.to_vec(), seed, depth, &mut builder)?
                         }
                         _ => {
                             let labels =

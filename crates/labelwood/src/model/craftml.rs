@@ -21,16 +21,12 @@ pub(super) fn stems(params: &Params) -> impl Iterator<Item = String> {
 /// Grows the trees that are not there yet and writes each as it is done.
 pub(super) fn write(trainer: &Trainer<'_>, units: &Units<'_>, run: &Run) -> Result<(), TrainError> {
     let total = trainer.params().trees;
-    write_weights(FEATURES, trainer.feature_weights(), units)?;
-    let missing: Vec<usize> = (0..total).filter(|&tree| units.lacks(&stem(tree))).collect();
-    let grown = trainer.grow_each(&missing, run, |tree, grown| -> Result<(), Stop> {
-        Ok(units.write(&stem(tree), &arrays(&grown))?)
-    });
+    let grown = grow(trainer, total, || true, units, run);
     grown.map_err(|stop| stop.into_error(units, "tree-", total, "trees"))
 }
 
-/// Grows trees that are not there yet, in order, and asks `goes_on` before each; says how many
-/// there are from the first on. Trees that the end of the time cuts off are left out.
+/// Grows trees that are not there yet, in order, as long as `goes_on` says so before each; says how
+/// many there are from the first on. Trees that the end of the time cuts off are left out.
 pub(super) fn write_some(
     trainer: &Trainer<'_>,
     most: usize,
@@ -38,26 +34,29 @@ pub(super) fn write_some(
     units: &Units<'_>,
     run: &Run,
 ) -> Result<usize, Stop> {
-    write_weights(FEATURES, trainer.feature_weights(), units)?;
-    let missing: Vec<usize> = (0..most).filter(|&tree| units.lacks(&stem(tree))).collect();
-    let next = AtomicUsize::new(0);
-    let grow = |_| -> Result<(), Stop> {
-        if !goes_on() {
-            return Ok(());
-        }
-        // Threads take trees in order, whichever part of the range they work on, so that those
-        // which are grown when the time is up have no gap.
-        let tree = missing[next.fetch_add(1, Ordering::Relaxed)];
-        units.write(&stem(tree), &arrays(&trainer.grow(tree, run)?))?;
-        run.progress("trees", units.count("tree-") as u64, most as u64);
-        Ok(())
-    };
-    let range = (0..missing.len()).into_par_iter().with_max_len(1);
-    match run.install(|| range.try_for_each(grow)) {
+    match grow(trainer, most, goes_on, units, run) {
         Err(Stop::Cancelled(_)) if run.is_late() && !run.canceller().is_cancelled() => {}
         other => other?,
     }
     Ok((0..most).take_while(|&tree| units.find(&stem(tree)).is_some()).count())
+}
+
+fn grow(
+    trainer: &Trainer<'_>,
+    most: usize,
+    goes_on: impl Fn() -> bool + Sync,
+    units: &Units<'_>,
+    run: &Run,
+) -> Result<(), Stop> {
+    write_weights(FEATURES, trainer.feature_weights(), units)?;
+    let missing: Vec<usize> = (0..most).filter(|&tree| units.lacks(&stem(tree))).collect();
+    let count = AtomicUsize::new(most - missing.len());
+    run.progress("trees", (most - missing.len()) as u64, most as u64);
+    trainer.grow_each(missing.into_iter().take_while(|_| goes_on()), run, |tree, grown| {
+        units.write(&stem(tree), &arrays(&grown))?;
+        run.progress("trees", count.fetch_add(1, Ordering::Relaxed) as u64 + 1, most as u64);
+        Ok(())
+    })
 }
 
 /// Whether a unit of this name is a tree.

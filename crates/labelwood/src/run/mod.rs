@@ -78,6 +78,10 @@ pub struct ThreadError {
 /// Threads that wait for work wake each other: tens of thousands do nothing else.
 const MOST_THREADS: usize = 1024;
 
+/// The stack of each thread, whatever the environment says. No recursion depends on data; what is
+/// nested are parallel loops, whose waiting threads take up other parts of the same work.
+const STACK_BYTES: usize = 4 << 20;
+
 impl Run {
     /// A run on `threads` threads; 0 means as many as the machine and its CPU quota give.
     ///
@@ -98,6 +102,7 @@ impl Run {
         };
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
+            .stack_size(STACK_BYTES)
             .thread_name(|index| format!("labelwood-{index}"))
             .build()
             .map_err(|error| ThreadError { threads, reason: error.to_string() })?;

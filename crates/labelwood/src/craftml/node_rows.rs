@@ -8,12 +8,13 @@
 
 use crate::sparse::Entries;
 use crate::sparse::OwnedEntries;
+use std::borrow::Cow;
 
 /// Rows of features or labels whose columns are numbered without gaps.
-pub(super) struct Strip<'a> {
+pub(super) struct CompactRows<'a> {
     rows: Rows<'a>,
     /// What each column is called in the whole tree, increasing.
-    pub names: Vec<u32>,
+    pub names: Cow<'a, [u32]>,
 }
 
 enum Rows<'a> {
@@ -23,22 +24,17 @@ enum Rows<'a> {
 
 /// Scratch memory for numbering columns anew.
 #[derive(Default)]
-pub(super) struct Renaming {
+pub(super) struct Renumbering {
     /// One bit for each column that occurs; all 0 between calls.
-    marks: Vec<u64>,
+    occurs: Vec<u64>,
     /// The new number of each column that occurs.
     numbers: Vec<u32>,
 }
 
-impl<'a> Strip<'a> {
-    /// All rows of a tree with all their columns.
-    pub fn shared(rows: Entries<'a>, columns: usize) -> Self {
-        Strip { rows: Rows::Shared(rows), names: (0..columns as u32).collect() }
-    }
-
-    /// The same of rows that no other tree has.
-    pub fn own(rows: OwnedEntries, columns: usize) -> Self {
-        Strip { rows: Rows::Own(rows), names: (0..columns as u32).collect() }
+impl<'a> CompactRows<'a> {
+    /// All rows of a tree; `names` are the numbers of all columns.
+    pub fn shared(rows: Entries<'a>, names: &'a [u32]) -> Self {
+        CompactRows { rows: Rows::Shared(rows), names: Cow::Borrowed(names) }
     }
 
     /// Borrows the rows.
@@ -50,21 +46,21 @@ impl<'a> Strip<'a> {
     }
 
     /// Copies some of the rows, with the columns that occur in them.
-    pub fn part(&self, rows: &[u32], renaming: &mut Renaming) -> Strip<'static> {
+    pub fn part(&self, rows: &[u32], renumbering: &mut Renumbering) -> CompactRows<'static> {
         let entries = self.view();
-        let Renaming { marks, numbers } = renaming;
-        marks.resize(marks.len().max(self.names.len().div_ceil(64)), 0);
+        let Renumbering { occurs, numbers } = renumbering;
+        occurs.resize(occurs.len().max(self.names.len().div_ceil(64)), 0);
         numbers.resize(numbers.len().max(self.names.len()), 0);
         let mut len = 0;
         for &row in rows {
             let columns = entries.row(row).0;
             len += columns.len();
             for &column in columns {
-                marks[column as usize / 64] |= 1 << (column % 64);
+                occurs[column as usize / 64] |= 1 << (column % 64);
             }
         }
         let mut names = Vec::new();
-        for (at, word) in marks[..self.names.len().div_ceil(64)].iter_mut().enumerate() {
+        for (at, word) in occurs[..self.names.len().div_ceil(64)].iter_mut().enumerate() {
             let mut bits = std::mem::take(word);
             while bits != 0 {
                 let column = at * 64 + bits.trailing_zeros() as usize;
@@ -80,24 +76,16 @@ impl<'a> Strip<'a> {
             part.values.extend_from_slice(values);
             part.end_row();
         }
-        Strip { rows: Rows::Own(part), names }
+        CompactRows { rows: Rows::Own(part), names: Cow::Owned(names) }
     }
 }
 
 /// The rows of one node.
-pub(super) struct Plot<'a> {
-    pub features: Strip<'a>,
+pub(super) struct NodeRows<'a> {
+    pub features: CompactRows<'a>,
     /// None for a root whose labels are projected: only those of its sample are needed, and each
     /// child has its own projected.
-    pub labels: Option<Strip<'a>>,
-}
-
-impl Plot<'_> {
-    /// Whether the rows are borrowed from all trees.
-    pub fn is_shared(&self) -> bool {
-        let is_shared = |strip: &Strip<'_>| matches!(strip.rows, Rows::Shared(_));
-        is_shared(&self.features) && self.labels.as_ref().is_none_or(is_shared)
-    }
+    pub labels: Option<CompactRows<'a>>,
 }
 
 #[cfg(test)]
@@ -117,12 +105,13 @@ mod tests {
                 entries.values.extend(row.values());
                 entries.end_row();
             }
-            let mut renaming = Renaming::default();
-            let whole = Strip::shared(entries.view(), 200);
+            let mut renumbering = Renumbering::default();
+            let all: Vec<u32> = (0..200).collect();
+            let whole = CompactRows::shared(entries.view(), &all);
             let chosen: Vec<u32> = chosen.iter().map(|at| at.index(rows.len()) as u32).collect();
-            let part = whole.part(&chosen, &mut renaming);
+            let part = whole.part(&chosen, &mut renumbering);
             let again: Vec<u32> = again.iter().filter(|_| !chosen.is_empty()).map(|at| at.index(chosen.len()) as u32).collect();
-            let part_of_part = part.part(&again, &mut renaming);
+            let part_of_part = part.part(&again, &mut renumbering);
             prop_assert!(part_of_part.names.is_sorted());
             let mut used = vec![false; part_of_part.names.len()];
             for (at, &row) in again.iter().enumerate() {
