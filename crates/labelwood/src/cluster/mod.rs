@@ -8,12 +8,14 @@
 //! The entry point is [`Workspace::cluster`]; [`Params`] says how many groups, starts and passes.
 
 pub mod lanes;
+mod spread;
 pub mod wide;
 
 use crate::random::Stream;
 use crate::sparse::Entries;
 use lanes::{LANES, Lanes, best_lane, products};
 use serde::{Deserialize, Serialize};
+use spread::Spreading;
 
 /// How rows are clustered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,7 @@ pub struct Workspace {
     starts: Vec<u32>,
     /// For k-means++, each row's largest cosine with a start.
     nearest: Vec<f32>,
+    spreading: Spreading,
 }
 
 impl Workspace {
@@ -66,7 +69,8 @@ impl Workspace {
     ///
     /// With very many columns most rows have nothing in common with any of the first centres. They
     /// stay out of the means, so that centres grow by what their members have in common, pass by
-    /// pass, until nearly all rows are reached; those that never are come into the first group.
+    /// pass, until nearly all rows are reached. No group has nearly all rows in the end, unless
+    /// nearly all are alike.
     pub fn cluster(
         &mut self,
         entries: Entries<'_>,
@@ -77,6 +81,20 @@ impl Workspace {
         assigned: &mut Vec<u8>,
     ) {
         assert!(params.clusters <= LANES, "at most {LANES} clusters");
+        self.assign_to_nearest(entries, columns, rows, params, random, assigned);
+        self.spread(entries, rows, params.clusters, random, assigned);
+    }
+
+    /// Finds the nearest centre of each row; rows with nothing in common with any get [`NOWHERE`].
+    fn assign_to_nearest(
+        &mut self,
+        entries: Entries<'_>,
+        columns: usize,
+        rows: &[u32],
+        params: Params,
+        random: &mut Stream,
+        assigned: &mut Vec<u8>,
+    ) {
         self.lanes.clear();
         self.lanes.resize(columns, Lanes::ZERO);
         match params.starts {
@@ -124,11 +142,6 @@ impl Workspace {
             before = now;
             self.set_centres_to_means(entries, rows, assigned);
             self.assign(entries, rows, assigned);
-        }
-        for (to, &row) in assigned.iter_mut().zip(rows) {
-            if *to == NOWHERE && !entries.row(row).0.is_empty() {
-                *to = 0;
-            }
         }
     }
 

@@ -86,10 +86,7 @@ fn reference(rows: &[Vec<f32>], starts: &[u32], passes: usize) -> Vec<u8> {
             })
             .collect();
     }
-    let settle = |(row, to): (&Vec<f32>, u8)| {
-        if to == NOWHERE && row.iter().any(|&value| value != 0.0) { 0 } else { to }
-    };
-    rows.iter().zip(assigned).map(settle).collect()
+    assigned
 }
 
 proptest! {
@@ -111,7 +108,7 @@ proptest! {
         let mut found = Vec::new();
         let mut workspace = Workspace::default();
         let params = Params { clusters, starts: Starts::Random, passes, more_passes: 0 };
-        workspace.cluster(entries, 32, &all, params, &mut Stream::new(seed), &mut found);
+        workspace.assign_to_nearest(entries, 32, &all, params, &mut Stream::new(seed), &mut found);
         let expected = reference(&dense, &workspace.starts, passes);
         let differing = found.iter().zip(&expected).filter(|(left, right)| left != right).count();
         // Near-ties may fall either way and move a centre a little; more would be a mistake.
@@ -166,4 +163,67 @@ fn a_chain_of_common_columns_is_followed_pass_by_pass() {
     let (few, many) = (first(0), first(20));
     assert!(few > 14, "the rows that were not reached are in the first group: {few}");
     assert!(many < few, "all were reached: {many}");
+}
+
+/// How many rows each group has.
+fn sizes(assigned: &[u8]) -> Vec<usize> {
+    (0..LANES as u8).map(|group| assigned.iter().filter(|&&to| to == group).count()).collect()
+}
+
+/// Rows of two columns out of 32, the first one common to all of them.
+fn alike(count: usize) -> Vec<Vec<(u32, f32)>> {
+    (0..count).map(|at| vec![(0, 1.0), (1 + at as u32 % 31, 1.0)]).collect()
+}
+
+#[test]
+fn rows_that_no_centre_reaches_are_divided_by_what_they_have_in_common() {
+    // Each column three times: four centres reach twelve of 96 rows.
+    let rows: Vec<Vec<(u32, f32)>> = (0..96).map(|at| vec![(at as u32 % 32, 1.0)]).collect();
+    for (seed, starts) in
+        (0..10).flat_map(|seed| [(seed, Starts::Random), (seed, Starts::PlusPlus)])
+    {
+        let found = cluster(&rows, Params { clusters: 4, starts, passes: 2, more_passes: 3 }, seed);
+        assert!(sizes(&found).into_iter().all(|size| size < 72), "{:?}", sizes(&found));
+        assert!((0..64).all(|at| found[at] == found[at + 32]), "equal rows stay together");
+    }
+}
+
+#[test]
+fn a_column_that_all_rows_have_does_not_keep_them_together() {
+    for (seed, clusters) in (0..10).flat_map(|seed| [2, 4, 10].map(|clusters| (seed, clusters))) {
+        let params = Params { clusters, starts: Starts::Random, passes: 2, more_passes: 3 };
+        let found = cluster(&alike(93), params, seed);
+        assert!(sizes(&found).into_iter().all(|size| size <= 75), "{:?}", sizes(&found));
+        assert!((0..62).all(|at| found[at] == found[at + 31]), "equal rows stay together");
+    }
+}
+
+#[test]
+fn few_rows_that_no_centre_reaches_come_into_the_first_group() {
+    let mut rows = vec![vec![(0, 1.0)]; 20];
+    rows.extend(vec![vec![(1, 1.0)]; 20]);
+    rows.push(vec![(2, 1.0)]);
+    for seed in 0..20 {
+        let params = Params { clusters: 2, starts: Starts::PlusPlus, passes: 2, more_passes: 0 };
+        let found = cluster(&rows, params, seed);
+        assert!(found[..40].contains(&found[40]) && found[40] < 2);
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_row_with_columns_has_a_group_and_equal_rows_the_same(
+        rows in proptest::collection::vec(proptest::collection::btree_map(0u32..32, 0.1f32..1.0, 0..4), 1..80),
+        clusters in 2usize..=LANES, passes in 1usize..4, seed in any::<u64>()) {
+        let rows: Vec<Vec<(u32, f32)>> = rows.into_iter().map(Vec::from_iter).collect();
+        for starts in [Starts::Random, Starts::PlusPlus] {
+            let found = cluster(&rows, Params { clusters, starts, passes, more_passes: 2 }, seed);
+            for (at, row) in rows.iter().enumerate() {
+                prop_assert_eq!(found[at] == NOWHERE, row.is_empty());
+                prop_assert!(found[at] == NOWHERE || usize::from(found[at]) < clusters);
+                let equal = rows.iter().position(|other| other == row).unwrap();
+                prop_assert_eq!(found[equal], found[at]);
+            }
+        }
+    }
 }

@@ -23,8 +23,12 @@ use crate::weighting::{FeatureWeights, WeightedRows};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Nodes at this depth become leaves.
-const MAX_DEPTH: usize = 200;
+/// Nodes at this depth of a tree over so many rows become leaves, even if that leaves many rows
+/// together: features that do not tell rows apart must not cost depth. Trees over ordinary data
+/// have less than half of it.
+pub(super) fn depth_limit(rows: usize) -> usize {
+    16 + 2 * rows.max(1).ilog2() as usize
+}
 
 /// The training rows, prepared once for all trees.
 pub(super) struct Instances<'a> {
@@ -74,6 +78,7 @@ pub(super) struct Grower<'a> {
     label_names: Vec<u32>,
     /// The seed of the projection of all labels, unless each node has its own.
     label_seed: Option<u64>,
+    depth_limit: usize,
     scratch: Mutex<Vec<Scratch>>,
 }
 
@@ -180,6 +185,7 @@ impl<'a> Grower<'a> {
             feature_names: (0..feature_projector.dimensions as u32).collect(),
             label_names: (0..label_projector.dimensions as u32).collect(),
             label_seed: (!params.diversity.labels_differ()).then(|| derive(seed, LABELS)),
+            depth_limit: depth_limit(instances.labels.len()),
             scratch: Mutex::default(),
         }
     }
@@ -200,7 +206,7 @@ impl<'a> Grower<'a> {
         depth: usize,
         builder: &mut Builder,
     ) -> Result<Child, Cancelled> {
-        let is_leaf = depth >= MAX_DEPTH || self.is_leaf(order);
+        let is_leaf = depth >= self.depth_limit || self.is_leaf(order);
         let rows = if is_leaf { PendingRows::Leaf } else { PendingRows::Some };
         let root = Pending { range: 0..order.len(), rows, seed, depth, place: None };
         self.grow_subtree(order, root, builder)
@@ -263,7 +269,7 @@ impl<'a> Grower<'a> {
         for (at, size) in sizes.into_iter().enumerate() {
             let within = start..start + size;
             let (order, seed) = (&order[within.clone()], derive(seed, at as u64));
-            let rows = if depth + 1 >= MAX_DEPTH || self.is_leaf(order) {
+            let rows = if depth + 1 >= self.depth_limit || self.is_leaf(order) {
                 PendingRows::Leaf
             } else if is_root {
                 PendingRows::Some

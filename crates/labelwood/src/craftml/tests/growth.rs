@@ -1,5 +1,6 @@
 //! What holds for every grown tree, whatever the rows.
 
+use super::super::grow::depth_limit;
 use super::super::tree::Child;
 use super::reference::{prepared, walk};
 use super::*;
@@ -26,7 +27,7 @@ pub(super) fn check(rows: &Rows, forest: &Forest) {
         if count > 0 {
             tree.check().unwrap();
         }
-        assert!(tree.figures().depth <= 200);
+        assert!(tree.figures().depth <= depth_limit(count as usize) as u64);
     }
 }
 
@@ -307,7 +308,7 @@ fn values_of_all_sizes_do_no_harm() {
 }
 
 #[test]
-fn chains_of_ever_smaller_parts_end_before_the_stack_does() {
+fn chains_of_ever_smaller_parts_end_at_the_depth_limit() {
     // Two branches and geometric sizes: each split takes off a little of what is left.
     let mut rows = Rows::new(900, 900);
     for at in 0..900u32 {
@@ -319,10 +320,44 @@ fn chains_of_ever_smaller_parts_end_before_the_stack_does() {
         let params = Params { trees: 3, branches: 2, leaf: 2, metric, ..Params::default() };
         let forest = rows.trainer(params).forest(&run(2)).unwrap();
         check(&rows, &forest);
-        assert!(depths(&forest).iter().all(|&depth| depth <= 200));
         forest
             .predict(rows.features.view(), Query { beam: Some(8), ..Query::top(5) }, &run(2))
             .unwrap();
+    }
+}
+
+/// Products, each bought after some queries of a few of its words: labels that hardly ever occur.
+/// Further labels are those that every row of the same kind has.
+fn near_unique(products: u32, kinds: u32) -> Rows {
+    let mut random = Stream::new(3);
+    let mut rows = Rows::new(4000, (kinds + products) as usize);
+    for product in 0..products {
+        let words: Vec<u32> = (0..5).map(|_| random.below(4000) as u32).collect();
+        for _ in 0..3 {
+            let mut some = words.clone();
+            random.shuffle(&mut some);
+            let features: std::collections::BTreeMap<u32, f32> =
+                some[..3].iter().map(|&word| (word, 1.0)).collect();
+            let kind = (kinds > 0).then(|| product % kinds);
+            let labels: Vec<u32> = kind.into_iter().chain([kinds + product]).collect();
+            rows.push(&Vec::from_iter(features), &labels);
+        }
+    }
+    rows
+}
+
+#[test]
+fn labels_that_hardly_ever_occur_make_shallow_trees_on_any_number_of_threads() {
+    // Every row has a label of its own, all have one label besides, or one of three.
+    for (kinds, depth) in [(0, 10), (1, 14), (3, 14)] {
+        let rows = near_unique(2000, kinds);
+        let trainer = rows.trainer(Params { trees: 4, ..Params::default() });
+        let forest = trainer.forest(&run(1)).unwrap();
+        check(&rows, &forest);
+        assert!(depths(&forest).iter().all(|&found| found <= depth), "{:?}", depths(&forest));
+        for threads in [2, 7] {
+            assert!(trainer.forest(&run(threads)).unwrap() == forest, "{threads} threads");
+        }
     }
 }
 
