@@ -9,7 +9,7 @@ export PROPTEST_RNG_SEED ?= 1
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun test-rust test-python test-annif choices scale shards updates bench bench-peers bench-python reproduce reproduce-forests lint docs release
+.PHONY: help demo test mpirun test-rust test-python test-annif choices scale shards updates bench bench-peers bench-python torture reproduce reproduce-forests lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -18,6 +18,7 @@ help:
 	@echo 'make bench   measure speed'
 	@echo 'make bench-peers measure labelwood against its peers; needs Python and the sets in LABELWOOD_DATA'
 	@echo 'make bench-python MODEL=... ROWS=... measure what calls from Python cost'
+	@echo 'make torture train on hundreds of odd data sets, on several numbers of threads'
 	@echo 'make reproduce, make reproduce-forests repeat the experiments of the papers; needs the same'
 	@echo 'make docs    build the API documentation and the guide'
 
@@ -105,6 +106,10 @@ target/bench-venv/ready: bench/requirements.txt
 			target/bench-venv/bin/python -m pip install --quiet "$$package" || echo "not installed: $$package"; \
 		done <bench/requirements.txt
 	touch $@
+
+# Every algorithm on hundreds of odd data sets; TORTURE="--sets 1000 --seed 2" tries more, and others.
+torture: release
+	$(PYTHON) bench/torture.py $(TORTURE)
 
 # Writes docs/src/choices.md; takes some minutes.
 choices: release
