@@ -177,6 +177,21 @@ impl<T: Element> Array<T> {
     }
 }
 
+/// Where the entries of one of several parts are among `len`; `starts` has where each part starts,
+/// and last where the last one ends.
+///
+/// Starts are checked when a model is opened. A file that is mapped may be changed afterwards: then
+/// there are no entries where its starts do not fit.
+#[inline(always)]
+pub(crate) fn section<T: Copy + Into<u64>>(starts: &[T], part: usize, len: usize) -> Range<usize> {
+    match starts.get(part..).and_then(<[T]>::first_chunk) {
+        Some(&[start, end]) if start.into() <= end.into() && end.into() <= len as u64 => {
+            start.into() as usize..end.into() as usize
+        }
+        _ => 0..0,
+    }
+}
+
 impl<T: Element> Array<T> {
     /// The numbers, to change; those of a file are copied first.
     ///

@@ -105,11 +105,9 @@ impl Builder {
     /// Appends a copy of a node, whose children are set later.
     pub fn push_copy(&mut self, tree: &Tree, node: usize) -> u32 {
         let children = tree.child_range(node);
-        let words = tree.words_start[node] as usize..tree.words_start[node + 1] as usize;
-        let values = tree.values_start[node] as usize..tree.values_start[node + 1] as usize;
-        self.words.extend_from_slice(&tree.words[words]);
+        self.words.extend_from_slice(tree.words_of(node));
         self.words_start.push(self.words.len() as u64);
-        self.values.extend_from_slice(&tree.values[values]);
+        self.values.extend_from_slice(tree.values_of(node));
         self.values_start.push(self.values.len() as u64);
         self.scales.extend_from_slice(&tree.scales[children.clone()]);
         self.biases.extend_from_slice(tree.biases.get(children.clone()).unwrap_or_default());

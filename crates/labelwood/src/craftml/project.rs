@@ -4,7 +4,8 @@
 
 use super::params::Projection;
 use crate::random::{Stream, derive, mix};
-use crate::sparse::{Entries, OwnedEntries};
+use crate::sparse::{Entries, MOST_PLACES, OwnedEntries};
+use std::collections::HashMap;
 
 /// A projection of a known number of columns.
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +37,12 @@ impl Projector {
     ) -> OwnedEntries {
         let mean = entries.columns.len() / entries.offsets.len().max(1) + 1;
         let mut projected = OwnedEntries::with_capacity(rows.len(), rows.len() * mean);
-        let mut dense = vec![0.0f32; if self.is_identity() { 0 } else { self.dimensions }];
+        let mut sums = Sums::new(if self.is_identity() { 0 } else { self.dimensions });
         for row in rows {
             let (columns, values) = entries.row(row);
             match self.kind {
-                Projection::Hashing => self.hash(columns, values, seed, &mut dense, &mut projected),
-                Projection::Gaussian => rotate(columns, values, seed, &mut dense, &mut projected),
+                Projection::Hashing => self.hash(columns, values, seed, &mut sums, &mut projected),
+                Projection::Gaussian => rotate(columns, values, seed, &mut sums, &mut projected),
                 Projection::None | Projection::Auto => {
                     projected.columns.extend_from_slice(columns);
                     projected.values.extend_from_slice(values);
@@ -58,23 +59,24 @@ impl Projector {
         columns: &[u32],
         values: &[f32],
         seed: u64,
-        dense: &mut [f32],
+        sums: &mut Sums,
         projected: &mut OwnedEntries,
     ) {
         let start = projected.columns.len();
         for (&column, &value) in columns.iter().zip(values) {
             let hash = mix(seed ^ u64::from(column));
-            let dimension = (((hash >> 32) * self.dimensions as u64) >> 32) as usize;
-            if dense[dimension] == 0.0 {
-                projected.columns.push(dimension as u32);
+            let dimension = (((hash >> 32) * self.dimensions as u64) >> 32) as u32;
+            let sum = sums.of(dimension);
+            if *sum == 0.0 {
+                projected.columns.push(dimension);
             }
-            dense[dimension] += if hash & 1 == 0 { value } else { -value };
+            *sum += if hash & 1 == 0 { value } else { -value };
         }
         // A sum that came back to zero on its way is listed twice, but is there only once.
         let mut kept = start;
         for at in start..projected.columns.len() {
             let dimension = projected.columns[at];
-            let value = std::mem::take(&mut dense[dimension as usize]);
+            let value = std::mem::take(sums.of(dimension));
             if value != 0.0 {
                 projected.columns[kept] = dimension;
                 projected.values.push(value);
@@ -85,14 +87,41 @@ impl Projector {
     }
 }
 
+/// The sum in each dimension: 0 between rows.
+enum Sums {
+    Dense(Vec<f32>),
+    /// For so many dimensions that their sums would take more memory than the rows do.
+    Sparse(HashMap<u32, f32>),
+}
+
+impl Sums {
+    fn new(dimensions: usize) -> Self {
+        if dimensions <= MOST_PLACES {
+            Sums::Dense(vec![0.0; dimensions])
+        } else {
+            Sums::Sparse(HashMap::new())
+        }
+    }
+
+    #[inline(always)]
+    fn of(&mut self, dimension: u32) -> &mut f32 {
+        match self {
+            Sums::Dense(sums) => &mut sums[dimension as usize],
+            Sums::Sparse(sums) => sums.entry(dimension).or_default(),
+        }
+    }
+}
+
 /// Spreads each value over all dimensions with normal weights.
 fn rotate(
     columns: &[u32],
     values: &[f32],
     seed: u64,
-    dense: &mut [f32],
+    sums: &mut Sums,
     projected: &mut OwnedEntries,
 ) {
+    // The settings allow so few dimensions that the sums are dense.
+    let Sums::Dense(dense) = sums else { return };
     if columns.is_empty() {
         return;
     }
@@ -145,6 +174,24 @@ mod tests {
             let other = projector.project(rows.view(), 0..3, 8);
             assert_ne!(other.values, projected.values, "another seed, another projection");
         }
+    }
+
+    #[test]
+    fn a_huge_number_of_dimensions_takes_no_memory_and_gives_the_same_sums() {
+        let rows = rows();
+        let huge = Projector::new(Projection::Hashing, u32::MAX as usize, 1 << 30);
+        let projected = huge.project(rows.view(), 0..3, 7);
+        assert_eq!(projected.columns.len(), 180);
+        let few = Projector::new(Projection::Hashing, 5000, 50);
+        let (mut dense, mut sparse) = (Sums::new(50), Sums::Sparse(HashMap::new()));
+        let (mut one, mut other) =
+            (OwnedEntries::with_capacity(3, 200), OwnedEntries::with_capacity(3, 200));
+        for row in 0..3 {
+            let (columns, values) = rows.view().row(row);
+            few.hash(columns, values, 7, &mut dense, &mut one);
+            few.hash(columns, values, 7, &mut sparse, &mut other);
+        }
+        assert_eq!((one.columns, one.values), (other.columns, other.values));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::values::{Hit, fill};
 use super::vote::Reached;
 use crate::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
 use crate::random::derive;
-use crate::sparse::{Entries, OwnedEntries};
+use crate::sparse::{Entries, MOST_PLACES, OwnedEntries};
 
 /// Rows at a node whose products with its centroids are held at a time.
 const CHUNK: usize = 128;
@@ -63,6 +63,8 @@ pub(super) struct Router<'a> {
     tree: &'a Tree,
     rows: Entries<'a>,
     projector: Projector,
+    /// One more than the highest column of the rows.
+    width: usize,
     /// The projected rows, when the whole tree shares a projection.
     shared: Option<OwnedEntries>,
     nodes_differ: bool,
@@ -81,7 +83,13 @@ pub(super) struct Router<'a> {
 }
 
 impl<'a> Router<'a> {
-    pub fn new(forest: &'a Forest, tree: &'a Tree, rows: Entries<'a>, beam: usize) -> Self {
+    /// The `width` is that of the rows.
+    pub fn new(
+        forest: &'a Forest,
+        tree: &'a Tree,
+        (rows, width): (Entries<'a>, usize),
+        beam: usize,
+    ) -> Self {
         let params = &forest.params;
         let projector =
             Projector::new(params.feature_projection, forest.features, params.feature_dimensions);
@@ -89,6 +97,7 @@ impl<'a> Router<'a> {
             tree,
             rows,
             projector,
+            width,
             shared: None,
             nodes_differ: params.diversity.features_differ(),
             beam,
@@ -117,7 +126,9 @@ impl<'a> Router<'a> {
         };
         if !self.nodes_differ && !self.projector.is_identity() {
             let seed = derive(seed, FEATURES);
-            self.shared = Some(self.projector.project(self.rows, rows.clone(), seed));
+            let shared = self.projector.project(self.rows, rows.clone(), seed);
+            self.width = shared.view().width();
+            self.shared = Some(shared);
         }
         let paths: Vec<Path> = rows.clone().map(|row| Path { row, weight: 1.0 }).collect();
         let mut level = vec![Stop { node, seed, paths }];
@@ -167,6 +178,7 @@ impl<'a> Router<'a> {
                 own = self.projector.project(self.rows, self.ids.iter().copied(), seed);
                 self.ids.clear();
                 self.ids.extend(0..paths.len() as u32);
+                self.width = own.view().width();
                 own.view()
             }
             None => self.rows,
@@ -174,9 +186,10 @@ impl<'a> Router<'a> {
         let children = self.tree.child_range(node);
         let nearness = stored_nearness(self.tree, children.clone());
         let wanted: usize = self.ids.iter().map(|&row| entries.row(row).0.len()).sum();
-        let one_by_one = self.company.pays(paths.len(), wanted, self.tree.words_of(node));
+        let one_by_one = self.width > MOST_PLACES
+            || self.company.pays(paths.len(), wanted, self.tree.words_of(node).len());
         if !one_by_one {
-            self.slot_of.resize(self.projector.dimensions, 0);
+            self.slot_of.resize(self.width.max(self.slot_of.len()), 0);
             let scratch = (&mut self.slot_of[..], &mut self.table, &mut self.used);
             unpack(self.tree, node, entries, &self.ids, wanted, scratch);
         }
@@ -201,14 +214,14 @@ impl<'a> Router<'a> {
                 self.slot_of[feature as usize] = 0;
             }
         }
-        self.collect(children.start, seed, next);
+        self.collect(node, children.start, seed, next);
     }
 
-    /// Lets the rows that a node has sent on come to its children, the first of which is `first`.
-    fn collect(&mut self, first: usize, seed: u64, next: &mut Vec<Stop>) {
+    /// Lets the rows that a node has sent on come to its children, the first of which is at `first`.
+    fn collect(&mut self, node: usize, first: usize, seed: u64, next: &mut Vec<Stop>) {
         let sent = self.sent.iter_mut().enumerate().filter(|(_, paths)| !paths.is_empty());
         for (at, paths) in sent {
-            match self.tree.child(first + at) {
+            match self.tree.child(node, first + at) {
                 Child::Node(node) => {
                     let paths = std::mem::take(paths);
                     next.push(Stop { node, seed: derive(seed, at as u64), paths });
@@ -272,7 +285,7 @@ fn unpack(
     let (words, mut values) = tree.centroids(node);
     used.clear();
     // With few rows most features need no slot: those that do are mapped first.
-    let few = wanted < tree.words_of(node);
+    let few = wanted < tree.words_of(node).len();
     if few {
         for &row in rows {
             for &feature in entries.row(row).0 {
@@ -290,7 +303,7 @@ fn unpack(
         let (these, rest) =
             values.split_at(values.len().min(touches.count_ones() as usize * width));
         values = rest;
-        // A feature beyond the model's is a damaged file that was not verified.
+        // No row has a feature beyond the map's.
         let Some(slot) = slot_of.get_mut(feature as usize) else { continue };
         if few && *slot == 0 {
             continue;

@@ -267,7 +267,8 @@ mod tests {
     #[test]
     fn subtrees_stand_in_the_order_of_their_children_however_they_come() {
         let expected = joined([0, 1, 2]);
-        let children: Vec<Child> = expected.child_range(0).map(|at| expected.child(at)).collect();
+        let children: Vec<Child> =
+            expected.child_range(0).map(|at| expected.child(0, at)).collect();
         assert_eq!(children, [Child::Leaf(0), Child::Node(1), Child::Leaf(3)]);
         let labels = (0..4).map(|leaf| expected.leaf(leaf).map(|(label, _)| label).collect());
         assert_eq!(labels.collect::<Vec<Vec<u32>>>(), [vec![3], vec![1], vec![4, 8], vec![0]]);

@@ -3,7 +3,7 @@
 use super::block::Decoder;
 use super::marks::Marks;
 use super::params::Precision;
-use crate::array::{Array, Numbers, each_pair, prefetch};
+use crate::array::{Array, Numbers, each_pair, prefetch, section};
 
 /// Where a node's child is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,10 @@ pub(crate) enum Child {
 
 /// A child reference with this bit set names a leaf, otherwise a node.
 const LEAF: u32 = 1 << 31;
+
+/// The most levels that a tree may have: rows take time for each of them, and no data made a deeper
+/// one than this.
+const MOST_LEVELS: u32 = 10_000;
 
 impl Child {
     pub(super) fn from_reference(reference: u32) -> Self {
@@ -87,7 +91,7 @@ impl Tree {
         let mut depth = vec![1u64; self.nodes()];
         for node in 0..self.nodes() {
             for at in self.child_range(node) {
-                if let Child::Node(child) = self.child(at) {
+                if let Child::Node(child) = self.child(node, at) {
                     depth[child as usize] = depth[node] + 1;
                 }
             }
@@ -127,30 +131,39 @@ impl Tree {
         if self.nodes() == 0 { Child::Leaf(0) } else { Child::Node(0) }
     }
 
-    /// Where a node's children are.
+    /// Where a node's children are, at most as many as there are branches.
     pub(super) fn child_range(&self, node: usize) -> std::ops::Range<usize> {
-        self.children_start[node] as usize..self.children_start[node + 1] as usize
+        let range = section(&self.children_start, node, self.children.len());
+        range.start..range.end.min(range.start + self.branches)
     }
 
-    /// The child at a place of [`Tree::child_range`].
-    pub(super) fn child(&self, at: usize) -> Child {
-        Child::from_reference(self.children[at])
+    /// The child of a node at a place of its [`Tree::child_range`].
+    ///
+    /// The first leaf where a mapped file, changed after it was checked, leads nowhere or back to a
+    /// node before this one: every walk ends, whatever the file says meanwhile.
+    pub(super) fn child(&self, node: usize, at: usize) -> Child {
+        let child = self.children.get(at).map(|&reference| Child::from_reference(reference));
+        let exists = match child {
+            Some(Child::Node(child)) => node < child as usize && (child as usize) < self.nodes(),
+            Some(Child::Leaf(leaf)) => (leaf as usize) < self.leaves(),
+            None => false,
+        };
+        child.filter(|_| exists).unwrap_or(Child::Leaf(0))
     }
 
     /// A node's features with the children they touch, and the bytes of their values.
     pub(super) fn centroids(&self, node: usize) -> (Decoder<'_>, &[u8]) {
-        let words = self.words_start[node] as usize..self.words_start[node + 1] as usize;
-        (Decoder::new(&self.words[words], self.branches), self.values_of(node))
+        (Decoder::new(self.words_of(node), self.branches), self.values_of(node))
+    }
+
+    /// The words of a node's features.
+    pub(super) fn words_of(&self, node: usize) -> &[u16] {
+        &self.words[section(&self.words_start, node, self.words.len())]
     }
 
     /// The bytes of a node's values.
     pub(super) fn values_of(&self, node: usize) -> &[u8] {
-        &self.values[self.values_start[node] as usize..self.values_start[node + 1] as usize]
-    }
-
-    /// How many words a node's centroids take.
-    pub(super) fn words_of(&self, node: usize) -> usize {
-        self.words_start[node + 1] as usize - self.words_start[node] as usize
+        &self.values[section(&self.values_start, node, self.values.len())]
     }
 
     /// The labels of a leaf with how many of its instances have each.
@@ -178,7 +191,7 @@ impl Tree {
     }
 
     fn leaf_range(&self, leaf: usize) -> std::ops::Range<usize> {
-        self.leaf_start[leaf] as usize..self.leaf_start[leaf + 1] as usize
+        section(&self.leaf_start, leaf, self.leaf_labels.len())
     }
 
     /// Says what does not fit together, so that walking the tree can neither leave the arrays nor
@@ -214,25 +227,35 @@ impl Tree {
         {
             return Err("`scales` or `biases` do not match `children`".into());
         }
-        // Every node but the root and every leaf has one parent, and nodes come after theirs.
-        let (mut node_seen, mut leaf_seen) = (vec![false; nodes], vec![false; leaves]);
+        // Every node but the root and every leaf has one parent, and nodes come after theirs. The
+        // level of a node is 0 until its parent has been seen.
+        let (mut levels, mut leaf_seen) = (vec![0u32; nodes], vec![false; leaves]);
+        levels.iter_mut().take(1).for_each(|root| *root = 1);
+        if self.children.len() + 1 != nodes + leaves {
+            return Err("there are nodes or leaves that no node leads to".into());
+        }
         // Borrowed once: finding an array in its file again for each node took longer than the rest.
         let (starts, all) = (&self.children_start[..], &self.children[..]);
         for node in 0..nodes {
             let children = &all[starts[node] as usize..starts[node + 1] as usize];
-            let mut is_new = |&child: &u32| {
-                let seen = match Child::from_reference(child) {
-                    Child::Node(child) if child as usize <= node => None,
-                    Child::Node(child) => node_seen.get_mut(child as usize),
-                    Child::Leaf(leaf) => leaf_seen.get_mut(leaf as usize),
-                };
-                seen.is_some_and(|seen| !std::mem::replace(seen, true))
+            let below = levels[node] + 1;
+            let mut is_new = |&child: &u32| match Child::from_reference(child) {
+                Child::Node(child) if child as usize <= node => false,
+                Child::Node(child) => levels
+                    .get_mut(child as usize)
+                    .is_some_and(|level| std::mem::replace(level, below) == 0),
+                Child::Leaf(leaf) => leaf_seen
+                    .get_mut(leaf as usize)
+                    .is_some_and(|seen| !std::mem::replace(seen, true)),
             };
             if children.len() < 2
                 || children.len() > self.branches
                 || !children.iter().all(&mut is_new)
             {
                 return Err(format!("node {node} has impossible children"));
+            }
+            if levels[node] > MOST_LEVELS {
+                return Err(format!("it has more than {MOST_LEVELS} levels"));
             }
         }
         if leaves == 0 || self.leaf_instances.has_zero() {

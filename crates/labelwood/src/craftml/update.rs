@@ -68,13 +68,15 @@ impl<'a> Updater<'a> {
             .known
             .map(|_| Grower::new(params, run, &self.instances, self.forest.features, seed));
         let mut builder = Builder::new(tree.branches, tree.precision);
+        let mut copied = vec![false; tree.nodes()];
         let mut steps = vec![Step { child: tree.root(), seed, depth: 0, parent: None }];
         while let Some(Step { child, seed, depth, parent }) = steps.pop() {
             let place = match child {
-                Child::Node(node) => {
+                Child::Node(node) if !std::mem::replace(&mut copied[node as usize], true) => {
                     let copy = builder.push_copy(tree, node as usize);
                     for (at, place) in tree.child_range(node as usize).enumerate().rev() {
-                        let (child, seed) = (tree.child(place), derive(seed, at as u64));
+                        let (child, seed) =
+                            (tree.child(node as usize, place), derive(seed, at as u64));
                         steps.push(Step {
                             child,
                             seed,
@@ -84,8 +86,9 @@ impl<'a> Updater<'a> {
                     }
                     Child::Node(copy)
                 }
-                Child::Leaf(leaf) => {
-                    let leaf = leaf as usize;
+                other => {
+                    // A file that was changed after it was checked may lead to a node twice.
+                    let leaf = if let Child::Leaf(leaf) = other { leaf as usize } else { 0 };
                     let rows = &rows[starts[leaf]..starts[leaf + 1]];
                     let known =
                         rows.partition_point(|&row| (row as usize) < self.known.unwrap_or(0));

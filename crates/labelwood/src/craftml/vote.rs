@@ -141,17 +141,18 @@ fn reach(
         let of_tree = |tree| Reached::of_rows(ends.iter().map(|trees| &trees[tree]));
         return Ok((0..forest.trees.len()).map(of_tree).collect());
     }
+    let rows = (rows.view(), rows.view().width());
     let reach = |(at, tree)| {
         run.check()?;
         let seed = tree_seed(&forest.params, forest.first + at);
-        Ok(Router::new(forest, tree, rows.view(), beam).route(seed))
+        Ok(Router::new(forest, tree, rows, beam).route(seed))
     };
     forest.trees.par_iter().enumerate().map(reach).collect()
 }
 
 /// The leaf of a tree that each row falls into, by the one path that growing would take.
 pub(super) fn leaves(forest: &Forest, tree: usize, rows: Entries<'_>) -> Vec<u32> {
-    let router = Router::new(forest, &forest.trees[tree], rows, 1);
+    let router = Router::new(forest, &forest.trees[tree], (rows, rows.width()), 1);
     let reached = router.route(tree_seed(&forest.params, tree));
     reached.ends.iter().map(|end| end.leaf).collect()
 }

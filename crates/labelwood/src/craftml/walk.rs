@@ -142,7 +142,7 @@ impl<'a> Walk<'a> {
                 let lane = followed.trailing_zeros() as usize % LANES;
                 followed &= followed - 1;
                 let weight = weight * shares.0[lane];
-                match self.tree.child(children.start + lane) {
+                match self.tree.child(node as usize, children.start + lane) {
                     Child::Node(node) => next.push(Step { node, weight, hits: 0 }),
                     Child::Leaf(leaf) => self.ends.push(End { leaf, weight }),
                 }

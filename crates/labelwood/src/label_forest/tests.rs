@@ -2,8 +2,8 @@
 
 use super::sample::draw;
 use super::*;
-use crate::linear::Link;
 use crate::linear::testing::{Written, axes, nodes, small_rows};
+use crate::linear::{Link, Within};
 use crate::sparse::{Csr, LabelRows, Scored};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -236,7 +236,7 @@ proptest! {
         let run = Run::new(2).unwrap();
         for (number, tree) in forest.submodels().iter().enumerate() {
             prop_assert_eq!(&trainer.submodel(number, &run).unwrap(), tree);
-            tree.root.check(None).unwrap();
+            tree.root.check(Within::anything(None)).unwrap();
             prop_assert!(tree.subtrees.is_empty());
         }
         let known = labels.view().column_counts();

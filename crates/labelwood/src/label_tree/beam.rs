@@ -81,6 +81,7 @@ impl Ensemble<'_> {
             false => self.votes.max(query.k),
         };
         let rows = self.weights.apply(features, self.features);
+        let width = rows.view().width();
         let held = HELD_VOTES / votes.saturating_mul(self.trees.len()).max(1);
         let share = features.len().div_ceil(run.threads());
         let chunk = held.min(share).clamp(*CHUNK.start(), *CHUNK.end());
@@ -90,7 +91,7 @@ impl Ensemble<'_> {
         let ids: Vec<u32> = (0..features.len() as u32).collect();
         let count = |sums: &mut Votes, ids: &[u32]| {
             let part = |(part, trees): (usize, &[Tree])| {
-                let mut walk = Walk::new(self, query, votes, features.len());
+                let mut walk = Walk::new(self, query, votes, (width, features.len()));
                 let mut ballots = vec![Vec::new(); ids.len()];
                 for (at, tree) in (part * some..).zip(trees) {
                     run.check()?;
@@ -136,7 +137,7 @@ impl Open {
             for node in (0..nodes.len()).rev() {
                 open[node] = nodes.children(node).any(|at| match nodes.child(at) {
                     Child::Label(label) => allowed.contains(label),
-                    Child::Node(child) => open[child as usize],
+                    Child::Node(child) => open.get(child as usize).is_some_and(|&open| open),
                 });
             }
             open
@@ -149,7 +150,7 @@ impl Open {
 
     fn leads_on(&self, (part, node): Place) -> bool {
         let part = if part == WHOLE { 0 } else { part as usize };
-        self.0[part][node as usize]
+        self.0[part].get(node as usize).is_some_and(|&open| open)
     }
 }
 
@@ -194,10 +195,16 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(trees: &Ensemble<'_>, query: Query<'a>, votes: usize, rows: usize) -> Self {
+    /// For calls of so many rows whose columns are below a width.
+    fn new(
+        trees: &Ensemble<'_>,
+        query: Query<'a>,
+        votes: usize,
+        (width, rows): (usize, usize),
+    ) -> Self {
         Walk {
             votes,
-            scorer: Scorer::new(trees.features, rows),
+            scorer: Scorer::new(width, rows),
             level: Vec::new(),
             sieve: Sieve {
                 query,
@@ -284,6 +291,12 @@ impl Sieve<'_> {
         let nodes = part_of(tree, visit.place);
         let leaves_root = part == WHOLE && !tree.subtrees.is_empty();
         let place = |child| if leaves_root { (child, 0) } else { (part, child) };
+        // Models are checked when they are opened. A mapped file that was changed since must lead
+        // neither back nor beyond the nodes there are, or a walk would not end.
+        let exists = |child: u32| match leaves_root {
+            true => (child as usize) < tree.subtrees.len(),
+            false => child > node && (child as usize) < nodes.len(),
+        };
         let found = &mut self.found[at];
         let before = found.len();
         for (child, &margin) in nodes.children_of(node as usize).zip(margins) {
@@ -295,7 +308,7 @@ impl Sieve<'_> {
                     }
                 }
                 Child::Node(child) => {
-                    if open.is_none_or(|open| open.leads_on(place(child))) {
+                    if exists(child) && open.is_none_or(|open| open.leads_on(place(child))) {
                         self.onward.push(Likely::new(log, child));
                     }
                 }

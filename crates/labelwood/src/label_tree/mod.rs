@@ -161,7 +161,9 @@ impl Tree {
         let below = |at| match (self.root.child(at), &self.subtrees[..]) {
             (Child::Label(label), _) => vec![label],
             (Child::Node(node), []) => self.root.labels_below(node as usize),
-            (Child::Node(number), subtrees) => subtrees[number as usize].labels_below(0),
+            (Child::Node(number), subtrees) => {
+                subtrees.get(number as usize).map_or_else(Vec::new, |nodes| nodes.labels_below(0))
+            }
         };
         self.root.children(0).map(below).collect()
     }

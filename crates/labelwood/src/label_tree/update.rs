@@ -174,7 +174,11 @@ impl<'a> Updater<'a> {
         grower: &Grower<'_>,
         seed: u64,
     ) -> Result<Nodes, Cancelled> {
-        let mut children: Vec<Child> = nodes.children(0).map(|at| nodes.child(at)).collect();
+        let exists = |child: &Child| match *child {
+            Child::Label(_) => true,
+            Child::Node(part) => (part as usize) < groups.len(),
+        };
+        let mut children: Vec<Child> = nodes.children_of(0).filter(exists).collect();
         children.extend(
             joining.get(&(None, 0)).into_iter().flatten().map(|&label| Child::Label(label)),
         );
@@ -243,10 +247,20 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     fn new(nodes: &'a Nodes, part: Option<usize>, joining: &BTreeMap<Place, Vec<u32>>) -> Self {
+        // A mapped file may have changed since it was checked that each node comes after its parent,
+        // and has one.
+        let mut has_parent = vec![false; nodes.len()];
+        let mut is_own = |node: usize, child: &Child| match *child {
+            Child::Label(_) => true,
+            Child::Node(child) => {
+                let place = has_parent.get_mut(child as usize).filter(|_| child as usize > node);
+                place.is_some_and(|has_parent| !std::mem::replace(has_parent, true))
+            }
+        };
         let children: Vec<Vec<Child>> = (0..nodes.len())
             .map(|node| {
                 let joining = joining.get(&(part, node)).into_iter().flatten();
-                let own = nodes.children(node).map(|at| nodes.child(at));
+                let own = nodes.children_of(node).filter(|child| is_own(node, child));
                 own.chain(joining.map(|&label| Child::Label(label))).collect()
             })
             .collect();

@@ -136,10 +136,9 @@ impl Builder {
         self.children.extend_from_slice(&nodes.children[children.clone()]);
         self.biases.extend_from_slice(&nodes.biases[children]);
         self.children_start.push(self.children.len() as u32);
-        let features = nodes.features_start[node] as usize..nodes.features_start[node + 1] as usize;
-        self.features.extend_from_slice(&nodes.features[features.clone()]);
-        self.ends.extend_from_slice(&nodes.ends[features]);
-        let weights = nodes.weights_start[node] as usize..nodes.weights_start[node + 1] as usize;
+        self.features.extend_from_slice(nodes.features_of(node));
+        self.ends.extend_from_slice(nodes.ends_of(node));
+        let weights = nodes.weight_range(node);
         self.owners.extend(weights.clone().map(|at| nodes.owners.get(at)));
         self.values.extend(weights.map(|at| nodes.values.get(at)));
         self.features_start.push(self.features.len() as u64);

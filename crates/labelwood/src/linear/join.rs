@@ -56,6 +56,7 @@ impl Nodes {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Within;
     use super::super::testing::{Written, nodes};
     use super::*;
 
@@ -74,7 +75,7 @@ mod tests {
         let second =
             nodes(&[node(&[Node(1), Node(2)], 2), node(&[Label(3)], 4), node(&[Label(4)], 6)]);
         let joined = Nodes::joined(&root, &[first, second]);
-        joined.check(None).unwrap();
+        joined.check(Within::anything(None)).unwrap();
         let expected = nodes(&[
             node(&[Node(1), Label(7), Node(3)], 1),
             node(&[Label(1), Node(2)], 3),

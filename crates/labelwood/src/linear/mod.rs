@@ -17,8 +17,8 @@ mod shrink;
 pub use build::Builder;
 pub(crate) use build::Learn;
 pub(crate) use estimate::Shape;
-pub(crate) use nodes::Values;
 pub use nodes::{Child, Nodes, NodesFigures, Precision};
+pub(crate) use nodes::{Values, Within};
 pub use score::{Link, Meeting, Scorer};
 
 #[cfg(test)]

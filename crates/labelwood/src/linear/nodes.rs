@@ -1,7 +1,7 @@
 //! Nodes and their children's weights, in flat arrays.
 
 use super::ranks::Ranks;
-use crate::array::{Array, Numbers, OnDemand, joined};
+use crate::array::{Array, Numbers, OnDemand, joined, section};
 use half::f16;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -50,6 +50,21 @@ impl Child {
 pub(crate) enum Values {
     Half(Array<u16>),
     Single(Array<f32>),
+}
+
+/// The most levels that a tree may have, which is the most that its settings allow.
+const MOST_LEVELS: u32 = 1000;
+
+/// What the children and features of some nodes may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Within {
+    /// How many labels the model has.
+    pub labels: usize,
+    /// How many features the model has.
+    pub features: usize,
+    /// How many parts the children of a root, or of a block of labels, may name; none if children are
+    /// nodes beside their own.
+    pub parts: Option<usize>,
 }
 
 /// Some nodes of a label tree, or a block of labels.
@@ -111,22 +126,39 @@ impl Nodes {
 
     /// The positions of a node's children.
     pub fn children(&self, node: usize) -> Range<usize> {
-        self.children_start[node] as usize..self.children_start[node + 1] as usize
+        section(&self.children_start, node, self.children.len())
     }
 
     /// The features of a node, in increasing order.
     pub(super) fn features_of(&self, node: usize) -> &[u32] {
-        &self.features[self.features_start[node] as usize..self.features_start[node + 1] as usize]
+        &self.features[self.feature_range(node)]
     }
 
     /// Where the weights of each of these end.
     pub(super) fn ends_of(&self, node: usize) -> &[u32] {
-        &self.ends[self.features_start[node] as usize..self.features_start[node + 1] as usize]
+        &self.ends[self.feature_range(node)]
+    }
+
+    fn feature_range(&self, node: usize) -> Range<usize> {
+        section(&self.features_start, node, self.features.len())
     }
 
     /// Where a node's weights are.
     pub(super) fn weight_range(&self, node: usize) -> Range<usize> {
-        self.weights_start[node] as usize..self.weights_start[node + 1] as usize
+        section(&self.weights_start, node, self.owners.len())
+    }
+
+    /// The features of a node with the positions of their weights.
+    pub(super) fn weights_by_feature(
+        &self,
+        node: usize,
+    ) -> impl Iterator<Item = (u32, Range<usize>)> {
+        let Range { start, end } = self.weight_range(node);
+        let mut next = start;
+        self.features_of(node).iter().zip(self.ends_of(node)).map(move |(&feature, &last)| {
+            let last = (start + last as usize).min(end);
+            (feature, std::mem::replace(&mut next, last)..last)
+        })
     }
 
     /// Where the features of a node are, if these are many.
@@ -146,12 +178,21 @@ impl Nodes {
 
     /// The labels that a node leads to, sorted.
     pub fn labels_below(&self, node: usize) -> Vec<u32> {
-        let (mut labels, mut open) = (Vec::new(), vec![node]);
-        while let Some(node) = open.pop() {
-            for at in self.children(node) {
-                match self.child(at) {
+        let (mut labels, mut is_below) = (Vec::new(), vec![false; self.len()]);
+        // Children come after their node.
+        for at in node..self.len() {
+            if at != node && !is_below[at] {
+                continue;
+            }
+            for child in self.children_of(at) {
+                match child {
                     Child::Label(label) => labels.push(label),
-                    Child::Node(child) => open.push(child as usize),
+                    Child::Node(child) => {
+                        is_below
+                            .get_mut(child as usize)
+                            .into_iter()
+                            .for_each(|below| *below = true);
+                    }
                 }
             }
         }
@@ -202,48 +243,72 @@ impl Nodes {
             let children = self.children(node);
             let owner = children.clone().position(|at| self.child(at) == Child::Label(label));
             let Some(owner) = owner else { continue };
-            let base = self.weights_start[node];
-            let features =
-                self.features_start[node] as usize..self.features_start[node + 1] as usize;
-            let mut start = base;
-            for at in features {
-                let end = base + u64::from(self.ends[at]);
-                for weight in start as usize..end as usize {
+            for (feature, weights) in self.weights_by_feature(node) {
+                for weight in weights {
                     if self.owners.get(weight) as usize == owner {
-                        found.push((self.features[at], self.values.get(weight)));
+                        found.push((feature, self.values.get(weight)));
                     }
                 }
-                start = end;
             }
         }
         found.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
         found
     }
 
-    /// Whether the arrays fit together; `outer` is how many nodes beyond these children may name.
+    /// Says what does not fit together, so that no walk leaves the arrays, goes round in circles or
+    /// comes to a node twice.
     ///
-    /// Costs a look at every feature, but not at every weight: what a wrong owner could do is
-    /// checked where it is used.
-    pub(crate) fn check(&self, outer: Option<usize>) -> Result<(), String> {
+    /// Costs a look at every child and every feature, but not at every weight: what a wrong owner
+    /// could do is checked where it is used.
+    pub(crate) fn check(&self, within: Within) -> Result<(), String> {
         let nodes = self.children_start.len().saturating_sub(1);
         if nodes == 0 {
             return Err("it has no nodes".to_owned());
         }
-        let rising = |starts: &[u64], total: usize| {
+        self.check_lengths(nodes)?;
+        // Borrowed once: finding an array in its file again for each node takes longer than the rest.
+        let (features, ends) = (&self.features[..], &self.ends[..]);
+        let (starts, weights) = (&self.features_start[..], &self.weights_start[..]);
+        for node in 0..nodes {
+            let range = starts[node] as usize..starts[node + 1] as usize;
+            let (features, ends) = (&features[range.clone()], &ends[range]);
+            let last = u64::from(ends.last().copied().unwrap_or(0));
+            let is_whole = ends.is_sorted() && last == weights[node + 1] - weights[node];
+            if !is_whole || !features.is_sorted_by(|left, right| left < right) {
+                return Err(format!("the features of node {node} are not in order"));
+            }
+            if let Some(&feature) =
+                features.last().filter(|&&last| last as usize >= within.features)
+            {
+                return Err(format!(
+                    "node {node} has feature {feature}, but the model has {}",
+                    within.features
+                ));
+            }
+        }
+        self.check_children(nodes, within)
+    }
+
+    /// Whether all arrays have the lengths that go with so many nodes.
+    fn check_lengths(&self, nodes: usize) -> Result<(), String> {
+        fn divides<T: Copy + PartialOrd + Into<u64>>(
+            starts: &[T],
+            nodes: usize,
+            total: usize,
+        ) -> bool {
             starts.len() == nodes + 1
-                && starts[0] == 0
+                && starts[0].into() == 0
                 && starts.is_sorted()
-                && starts[nodes] == total as u64
-        };
-        let children_start: Vec<u64> =
-            self.children_start.iter().map(|&at| u64::from(at)).collect();
-        if !rising(&children_start, self.children.len()) || self.biases.len() != self.children.len()
+                && starts[nodes].into() == total as u64
+        }
+        if !divides(&self.children_start, nodes, self.children.len())
+            || self.biases.len() != self.children.len()
         {
             return Err("its children do not fit its nodes".to_owned());
         }
-        if !rising(&self.features_start, self.features.len())
+        if !divides(&self.features_start, nodes, self.features.len())
             || self.ends.len() != self.features.len()
-            || !rising(&self.weights_start, self.owners.len())
+            || !divides(&self.weights_start, nodes, self.owners.len())
             || self.values.len() != self.owners.len()
         {
             return Err("its weights do not fit its nodes".to_owned());
@@ -251,27 +316,51 @@ impl Nodes {
         if !self.biases.iter().all(|bias| bias.is_finite()) {
             return Err("a bias is not a number".to_owned());
         }
+        Ok(())
+    }
+
+    /// Whether every child is a label of the model or a node with this one parent, and every node has
+    /// a parent.
+    fn check_children(&self, nodes: usize, within: Within) -> Result<(), String> {
+        // The level of each node that a child may name, 0 until it has a parent.
+        let mut levels = vec![0u32; within.parts.unwrap_or(nodes)];
+        if within.parts.is_none() {
+            levels[0] = 1;
+        }
+        let (starts, children) = (&self.children_start[..], &self.children[..]);
         for node in 0..nodes {
-            let features =
-                self.features_start[node] as usize..self.features_start[node + 1] as usize;
-            let weights = self.weights_start[node + 1] - self.weights_start[node];
-            let ends = &self.ends[features.clone()];
-            let is_whole =
-                ends.is_sorted() && u64::from(ends.last().copied().unwrap_or(0)) == weights;
-            if !is_whole || !self.features[features].is_sorted_by(|left, right| left < right) {
-                return Err(format!("the features of node {node} are not in order"));
-            }
             // Children come after their node, so that no walk goes in circles.
-            let known = |child| match (child, outer) {
-                (Child::Label(_), _) => true,
-                (Child::Node(child), Some(outer)) => (child as usize) < outer,
-                (Child::Node(child), None) => (child as usize) > node && (child as usize) < nodes,
+            let (first, level) = match within.parts {
+                Some(_) => (0, 2),
+                None => (node + 1, levels[node] + 1),
             };
-            if !self.children(node).all(|at| known(self.child(at))) {
-                return Err(format!("a child of node {node} does not exist"));
+            if level > MOST_LEVELS + 1 {
+                return Err(format!("it has more than {MOST_LEVELS} levels"));
+            }
+            for &packed in &children[starts[node] as usize..starts[node + 1] as usize] {
+                match Child::unpack(packed) {
+                    Child::Label(label) if (label as usize) < within.labels => {}
+                    Child::Label(label) => {
+                        let labels = within.labels;
+                        return Err(format!("it has label {label}, but the model has {labels}"));
+                    }
+                    Child::Node(child) => {
+                        let found =
+                            levels.get_mut(child as usize).filter(|_| child as usize >= first);
+                        let Some(found) = found else {
+                            return Err(format!("a child of node {node} does not exist"));
+                        };
+                        if std::mem::replace(found, level) != 0 {
+                            return Err(format!("node {child} has two parents"));
+                        }
+                    }
+                }
             }
         }
-        Ok(())
+        match levels.iter().position(|&level| level == 0) {
+            Some(node) => Err(format!("node {node} has no parent")),
+            None => Ok(()),
+        }
     }
 }
 

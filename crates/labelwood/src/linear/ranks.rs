@@ -26,6 +26,10 @@ impl Ranks {
         let mut ranks = Vec::with_capacity(spans);
         for (at, &feature) in features.iter().enumerate() {
             let span = Present::at(feature);
+            // Features were in order when they were checked; a mapped file may have changed since.
+            if span >= spans {
+                return None;
+            }
             let next = Span { present: Present::default(), before: at as u32 };
             ranks.resize((span + 1).max(ranks.len()), next);
             ranks[span].present.insert(feature);

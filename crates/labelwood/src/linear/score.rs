@@ -3,6 +3,7 @@
 use super::few::Spot;
 use super::nodes::{Nodes, Values, widened};
 use crate::array::Numbers;
+use crate::sparse::MOST_PLACES;
 use serde::{Deserialize, Serialize};
 
 /// How a margin becomes a probability.
@@ -49,7 +50,7 @@ const TOGETHER: usize = 64;
 
 /// Scores rows at nodes; holds the scratch memory for it.
 pub struct Scorer {
-    features: usize,
+    width: usize,
     /// Whether further calls will bring few rows again, for which ranks are there then.
     makes_ranks: bool,
     /// One more than the position of each of the node's features; all 0 between nodes. Empty until
@@ -74,8 +75,8 @@ impl Hit {
     /// An entry whose feature is the node's at a position.
     #[inline(always)]
     pub fn new(ends: &[u32], at: usize, factor: f32) -> Self {
-        let start = if at == 0 { 0 } else { ends[at - 1] };
-        Hit { start, end: ends[at], factor }
+        let end = |at: usize| ends.get(at).copied().unwrap_or(0);
+        Hit { start: if at == 0 { 0 } else { end(at - 1) }, end: end(at), factor }
     }
 }
 
@@ -119,10 +120,10 @@ macro_rules! with_weights {
 pub(super) use with_weights;
 
 impl Scorer {
-    /// For calls of so many rows with up to `features` features.
-    pub fn new(features: usize, rows: usize) -> Self {
+    /// For calls of so many rows whose columns are below `width`.
+    pub fn new(width: usize, rows: usize) -> Self {
         Scorer {
-            features,
+            width,
             makes_ranks: rows <= FEW,
             position_of: Vec::new(),
             places: Vec::new(),
@@ -148,7 +149,10 @@ impl Scorer {
             let Meeting { nodes, node, .. } = meeting(&visits[0]);
             let wanted = || visits.iter().map(|visit| meeting(visit).row.0.len()).sum::<usize>();
             // A map of the node's features pays when many entries are looked up in it.
-            if visits.len() > 1 && wanted() * 8 > nodes.features_of(node).len() {
+            if visits.len() > 1
+                && self.width <= MOST_PLACES
+                && wanted() * 8 > nodes.features_of(node).len()
+            {
                 self.map(nodes, node);
                 let (ends, biases) = (nodes.ends_of(node), &nodes.biases[nodes.children(node)]);
                 let weights = nodes.weight_range(node);
@@ -178,9 +182,9 @@ impl Scorer {
 
     /// Notes where the features of a node are.
     fn map(&mut self, nodes: &Nodes, node: usize) {
-        self.position_of.resize(self.features, 0);
+        self.position_of.resize(self.width, 0);
         for (&feature, at) in nodes.features_of(node).iter().zip(1..) {
-            // A feature beyond the model's is a damaged file that was not verified.
+            // No row has a feature beyond the map's.
             if let Some(position) = self.position_of.get_mut(feature as usize) {
                 *position = at;
             }
@@ -226,7 +230,12 @@ pub(super) fn add_up<O: Copy + Into<u32>, V: Copy>(
 ) {
     for &Hit { start, end, factor } in hits {
         let weights = start as usize..end as usize;
-        for (&owner, &value) in owners[weights.clone()].iter().zip(&values[weights]) {
+        // Weights that do not exist are those of a file that was changed after it was checked.
+        let (Some(owners), Some(values)) = (owners.get(weights.clone()), values.get(weights))
+        else {
+            continue;
+        };
+        for (&owner, &value) in owners.iter().zip(values) {
             // An owner that is no child is a damaged file that was not verified.
             if let Some(score) = scores.get_mut(owner.into() as usize) {
                 *score += factor * widen(value);

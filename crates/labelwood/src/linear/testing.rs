@@ -1,10 +1,17 @@
 //! What the tests of linear models share: nodes written down, small rows, a plain score.
 
-use super::nodes::{Child, Nodes, Values};
+use super::nodes::{Child, Nodes, Values, Within};
 use crate::array::{Numbers, OnDemand};
 use crate::sparse::{Csr, LabelRows};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+
+impl Within {
+    /// Any labels and features, and so many parts.
+    pub fn anything(parts: Option<usize>) -> Self {
+        Within { labels: usize::MAX, features: usize::MAX, parts }
+    }
+}
 
 /// A node: its children with their biases, and weights as (feature, child, weight).
 #[derive(Clone, Debug, Default)]

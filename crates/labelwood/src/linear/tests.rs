@@ -2,7 +2,7 @@
 
 use super::nodes::Values;
 use super::testing::{Written, margins, nodes};
-use super::{Child, Meeting, Nodes, Scorer};
+use super::{Child, Meeting, Nodes, Scorer, Within};
 use crate::array::{Array, Numbers};
 use crate::sparse::Entries;
 use half::f16;
@@ -66,7 +66,8 @@ proptest! {
         let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
         let all: Vec<u32> = (0..rows.len() as u32).collect();
         let single = nodes(&written);
-        prop_assert!(single.check(None).is_ok());
+        // Nodes of which none leads to another, as roots are.
+        prop_assert!(single.check(Within::anything(Some(0))).is_ok());
         for nodes in [&in_half(&single), &single] {
             let plain = |&(node, row): &(usize, u32)| {
                 margins(nodes, node, entries.row(row).0, entries.row(row).1)
@@ -109,10 +110,20 @@ fn damaged_arrays_are_refused() {
     };
     let second = Written { children: vec![(Child::Label(3), 0.0)], weights: vec![(2, 0, 1.0)] };
     let good = nodes(&[first, second]);
-    good.check(None).unwrap();
-    // As a root, its children are subtrees.
-    good.check(Some(2)).unwrap();
-    assert!(good.check(Some(1)).is_err());
+    good.check(Within::anything(None)).unwrap();
+    // As a root, its children are subtrees, and each must be some child.
+    let root = nodes(&[Written {
+        children: vec![(Child::Node(1), 0.0), (Child::Label(2), 0.0), (Child::Node(0), 0.0)],
+        weights: Vec::new(),
+    }]);
+    root.check(Within::anything(Some(2))).unwrap();
+    let refused = |nodes: &Nodes, within| nodes.check(within).unwrap_err();
+    assert_eq!(refused(&root, Within::anything(Some(1))), "a child of node 0 does not exist");
+    assert_eq!(refused(&root, Within::anything(Some(3))), "node 2 has no parent");
+    let few = Within { labels: 3, ..Within::anything(None) };
+    assert_eq!(refused(&good, few), "it has label 3, but the model has 3");
+    let few = Within { features: 4, ..Within::anything(None) };
+    assert_eq!(refused(&good, few), "node 0 has feature 4, but the model has 4");
 
     fn with<T: crate::array::Element>(array: &Array<T>, change: impl Fn(&mut Vec<T>)) -> Array<T> {
         let mut numbers = array.to_vec();
@@ -143,8 +154,30 @@ fn damaged_arrays_are_refused() {
         Nodes { values: Values::Single(vec![1.0].into()), ..g() },
     ];
     for (at, nodes) in damaged.iter().enumerate() {
-        assert!(nodes.check(None).is_err(), "{at}: {nodes:?}");
+        assert!(nodes.check(Within::anything(None)).is_err(), "{at}: {nodes:?}");
     }
+}
+
+#[test]
+fn nodes_with_two_parents_no_parent_or_too_many_levels_are_refused() {
+    let node = |children: &[Child]| Written {
+        children: children.iter().map(|&child| (child, 0.0)).collect(),
+        weights: Vec::new(),
+    };
+    use Child::{Label, Node};
+    let check = |written: &[Written]| nodes(written).check(Within::anything(None));
+    let twice = [node(&[Node(1), Node(1)]), node(&[Label(0)])];
+    assert_eq!(check(&twice).unwrap_err(), "node 1 has two parents");
+    let shared = [node(&[Node(1), Node(2)]), node(&[Node(2)]), node(&[Label(0)])];
+    assert_eq!(check(&shared).unwrap_err(), "node 2 has two parents");
+    let apart = [node(&[Label(0)]), node(&[Label(1)])];
+    assert_eq!(check(&apart).unwrap_err(), "node 1 has no parent");
+    let chain = |levels: u32| -> Vec<Written> {
+        let inner = (1..levels).map(|next| node(&[Node(next), Label(next)]));
+        inner.chain([node(&[Label(0)])]).collect()
+    };
+    check(&chain(1000)).unwrap();
+    assert_eq!(check(&chain(1001)).unwrap_err(), "it has more than 1000 levels");
 }
 
 #[test]

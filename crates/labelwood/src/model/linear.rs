@@ -8,8 +8,8 @@ use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::array::{Array, OnDemand};
 use crate::label_forest::{self, LabelForest};
 use crate::label_tree::{self, LabelTrees, Root, Tree};
-use crate::linear::{Nodes, Precision, Values};
-use crate::one_vs_rest::{self, OneVsRest};
+use crate::linear::{Child, Nodes, Precision, Values, Within};
+use crate::one_vs_rest::{self, OneVsRest, block_labels};
 use crate::run::Run;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -275,9 +275,10 @@ pub(super) fn read_trees(
     numbers: Range<usize>,
 ) -> Result<LabelTrees, FormatError> {
     let (weights, features) = read_weights(stored, names.features)?;
-    let tree = |tree| read_tree(stored, names, tree, params.precision);
-    let trees = numbers.map(tree).collect::<Result<_, _>>()?;
     let labels = stored.manifest().labels as usize;
+    let sizes = Sizes { labels, features, precision: params.precision };
+    let tree = |tree| read_tree(stored, names, tree, sizes);
+    let trees = numbers.map(tree).collect::<Result<_, _>>()?;
     Ok(LabelTrees { params, weights, features, labels, trees })
 }
 
@@ -288,13 +289,13 @@ pub(super) fn read_forest(
     numbers: Range<usize>,
 ) -> Result<LabelForest, FormatError> {
     let (weights, features) = read_weights(stored, FEATURES)?;
+    let labels = stored.manifest().labels as usize;
+    let sizes = Sizes { labels, features, precision: params.tree.precision };
     let submodel = |number| {
-        let unit = stored.unit(&submodel_stem(number))?;
-        let root = read_nodes(unit, params.tree.precision, None)?;
+        let root = read_nodes(stored.unit(&submodel_stem(number))?, sizes, None)?;
         Ok(Tree { root, subtrees: Vec::new() })
     };
     let submodels = numbers.into_par_iter().map(submodel).collect::<Result<_, _>>()?;
-    let labels = stored.manifest().labels as usize;
     Ok(LabelForest::new(params, weights, features, labels, submodels))
 }
 
@@ -306,10 +307,25 @@ pub(super) fn read_blocks(
 ) -> Result<OneVsRest, FormatError> {
     let (weights, features) = read_weights(stored, FEATURES)?;
     let labels = stored.manifest().labels as usize;
+    let sizes = Sizes { labels, features, precision: params.precision };
     let block = |block| {
         let unit = stored.unit(&block_stem(block))?;
-        let nodes = read_nodes(unit, params.precision, Some(0))?;
-        if nodes.len() == 1 { Ok(nodes) } else { Err(unit.refused("a block is one node")) }
+        let nodes = read_nodes(unit, sizes, Some(0))?;
+        if nodes.len() != 1 {
+            return Err(unit.refused("a block is one node"));
+        }
+        // Each of the labels once: a prediction would name it as often.
+        let own = block_labels(block, labels);
+        let mut seen = vec![false; own.len()];
+        let is_new = |child| match child {
+            Child::Label(label) if own.contains(&label) => {
+                !std::mem::replace(&mut seen[(label - own.start) as usize], true)
+            }
+            _ => false,
+        };
+        let fits = nodes.children_of(0).all(is_new);
+        let twice = || unit.refused("it has a label twice, or one of another block");
+        if fits { Ok(nodes) } else { Err(twice()) }
     };
     let blocks = numbers.into_par_iter().map(block).collect::<Result<_, _>>()?;
     Ok(OneVsRest { params, weights, features, labels, blocks })
@@ -319,16 +335,12 @@ fn read_tree(
     stored: &Stored,
     names: Names,
     tree: usize,
-    precision: Precision,
+    sizes: Sizes,
 ) -> Result<Tree, FormatError> {
     let unit = stored.unit(&names.root(tree))?;
     let parts = unit.array::<u64>("groups_start")?.len().saturating_sub(1);
-    let root = read_nodes(unit, precision, Some(parts))?;
-    let part = |part| {
-        let unit = stored.unit(&names.part(tree, part))?;
-        let nodes = read_nodes(unit, precision, None)?;
-        if nodes.is_empty() { Err(unit.refused("it has no nodes")) } else { Ok(nodes) }
-    };
+    let root = read_nodes(unit, sizes, Some(parts))?;
+    let part = |part| read_nodes(stored.unit(&names.part(tree, part))?, sizes, None);
     let subtrees = (0..parts).into_par_iter().map(part).collect::<Result<_, _>>()?;
     if root.len() == 1 {
         Ok(Tree { root, subtrees })
@@ -346,29 +358,34 @@ pub(super) fn holds_nodes(stem: &str) -> bool {
 pub(super) fn rewrite(
     unit: &Unit,
     stem: &str,
-    precision: Precision,
+    sizes: Sizes,
     change: impl Fn(Nodes) -> Nodes,
     partial: &Partial,
 ) -> Result<UnitFile, StoreError> {
     let is_root = unit.names().iter().any(|name| name == "groups_start");
     let groups = if is_root { Some(read_groups(unit)?) } else { None };
-    let outer = match &groups {
+    let parts = match &groups {
         Some(groups) => Some(groups.len()),
         None => stem.starts_with("block-").then_some(0),
     };
-    let nodes = change(read_nodes(unit, precision, outer)?);
+    let nodes = change(read_nodes(unit, sizes, parts)?);
     match groups {
         Some(groups) => with_groups(&nodes, &groups, |arrays| partial.write_unit(stem, arrays)),
         None => partial.write_unit(stem, &arrays(&nodes)),
     }
 }
 
-/// Reads nodes; `outer` is how many nodes elsewhere their children may name.
-fn read_nodes(
-    unit: &Unit,
-    precision: Precision,
-    outer: Option<usize>,
-) -> Result<Nodes, FormatError> {
+/// What the manifest says about all nodes of a model.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub labels: usize,
+    pub features: usize,
+    pub precision: Precision,
+}
+
+/// Reads nodes; `parts` is how many parts of the tree their children name, if they name parts.
+fn read_nodes(unit: &Unit, sizes: Sizes, parts: Option<usize>) -> Result<Nodes, FormatError> {
+    let Sizes { labels, features, precision } = sizes;
     let nodes = Nodes {
         children_start: unit.array("children_start")?,
         children: unit.array("children")?,
@@ -384,6 +401,7 @@ fn read_nodes(
         },
         ranks: OnDemand::default(),
     };
-    nodes.check(outer).map_err(|reason| unit.refused(reason))?;
+    let within = Within { labels, features, parts };
+    nodes.check(within).map_err(|reason| unit.refused(reason))?;
     Ok(nodes)
 }

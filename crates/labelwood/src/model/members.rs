@@ -24,7 +24,10 @@ impl Members {
             Algorithm::LabelForest(params) => (params.submodels, 0),
             Algorithm::Grove(params) => (params.forest.trees, params.label_tree.trees),
         };
-        Members { first: 0..first, second: 0..second }
+        // Each has a unit of its own, at least: what is missing is named when they are read, and a
+        // number in the manifest takes no memory before.
+        let most = manifest.units.len();
+        Members { first: 0..first.min(most), second: 0..second.min(most) }
     }
 
     /// No members.

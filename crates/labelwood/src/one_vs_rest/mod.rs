@@ -173,7 +173,7 @@ impl Trainer {
 }
 
 /// The labels of a block.
-fn block_labels(number: usize, labels: usize) -> Range<u32> {
+pub(crate) fn block_labels(number: usize, labels: usize) -> Range<u32> {
     (number * BLOCK) as u32..((number + 1) * BLOCK).min(labels) as u32
 }
 

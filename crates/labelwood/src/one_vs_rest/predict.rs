@@ -38,13 +38,13 @@ pub(super) fn margins(
     for start in (0..features.len()).step_by(ROWS) {
         let end = (start + ROWS).min(features.len());
         let rows = model.weights.apply(features.slice(start..end).view(), model.features);
-        let ids: Vec<u32> = (0..(end - start) as u32).collect();
+        let (width, ids) = (rows.view().width(), Vec::from_iter(0..(end - start) as u32));
         // Threads that have no rows of their own take a part of the labels.
         let parts = run.threads().div_ceil(ids.len().div_ceil(CHUNK));
         let blocks = model.blocks.len().div_ceil(parts).max(1);
         let chunk = |ids: &[u32]| {
             let part =
-                |blocks: &[Nodes]| best(blocks, model.features, rows.view(), ids, query, run);
+                |blocks: &[Nodes]| best(model, blocks, (rows.view(), width), ids, query, run);
             let parts = model.blocks.par_chunks(blocks).map(part);
             let mut parts = parts.collect::<Result<Vec<_>, Cancelled>>()?;
             let mut ranked = Predictions::default();
@@ -65,14 +65,14 @@ pub(super) fn margins(
 
 /// The labels of some blocks that are among the best of each row, or may be.
 fn best<'m>(
+    model: &OneVsRest,
     blocks: &'m [Nodes],
-    features: usize,
-    rows: Entries<'m>,
+    (rows, width): (Entries<'m>, usize),
     ids: &[u32],
     query: Query<'_>,
     run: &Run,
 ) -> Result<Vec<Best>, Cancelled> {
-    let mut scorer = Scorer::new(features, rows.offsets.len() - 1);
+    let mut scorer = Scorer::new(width, rows.offsets.len() - 1);
     let mut best = vec![Best::new(query.k); ids.len()];
     // Few rows meet many blocks at once: none waits for another's memory.
     for blocks in blocks.chunks((CHUNK / ids.len().max(1)).max(1)) {
@@ -86,6 +86,7 @@ fn best<'m>(
             for (child, &margin) in margins.iter().enumerate() {
                 if margin >= best.least
                     && let Child::Label(id) = block.child(child)
+                    && (id as usize) < model.labels
                     && query.allows(id)
                 {
                     best.offer(Scored { id, score: margin });

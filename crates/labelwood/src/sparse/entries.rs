@@ -13,7 +13,17 @@ pub struct Entries<'a> {
     pub values: &'a [f32],
 }
 
+/// Columns for which an array with a place for each is made, at most: 256 MB of 32-bit numbers.
+/// What rows or models with more columns need is looked up in another way, so that a number in a
+/// header takes no memory.
+pub(crate) const MOST_PLACES: usize = 1 << 26;
+
 impl<'a> Entries<'a> {
+    /// One more than the highest column; 0 without entries.
+    pub fn width(&self) -> usize {
+        self.columns.iter().max().map_or(0, |&column| column as usize + 1)
+    }
+
     /// The columns and values of one row.
     #[inline(always)]
     pub fn row(&self, row: u32) -> (&'a [u32], &'a [f32]) {

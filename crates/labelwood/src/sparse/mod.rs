@@ -18,7 +18,7 @@ mod votes;
 
 pub use csr::{Csr, CsrView, Entry, Row, SparseError};
 pub use entries::Entries;
-pub(crate) use entries::{OwnedEntries, scale_to_unit};
+pub(crate) use entries::{MOST_PLACES, OwnedEntries, scale_to_unit};
 pub use ops::{dot, l2_norm};
 pub(crate) use present::Present;
 pub use query::{LabelSet, Query};

@@ -25,7 +25,7 @@ fn a_row_alone_is_answered_as_in_company() {
         let rows = Rows::random(3000, 6000, 40, 5);
         let forest = rows.forest(params);
         // Rows of up to eight features: these nodes have marks to find them by, for blocks, too.
-        assert!(forest.trees.iter().all(|tree| tree.words_of(0) > 8 * 256));
+        assert!(forest.trees.iter().all(|tree| tree.words_of(0).len() > 8 * 256));
         let query = Query { beam: Some(beam), ..Query::top(5) };
         let features = rows.features.view();
         let together = forest.predict(features, query, &run(1)).unwrap();

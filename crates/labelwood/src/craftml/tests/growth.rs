@@ -368,10 +368,12 @@ fn every_node_and_leaf_but_the_root_has_one_parent() {
     for tree in &forest.trees {
         // Preorder: every node and leaf has one parent, and nodes come after theirs.
         let mut parents = vec![0; tree.nodes() + tree.leaves()];
-        for at in 0..tree.children.len() {
-            match tree.child(at) {
-                Child::Node(node) => parents[node as usize] += 1,
-                Child::Leaf(leaf) => parents[tree.nodes() + leaf as usize] += 1,
+        for node in 0..tree.nodes() {
+            for at in tree.child_range(node) {
+                match tree.child(node, at) {
+                    Child::Node(node) => parents[node as usize] += 1,
+                    Child::Leaf(leaf) => parents[tree.nodes() + leaf as usize] += 1,
+                }
             }
         }
         assert_eq!(parents[0], 0);

@@ -144,7 +144,10 @@ pub(super) fn walk(
                 })
                 .collect();
             for (child, share) in shares(&near, beam)? {
-                let place = Place::new(tree.child(range.start + child), derive(seed, child as u64));
+                let place = Place::new(
+                    tree.child(node as usize, range.start + child),
+                    derive(seed, child as u64),
+                );
                 next.push((place, weight * share));
             }
         }

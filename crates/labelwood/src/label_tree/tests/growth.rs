@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::data::generate::{Generator, Profile};
-use crate::linear::Precision;
 use crate::linear::testing::{axes, collect, small_rows};
+use crate::linear::{Precision, Within};
 use crate::random::Stream;
 use crate::solver::{self, Loss};
 use crate::sparse::{Csr, Query};
@@ -245,9 +245,9 @@ proptest! {
         for (number, tree) in trees.trees().iter().enumerate() {
             prop_assert_eq!(&labels_of(tree), &known);
             prop_assert!(depth(tree) <= params.depth);
-            tree.root.check(Some(tree.subtrees.len())).unwrap();
+            tree.root.check(Within::anything(Some(tree.subtrees.len()))).unwrap();
             for nodes in &tree.subtrees {
-                nodes.check(None).unwrap();
+                nodes.check(Within::anything(None)).unwrap();
             }
             let root = trainer.root(number, &run).unwrap();
             for (group, nodes) in root.groups.iter().zip(&tree.subtrees) {

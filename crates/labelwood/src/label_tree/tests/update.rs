@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::label_tree::{Renewed, Updater};
+use crate::linear::Within;
 use crate::linear::testing::{axes, small_rows};
 use crate::sparse::Query;
 
@@ -89,8 +90,8 @@ proptest! {
         let occurring: Vec<u32> = (0..counts.len() as u32).filter(|&at| counts[at as usize] > 0).collect();
         for tree in &again.trees {
             prop_assert_eq!(labels_of(tree), occurring.clone());
-            tree.root.check(Some(tree.subtrees.len())).unwrap();
-            tree.subtrees.iter().for_each(|nodes| nodes.check(None).unwrap());
+            tree.root.check(Within::anything(Some(tree.subtrees.len()))).unwrap();
+            tree.subtrees.iter().for_each(|nodes| nodes.check(Within::anything(None)).unwrap());
         }
     }
 }

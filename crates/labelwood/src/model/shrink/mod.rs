@@ -246,7 +246,10 @@ impl Work<'_> {
                 }
                 (None, Some((known, smaller))) => {
                     let shrink = |nodes: Nodes| nodes.shrunk(self.prune, smaller);
-                    linear::rewrite(unit, file.stem(), known, shrink, self.partial)
+                    let manifest = self.stored.manifest();
+                    let (labels, features) = (manifest.labels as usize, manifest.features as usize);
+                    let sizes = linear::Sizes { labels, features, precision: known };
+                    linear::rewrite(unit, file.stem(), sizes, shrink, self.partial)
                 }
                 (None, None) => self.partial.adopt_unit(source, file),
             };

@@ -1,0 +1,356 @@
+//! Models whose files say something else than was written, with checksums that fit or are not asked
+//! for: opening refuses them, or predictions end soon, name labels that exist, and take little memory.
+
+use labelwood::craftml::{self, Diversity, Metric, Projection};
+use labelwood::data::documents::{Documents, Format, Labels, Options as Reading};
+use labelwood::data::{Dataset, LabelIndexBuilder};
+use labelwood::favour::Favour;
+use labelwood::model::store::{Load, Manifest, Options, Start};
+use labelwood::model::{Algorithm, Extras, Learned, Model, train_with, update};
+use labelwood::random::Stream;
+use labelwood::run::Run;
+use labelwood::shard::{ModelPart, Share};
+use labelwood::sparse::{Csr, LabelSet, Query};
+use labelwood::text::{self, TextReader};
+use labelwood::{grove, label_forest, label_tree, one_vs_rest};
+use serde_json::Value;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fs;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Counts the memory in use, and gives nobody a huge piece: a number in a file must not ask for one.
+struct Counted;
+
+#[global_allocator]
+static MEMORY: Counted = Counted;
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+static MOST_IN_USE: AtomicUsize = AtomicUsize::new(0);
+/// The models here are of some KB.
+const MOST: usize = 64 << 20;
+
+// SAFETY: all memory is the system's; what is refused is refused as the trait says, with null.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() > MOST {
+            return std::ptr::null_mut();
+        }
+        let now = IN_USE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST_IN_USE.fetch_max(now, Ordering::Relaxed);
+        // SAFETY: the caller keeps the promises of the trait.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the promises of the trait.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// A saved model and what is asked of it.
+struct Saved {
+    name: &'static str,
+    folder: PathBuf,
+    manifest: Manifest,
+    rows: Csr,
+}
+
+fn documents() -> String {
+    let mut random = Stream::new(5);
+    let mut text = String::new();
+    for row in 0..300 {
+        let subject = row % 24;
+        let words = (0..6).map(|_| format!("w{}", subject * 3 + random.below(7)));
+        let words = words.collect::<Vec<_>>().join(" ");
+        text.push_str(&format!("{words}\tS{subject};T{}\n", subject / 4));
+    }
+    text
+}
+
+fn algorithms() -> Vec<(&'static str, Algorithm)> {
+    let forest = craftml::Params { trees: 3, leaf: 4, branches: 4, ..Default::default() };
+    let trees = label_tree::Params {
+        trees: 2,
+        branches: Some(2),
+        leaf: Some(2),
+        depth: 20,
+        ..Default::default()
+    };
+    let projected = craftml::Params {
+        feature_projection: Projection::Hashing,
+        feature_dimensions: 40,
+        diversity: Diversity::DxDy,
+        metric: Metric::Euclidean,
+        ..forest.clone()
+    };
+    let label_forest = label_forest::Params { submodels: 6, ..Default::default() };
+    let grove = grove::Params {
+        forest: forest.clone(),
+        label_tree: trees.clone(),
+        ..grove::Params::default()
+    };
+    vec![
+        ("craftml", Algorithm::CraftMl(forest)),
+        ("projected", Algorithm::CraftMl(projected)),
+        ("label-tree", Algorithm::LabelTree(trees)),
+        ("one-vs-rest", Algorithm::OneVsRest(one_vs_rest::Params::default())),
+        ("label-forest", Algorithm::LabelForest(label_forest)),
+        ("grove", Algorithm::Grove(grove)),
+    ]
+}
+
+/// A model of each algorithm, with all that models can hold.
+fn saved(parent: &Path, run: &Run) -> Vec<Saved> {
+    let (text, options) = (documents(), Reading::default());
+    let documents =
+        Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, run);
+    let names = LabelIndexBuilder::default();
+    let (reader, dataset) =
+        TextReader::fit(documents.unwrap(), &options, text::Params::default(), names, run).unwrap();
+    let save = |(name, algorithm): (&'static str, Algorithm)| {
+        let folder = parent.join(name);
+        let extras = Extras {
+            text: Some(&reader),
+            calibrate: name == "label-tree" || name == "craftml",
+            favour: if name == "one-vs-rest" { Favour::Tail } else { Favour::None },
+            keep_rows: true,
+        };
+        train_with(&dataset, extras, &algorithm, &folder, Start::default(), run).unwrap();
+        let manifest = Manifest::read(&folder).unwrap();
+        let features = dataset.features.columns() as u32;
+        let mut rows = Csr::new(features as usize + 5);
+        for row in 0..300 {
+            let columns: Vec<u32> = (row % 17..features + 5).step_by(7).collect();
+            rows.push_row(&columns, &vec![0.5; columns.len()]).unwrap();
+        }
+        Saved { name, folder, manifest, rows }
+    };
+    algorithms().into_iter().map(save).collect()
+}
+
+/// Asks an open model all kinds of things.
+fn use_model(model: &Model, rows: &Csr, run: &Run) {
+    let labels = model.labels().counts().len();
+    let allowed: LabelSet = (0..labels as u32 + 9).step_by(2).collect();
+    for few in [1, 3, rows.len()] {
+        let rows = rows.view().slice(0..few);
+        for beam in [None, Some(1)] {
+            for allowed in [None, Some(&allowed)] {
+                let query = Query { k: 5, beam, allowed };
+                let found = model.predict(rows.view(), query, run).unwrap();
+                let filled = model.fill(&found, query);
+                for best in found.rows().chain(filled.rows()).flatten() {
+                    assert!((best.id as usize) < labels, "label {} of {labels}", best.id);
+                    model.labels().name(best.id);
+                    model.label_terms(best.id);
+                }
+            }
+        }
+    }
+    match model.learned() {
+        Learned::CraftMl(forest) => {
+            assert!(forest.trees().iter().all(|tree| tree.figures().leaves > 0));
+        }
+        Learned::LabelTree(trees) => trees.trees().iter().for_each(|tree| drop(tree.clusters())),
+        Learned::LabelForest(trees) => {
+            trees.submodels().iter().for_each(|tree| drop(tree.clusters()));
+        }
+        Learned::OneVsRest(labels) => drop(labels.blocks()[0].weights_of(0)),
+        _ => {}
+    }
+    if let Some(text) = model.text() {
+        text.vectoriser().transform(&["w1 w2 w3", ""], run).unwrap();
+    }
+    if let Some(names) = model.labels().names() {
+        names.find("S3");
+    }
+}
+
+/// Opens a model and asks it; says whether it was opened.
+fn ask(saved: &Saved, load: Load, run: &Run) -> bool {
+    let started = Instant::now();
+    MOST_IN_USE.store(IN_USE.load(Ordering::Relaxed), Ordering::Relaxed);
+    let before = IN_USE.load(Ordering::Relaxed);
+    let options = Options { load, verify: false };
+    if let Ok(part) = ModelPart::open(&saved.folder, Share { index: 0, of: 2 }, options, run) {
+        part.scores(saved.rows.view(), Query::top(5), run).unwrap();
+    }
+    let opened = Model::open(&saved.folder, options, run);
+    if let Ok(model) = &opened {
+        use_model(model, &saved.rows, run);
+    }
+    let took = MOST_IN_USE.load(Ordering::Relaxed).saturating_sub(before);
+    assert!(took < MOST, "{took} bytes");
+    assert!(started.elapsed() < Duration::from_secs(30), "it took {:?}", started.elapsed());
+    opened.is_ok()
+}
+
+/// Changes some bytes: numbers that are huge, small or those of neighbours, or whole stretches.
+fn damage(bytes: &mut [u8], from: usize, random: &mut Stream) {
+    let room = bytes.len() - from;
+    if room < 16 {
+        return;
+    }
+    for _ in 0..=random.below(3) {
+        let at = from + random.below(room - 8) / 4 * 4;
+        let number = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let new = match random.below(9) {
+            0 => 0,
+            1 => u32::MAX,
+            2 => 1 << 31,
+            3 => number ^ (1 << 31),
+            4 => number.wrapping_add(1),
+            5 => number.wrapping_sub(1),
+            6 => random.below(64) as u32,
+            7 => random.below(64) as u32 | 1 << 31,
+            _ => random.below(u32::MAX as usize) as u32,
+        };
+        let longest = 1 + random.below(40);
+        let stretch = (1 + random.below(longest)) * 4;
+        let end = bytes.len().min(at + stretch);
+        if random.below(3) == 0 {
+            bytes[at..end].fill(new as u8);
+        } else {
+            bytes[at..at + 4].copy_from_slice(&new.to_le_bytes());
+        }
+    }
+}
+
+/// Where the arrays of a unit start; its header is before.
+fn arrays_of(bytes: &[u8]) -> usize {
+    8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize
+}
+
+#[test]
+fn any_bytes_in_any_file_of_a_model_are_refused_or_harmless() {
+    let (parent, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
+    let mut random = Stream::new(1);
+    for saved in saved(parent.path(), &run) {
+        assert!(ask(&saved, Load::Map, &run), "{}", saved.name);
+        let (mut opened, mut refused) = (0, 0);
+        for unit in &saved.manifest.units {
+            let path = saved.folder.join(&unit.file);
+            let good = fs::read(&path).unwrap();
+            for round in 0..40 {
+                let mut bytes = good.clone();
+                let from = if round % 8 == 0 { 0 } else { arrays_of(&good) };
+                damage(&mut bytes, from, &mut random);
+                fs::write(&path, &bytes).unwrap();
+                let load = if round % 2 == 0 { Load::Map } else { Load::Copy };
+                if ask(&saved, load, &run) { opened += 1 } else { refused += 1 }
+            }
+            fs::write(&path, &good).unwrap();
+        }
+        // Otherwise nothing was tried.
+        assert!(opened > 20 && refused > 20, "{}: {opened} {refused}", saved.name);
+    }
+}
+
+/// Calls `each` with the place of every number in some JSON.
+fn each_number(value: &Value, at: &str, each: &mut impl FnMut(String)) {
+    match value {
+        Value::Number(_) => each(at.to_owned()),
+        Value::Object(map) => {
+            map.iter().for_each(|(key, value)| each_number(value, &format!("{at}/{key}"), each));
+        }
+        Value::Array(list) => {
+            let numbered = list.iter().enumerate();
+            numbered.for_each(|(key, value)| each_number(value, &format!("{at}/{key}"), each));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn any_numbers_in_a_manifest_are_refused_or_harmless() {
+    let (parent, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
+    for saved in saved(parent.path(), &run) {
+        let write = |manifest: &Manifest| {
+            fs::write(saved.folder.join("manifest.json"), manifest.to_bytes()).unwrap();
+            ask(&saved, Load::Map, &run)
+        };
+        for number in [0, 1, 7, u64::from(u32::MAX), u64::MAX] {
+            for change in [
+                |manifest: &mut Manifest, number| manifest.features = number,
+                |manifest: &mut Manifest, number| manifest.labels = number,
+                |manifest: &mut Manifest, number| manifest.instances = number,
+            ] {
+                let mut manifest = saved.manifest.clone();
+                change(&mut manifest, number);
+                write(&manifest);
+                // Without what says how many features there are.
+                manifest.training.text = None;
+                manifest.units.retain(|unit| !unit.stem().ends_with("features"));
+                write(&manifest);
+            }
+            let mut places = Vec::new();
+            let training = &saved.manifest.training;
+            each_number(&training.settings, "", &mut |at| places.push((false, at)));
+            let none = Value::Null;
+            let of_text = training.text.as_ref().unwrap_or(&none);
+            each_number(of_text, "", &mut |at| places.push((true, at)));
+            for (is_text, place) in places {
+                let mut manifest = saved.manifest.clone();
+                let training = &mut manifest.training;
+                let value =
+                    if is_text { training.text.as_mut().unwrap() } else { &mut training.settings };
+                *value.pointer_mut(&place).unwrap() = number.into();
+                write(&manifest);
+                manifest.features = u64::from(u32::MAX);
+                manifest.training.text = None;
+                manifest.units.retain(|unit| !unit.stem().ends_with("features"));
+                write(&manifest);
+            }
+        }
+        assert!(write(&saved.manifest), "{}", saved.name);
+    }
+}
+
+#[test]
+fn files_that_change_under_a_mapped_model_neither_hang_nor_crash_it() {
+    let (parent, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
+    let mut random = Stream::new(2);
+    for saved in saved(parent.path(), &run) {
+        let options = Options { load: Load::Map, verify: true };
+        let (features, labels) = (saved.rows.view().slice(0..40), 30);
+        let mut added = labelwood::sparse::LabelRows::new(labels);
+        (0..40).for_each(|row| added.push_row(&[row % labels as u32], &[()]).unwrap());
+        let more = Dataset { features, labels: added, label_names: None };
+        for unit in &saved.manifest.units {
+            let path = saved.folder.join(&unit.file);
+            let good = fs::read(&path).unwrap();
+            // In place, as `dd conv=notrunc` writes.
+            let put = |bytes: &[u8]| {
+                let mut file = fs::File::options().write(true).open(&path).unwrap();
+                file.seek(SeekFrom::Start(0)).unwrap();
+                file.write_all(bytes).unwrap();
+            };
+            for round in 0..12 {
+                let model = Model::open(&saved.folder, options, &run).unwrap();
+                if round % 3 == 0 {
+                    use_model(&model, &saved.rows, &run);
+                }
+                let mut bytes = good.clone();
+                match round {
+                    0 => bytes.fill(0),
+                    1 => bytes.fill(0xff),
+                    2 => bytes.iter_mut().for_each(|byte| *byte = random.below(256) as u8),
+                    _ => damage(&mut bytes, arrays_of(&good), &mut random),
+                }
+                put(&bytes);
+                let started = Instant::now();
+                use_model(&model, &saved.rows, &run);
+                if round < 6 {
+                    let target = parent.path().join("updated");
+                    let _ = update(&model, &more, &target, true, &run);
+                }
+                let took = started.elapsed();
+                assert!(took < Duration::from_secs(30), "{} {}: {took:?}", saved.name, unit.file);
+                put(&good);
+            }
+        }
+    }
+}
