@@ -31,7 +31,7 @@ from ._inputs import (
     into,
     memory,
     real,
-    refuse_other_dimensions,
+    refuse_impossible,
     threads,
     whole,
 )
@@ -161,7 +161,7 @@ class Estimator(BaseEstimator):
                 "is None."
             )
         if sparse.issparse(X):
-            refuse_other_dimensions(X)
+            refuse_impossible(X)
         with all_or_nothing(self):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64])
             labels, learner = Labels(y), self._learner()
@@ -255,7 +255,7 @@ class Estimator(BaseEstimator):
         if not hasattr(self, "model_"):
             check_is_fitted(self)
         if sparse.issparse(X):
-            refuse_other_dimensions(X)
+            refuse_impossible(X)
         if (
             sparse.issparse(X)
             and X.format == "csr"

@@ -117,7 +117,7 @@ def memory() -> int | None:
 def as_csr(X) -> sparse.csr_array | sparse.csr_matrix:
     """A matrix as CSR whose rows are sorted and without repetitions; the same object if it is."""
     X = X if sparse.issparse(X) else np.asarray(X)
-    refuse_other_dimensions(X)
+    refuse_impossible(X)
     if not sparse.issparse(X):
         return sparse.csr_array(X)
     if X.format != "csr":
@@ -128,12 +128,41 @@ def as_csr(X) -> sparse.csr_array | sparse.csr_matrix:
     return X
 
 
-def refuse_other_dimensions(X) -> None:
-    """Raises unless an array has two; SciPy's may have one, which scikit-learn does not expect."""
+def refuse_impossible(X, name: str = "X") -> None:
+    """Raises unless an array has two dimensions and, if it is sparse, its entries are where it says.
+
+    SciPy's arrays may have one dimension, which scikit-learn does not expect. And SciPy checks places
+    only when it makes a matrix: with one that was changed since it reads and writes other memory, and
+    ends the interpreter. The indices of CSR lead nowhere before the native part checks them.
+    """
     if X.ndim != 2:
         raise InputError(
             f"Expected 2D array, got {X.ndim}D array instead: give one row for each instance"
         )
+    if not sparse.issparse(X):
+        return
+    rows, columns = X.shape
+    if X.format == "coo":
+        _native.check_indices(X.row, f"{name}.row", rows)
+        _native.check_indices(X.col, f"{name}.col", columns)
+        places = {"row": X.row, "col": X.col}
+    elif X.format in ("csr", "csc", "bsr"):
+        if X.format == "csc":
+            rows, columns = columns, rows
+        elif X.format == "bsr":
+            rows, columns = rows // X.blocksize[0], columns // X.blocksize[1]
+        _native.check_offsets(X.indptr, f"{name}.indptr", rows, len(X.indices))
+        if X.format != "csr":
+            _native.check_indices(X.indices, f"{name}.indices", columns)
+        places = {"indices": X.indices}
+    else:
+        return
+    for place, numbers in places.items():
+        if len(numbers) != len(X.data):
+            raise InputError(
+                f"{name}.{place} has {len(numbers)} numbers, but {name}.data has {len(X.data)}: "
+                "there must be one for each entry"
+            )
 
 
 def features(X):
@@ -197,9 +226,9 @@ class Labels:
 
     def _indicator(self, Y) -> None:
         _refuse_other_types(Y)
+        refuse_impossible(Y, "Y")
         # Other formats add up entries that repeat when they become CSR; each says the same here.
         Y = as_csr(Y) if not sparse.issparse(Y) else Y if Y.format == "csr" else Y.tocoo()
-        refuse_other_dimensions(Y)
         if Y.dtype.kind == "f" and not np.isfinite(Y.data).all():
             raise InputError("Y contains NaN or infinity, but must be an indicator of 0 and 1")
         if Y.dtype != bool and (others := Y.data[(Y.data != 1) & (Y.data != 0)]).size:

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from . import _native
 from ._errors import InputError
-from ._inputs import Labels, LabelSets, Matrix, features, real, whole
+from ._inputs import Labels, LabelSets, Matrix, features, real, refuse_impossible, whole
 
 __all__ = [
     "coverage_at_k",
@@ -99,6 +99,7 @@ def _labels(name: str, Y) -> Labels:
 def _scores(Y):
     """Scores as the native part takes them; of dense ones, every one is an entry."""
     if sparse.issparse(Y):
+        refuse_impossible(Y, "Y_score")
         Y = _by_place(Y)
         # Large whole numbers are not the same in single precision.
         indptr, indices, data, columns = features(Y.astype(np.float64) if Y.dtype.kind in "ui" else Y)

@@ -68,6 +68,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(preset, module)?)?;
     module.add_function(wrap_pyfunction!(group_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(rows::check_offsets, module)?)?;
+    module.add_function(wrap_pyfunction!(rows::check_indices, module)?)?;
     module.add_function(wrap_pyfunction!(text::vectoriser_defaults, module)?)?;
     module.add_function(wrap_pyfunction!(data::read, module)?)?;
     module.add_function(wrap_pyfunction!(data::write, module)?)?;

@@ -4,6 +4,7 @@
 //! copied. Row offsets, of which there are few, always are.
 
 use labelwood::sparse::{CsrView, LabelRowsView, Predictions, Scored, top_k};
+use numpy::ndarray::ArrayView1;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -85,13 +86,79 @@ pub fn matching<'a>(
 
 fn offsets(array: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     // Negative offsets become huge ones, which are refused as being beyond the entries.
+    Ok(whole(array, "indptr")?.into_iter().map(|at| at as u64).collect())
+}
+
+fn whole(array: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<i64>> {
     if let Ok(array) = array.extract::<PyReadonlyArray1<'_, i32>>() {
-        return Ok(array.as_array().iter().map(|&at| i64::from(at) as u64).collect());
+        return Ok(array.as_array().iter().map(|&at| i64::from(at)).collect());
     }
     if let Ok(array) = array.extract::<PyReadonlyArray1<'_, i64>>() {
-        return Ok(array.as_array().iter().map(|&at| at as u64).collect());
+        return Ok(array.as_array().to_vec());
     }
-    Err(wrong(array, "indptr", "int32 or int64"))
+    Err(wrong(array, name, "int32 or int64"))
+}
+
+/// Refuses `indptr` unless it divides so many entries among so many rows. SciPy does not ask before
+/// it reads and writes where this says.
+#[pyfunction]
+pub fn check_offsets(
+    indptr: &Bound<'_, PyAny>,
+    name: &str,
+    rows: usize,
+    entries: usize,
+) -> PyResult<()> {
+    let refuse = |text: String| Err(refuse(indptr.py(), text));
+    let offsets = whole(indptr, name)?;
+    if offsets.len() != rows + 1 {
+        return refuse(format!(
+            "{name} has {} numbers, but must have {}: one more than there are rows or columns to divide",
+            offsets.len(),
+            rows + 1
+        ));
+    }
+    if offsets[0] != 0 {
+        return refuse(format!("{name}[0] is {}, but must be 0", offsets[0]));
+    }
+    for (at, pair) in (1..).zip(offsets.windows(2)) {
+        let (before, found) = (pair[0], pair[1]);
+        if found < before {
+            return refuse(format!(
+                "{name}[{at}] is {found}, but must not be below {name}[{}], which is {before}",
+                at - 1
+            ));
+        }
+        if found > entries as i64 {
+            return refuse(format!("{name}[{at}] is {found}, but there are {entries} entries"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses indices unless all are from 0 to one below a limit.
+#[pyfunction]
+pub fn check_indices(indices: &Bound<'_, PyAny>, name: &str, limit: usize) -> PyResult<()> {
+    fn wrong_one<T: Copy + Into<i64>>(
+        indices: ArrayView1<'_, T>,
+        limit: usize,
+    ) -> Option<(usize, i64)> {
+        let mut numbered = indices.iter().map(|&index| index.into()).enumerate();
+        numbered.find(|&(_, index)| index < 0 || index as u64 >= limit as u64)
+    }
+    let found = if let Ok(indices) = indices.extract::<PyReadonlyArray1<'_, i32>>() {
+        wrong_one(indices.as_array(), limit)
+    } else if let Ok(indices) = indices.extract::<PyReadonlyArray1<'_, i64>>() {
+        wrong_one(indices.as_array(), limit)
+    } else {
+        return Err(wrong(indices, name, "int32 or int64"));
+    };
+    match found {
+        None => Ok(()),
+        Some((at, index)) => Err(refuse(
+            indices.py(),
+            format!("{name}[{at}] is {index}, but must be at least 0 and below {limit}"),
+        )),
+    }
 }
 
 fn ids<'py>(array: &Bound<'py, PyAny>) -> PyResult<Numbers<'py, i32, u32>> {

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import ray
+from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from .. import _native, datasets
 from .._base import Estimator, all_or_nothing
 from .._errors import InputError, MachineError
-from .._inputs import Labels, features
+from .._inputs import Labels, features, refuse_impossible
 from .._progress import Callback, following
 from ..text import TextTagger
 from ._cluster import (
@@ -135,6 +136,8 @@ def _plan(estimator, X, y, wish, cpus: int):
         return _native.Plan.of_file(wish, learner, os.fspath(X), cpus), None
     if y is None:
         raise InputError("y is missing: give each row its labels, or the path of a file as X")
+    if sparse.issparse(X):
+        refuse_impossible(X)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float32, np.float64])
     labels = Labels(y)
     rows = (features(X), labels.arrays)

@@ -15,7 +15,7 @@ from scipy import sparse
 from .. import _native
 from .._base import asked, noting_order
 from .._errors import InputError
-from .._inputs import features
+from .._inputs import features, refuse_impossible
 from .._progress import Callback
 from ..estimators import BY_ALGORITHM
 from ..persistence import load, refuse_missing
@@ -82,6 +82,8 @@ def predict(
     refuse_without_ray()
     refuse_less_than_one(batch=batch, cpus=cpus, attempts=attempts)
     k, beam = asked(k, beam)
+    if sparse.issparse(X):
+        refuse_impossible(X)
     X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else _texts(X)
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     path = str(Path(model).absolute())

@@ -262,7 +262,7 @@ impl Grower<'_> {
     pub fn subtree(&self, labels: &[u32], number: usize, seed: u64) -> Result<Nodes, Cancelled> {
         let mut builder = Builder::new(self.params.precision);
         let seed = derive(derive(seed, CHILDREN), number as u64);
-        self.node(&mut builder, labels, 2, seed, &mut self.scratch())?;
+        self.nodes(&mut builder, labels, 2, seed, &mut self.scratch())?;
         Ok(builder.finish())
     }
 
@@ -273,33 +273,44 @@ impl Grower<'_> {
         }
     }
 
-    /// Grows the node of some labels and all nodes below it; returns its number.
+    /// Grows the node of some labels and all nodes below it, each before those below it.
+    ///
+    /// A list of what is left to grow, rather than calls within calls: how deep a tree becomes is up
+    /// to its settings and the data.
     ///
     /// A group of one label gets a node of its own, too: its classifier has positive rows only and
     /// says how much a row is like them, which keeps rare labels from being given away.
-    fn node(
+    fn nodes(
         &self,
         builder: &mut Builder,
         labels: &[u32],
         level: usize,
         seed: u64,
         scratch: &mut Scratch,
-    ) -> Result<u32, Cancelled> {
-        self.run.check()?;
-        let groups = self.divide(labels, level, seed)?;
-        let emphasis = self.emphasis(labels, groups.as_deref());
-        let node = self.learn_own(builder, labels, groups.as_deref(), &emphasis, seed, scratch)?;
-        match groups {
-            None => set_labels(builder, node, labels),
-            Some(groups) => {
-                for (at, group) in groups.iter().enumerate() {
-                    let seed = derive(derive(seed, CHILDREN), at as u64);
-                    let child = self.node(builder, group, level + 1, seed, scratch)?;
-                    builder.set_child(node, at, Child::Node(child));
+    ) -> Result<(), Cancelled> {
+        let mut left = vec![Step { labels: labels.to_vec(), level, seed, parent: None }];
+        while let Some(Step { labels, level, seed, parent }) = left.pop() {
+            self.run.check()?;
+            let groups = self.divide(&labels, level, seed)?;
+            let emphasis = self.emphasis(&labels, groups.as_deref());
+            let node =
+                self.learn_own(builder, &labels, groups.as_deref(), &emphasis, seed, scratch)?;
+            if let Some((parent, at)) = parent {
+                builder.set_child(parent, at, Child::Node(node as u32));
+            }
+            match groups {
+                None => set_labels(builder, node, &labels),
+                Some(groups) => {
+                    left.extend(groups.into_iter().enumerate().rev().map(|(at, labels)| Step {
+                        labels,
+                        level: level + 1,
+                        seed: derive(derive(seed, CHILDREN), at as u64),
+                        parent: Some((node, at)),
+                    }));
                 }
             }
         }
-        Ok(node as u32)
+        Ok(())
     }
 
     /// The groups that the labels of a node on some level fall into; none if they stay together.
@@ -419,6 +430,15 @@ impl Grower<'_> {
         let learn = Learn { solver, threshold: self.params.weight_threshold };
         builder.learn(rows, positives, emphasis, learn, derive(seed, WEIGHTS), self.run)
     }
+}
+
+/// A node that is left to grow.
+struct Step {
+    labels: Vec<u32>,
+    level: usize,
+    seed: u64,
+    /// The node that it is a child of, and which of its children.
+    parent: Option<(usize, usize)>,
 }
 
 /// Makes the children of a node lead to labels.
