@@ -234,7 +234,7 @@ fn any_bytes_in_any_file_of_a_model_are_refused_or_harmless() {
         for unit in &saved.manifest.units {
             let path = saved.folder.join(&unit.file);
             let good = fs::read(&path).unwrap();
-            for round in 0..40 {
+            for round in 0..16 {
                 let mut bytes = good.clone();
                 let from = if round % 8 == 0 { 0 } else { arrays_of(&good) };
                 damage(&mut bytes, from, &mut random);
@@ -245,7 +245,7 @@ fn any_bytes_in_any_file_of_a_model_are_refused_or_harmless() {
             fs::write(&path, &good).unwrap();
         }
         // Otherwise nothing was tried.
-        assert!(opened > 20 && refused > 20, "{}: {opened} {refused}", saved.name);
+        assert!(opened > 8 && refused > 8, "{}: {opened} {refused}", saved.name);
     }
 }
 

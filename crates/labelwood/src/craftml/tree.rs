@@ -15,9 +15,8 @@ pub(crate) enum Child {
 /// A child reference with this bit set names a leaf, otherwise a node.
 const LEAF: u32 = 1 << 31;
 
-/// The most levels that a tree may have: rows take time for each of them, and no data made a deeper
-/// one than this.
-const MOST_LEVELS: u32 = 10_000;
+/// The most levels that a stored tree may have: rows take time for each. Growing stops far before.
+const MOST_LEVELS: u32 = 1000;
 
 impl Child {
     pub(super) fn from_reference(reference: u32) -> Self {

@@ -423,3 +423,56 @@ fn a_tree_whose_nodes_share_children_is_refused() {
     let damaged = Tree { children: children.into(), ..tree };
     assert!(damaged.check().unwrap_err().contains("impossible children"));
 }
+
+/// A chain of so many nodes, each with the next and a leaf below it.
+fn chain(levels: u32) -> Tree {
+    let rows = Rows::random(2, 3, 2, 1);
+    let one_leaf = rows.forest(Params { trees: 1, ..Params::default() }).trees.remove(0);
+    assert_eq!((one_leaf.nodes(), one_leaf.leaves()), (0, 1));
+    let leaf = |leaf: u32| Child::Leaf(leaf).reference();
+    let below = |node: u32| match node + 1 < levels {
+        true => Child::Node(node + 1).reference(),
+        false => leaf(levels),
+    };
+    Tree {
+        branches: 2,
+        children_start: (0..=levels).map(|node| node * 2).collect::<Vec<_>>().into(),
+        children: (0..levels).flat_map(|node| [below(node), leaf(node)]).collect::<Vec<_>>().into(),
+        scales: vec![1.0; levels as usize * 2].into(),
+        words_start: vec![0; levels as usize + 1].into(),
+        values_start: vec![0; levels as usize + 1].into(),
+        leaf_start: vec![0; levels as usize + 2].into(),
+        leaf_instances: vec![1; levels as usize + 1].into(),
+        leaf_labels: Vec::new().into(),
+        leaf_counts: Vec::new().into(),
+        ..one_leaf
+    }
+}
+
+#[test]
+fn a_tree_of_too_many_levels_or_with_leaves_that_nothing_leads_to_is_refused() {
+    let deep = chain(1000);
+    assert_eq!((deep.check(), deep.figures().depth), (Ok(()), 1000));
+    assert_eq!(chain(1001).check().unwrap_err(), "it has more than 1000 levels");
+    let leaves = deep.leaves() + 1;
+    let more = Tree {
+        leaf_start: vec![0; leaves + 1].into(),
+        leaf_instances: vec![1; leaves].into(),
+        ..deep
+    };
+    assert!(more.check().unwrap_err().contains("no node leads to"));
+}
+
+#[test]
+fn a_tree_that_leads_back_or_nowhere_after_it_was_checked_ends_in_a_leaf() {
+    let tree = chain(3);
+    let to = |reference: u32| Tree { children: vec![reference; 6].into(), ..tree.clone() };
+    for damaged in [to(0), to(1), to(9), to(Child::Leaf(9).reference())] {
+        let found: Vec<Child> = (0..6).map(|at| damaged.child(at / 2, at)).collect();
+        let known = |child: &Child| matches!(child, Child::Leaf(0) | Child::Node(1));
+        assert!(found.iter().all(known), "{found:?}");
+        assert!(found[2..].iter().all(|&child| child == Child::Leaf(0)), "{found:?}");
+    }
+    let jumbled = Tree { children_start: vec![6, 2, u32::MAX, 6].into(), ..tree };
+    assert!((0..4).all(|node| jumbled.child_range(node).is_empty()));
+}
