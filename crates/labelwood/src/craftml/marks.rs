@@ -359,6 +359,10 @@ fn marks(mut words: Decoder<'_>, last: u32, shift: u32, width: usize) -> Box<[Ma
     let mut marks = Vec::with_capacity(last as usize + 1);
     let mut mark = Mark { next: 0, word: 0, value: 0 };
     while let Some((feature, touches)) = words.next() {
+        // Words of a mapped file may change between the look for the last feature and this one.
+        if feature >> shift > last {
+            break;
+        }
         marks.resize(((feature >> shift) as usize + 1).max(marks.len()), mark);
         mark.next = feature.wrapping_add(1);
         mark.word = (all - words.remaining()) as u32;

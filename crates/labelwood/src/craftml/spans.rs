@@ -54,7 +54,8 @@ impl Spans {
         let mut spans = vec![Span::default(); Present::at(last) + 1];
         let (mut word, mut value) = (0, 0u32);
         while let Some((feature, touches)) = words.next() {
-            let span = &mut spans[Present::at(feature)];
+            // Words of a mapped file may change between the look for the last feature and this one.
+            let Some(span) = spans.get_mut(Present::at(feature)) else { break };
             if span.present == Present::default() {
                 (span.word, span.value) = (word, value);
             }
@@ -65,7 +66,7 @@ impl Spans {
             let count = touches.count_ones();
             let quarter = feature % Present::WIDTH / QUARTER;
             if let Some(values) = span.quarters.get_mut(quarter as usize) {
-                *values += count as u8; // At most 8 times 16.
+                *values = values.wrapping_add(count as u8); // At most 8 times 16.
             }
             value = value.wrapping_add(count * width as u32);
         }

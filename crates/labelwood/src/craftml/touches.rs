@@ -27,10 +27,12 @@ impl Touches {
         let (mut value, mut before) = (0u32, None);
         for (feature, touches) in words {
             let at = feature as usize / 8;
+            // Words of a mapped file may change between the look for the last feature and this one.
+            let Some(eight) = eights.get_mut(at) else { break };
             if before != Some(at) {
-                (eights[at].value, before) = (value, Some(at));
+                (eight.value, before) = (value, Some(at));
             }
-            eights[at].touches[feature as usize % 8] = touches;
+            eight.touches[feature as usize % 8] = touches;
             value = value.wrapping_add(touches.count_ones() * width as u32);
         }
         Touches(eights.into())
