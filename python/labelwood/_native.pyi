@@ -16,6 +16,8 @@ __all__ = [
     "Vectoriser",
     "__version__",
     "algorithms",
+    "check_indices",
+    "check_offsets",
     "evaluate",
     "generate",
     "group_memory",
