@@ -118,6 +118,8 @@ def read_documents(
 
     ``format`` is ``"tsv"``, ``"csv"`` or ``"jsonl"`` if the file's name does not tell.
     ``text``, ``labels`` and ``id`` name the columns of a table or the keys of JSON objects.
+    ``separator`` is what stands between two labels, or ``"none"`` if a field is one label; by default
+    the labels tell, as in the command.
     """
     fields = [text] if isinstance(text, str) else list(text)
     options = {"text": fields, "labels": labels, "id": id, "separator": separator}

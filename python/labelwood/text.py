@@ -169,7 +169,8 @@ class TextTagger(WithParts, _Text):
         The algorithm and its settings; ``CraftML()``, as in the command, by default. With
         ``CraftML(calibrate=True)``, and with a ``Grove``, scores are probabilities.
     separator : str, optional
-        What stands between two labels in files that the command reads with the saved model.
+        What stands between two labels in files that the command reads with the saved model;
+        ``"none"`` if a field is one label.
     n_jobs : int or None, default=None
         The number of threads; None and -1 stand for all.
     verbose : int, default=0

@@ -83,6 +83,10 @@ def test_documents_are_read_from_every_format(tmp_path):
     ]
     table = datasets.read_documents(tmp_path / "books.csv.gz", text="title", labels="subjects")
     assert table == tsv
+    whole = datasets.read_documents(tmp_path / "books.tsv", separator="none")
+    assert whole[0].labels == ["maps;old"]
+    (tmp_path / "goods.csv").write_text("text,labels\nroses,Home & Garden\n")
+    assert datasets.read_documents(tmp_path / "goods.csv")[0].labels == ["Home & Garden"]
     (tmp_path / "books.tsv").rename(tmp_path / "books.tab")
     with pytest.raises(InputError, match="books.tab: the ending does not tell the format"):
         datasets.read_documents(tmp_path / "books.tab")

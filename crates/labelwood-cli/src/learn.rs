@@ -129,6 +129,11 @@ impl LearnArgs {
         Ok(Rows { dataset, reader: Some(reader) })
     }
 
+    /// What was decided on the text of DATA.
+    pub fn describe(&self, reader: &TextReader, dataset: &Dataset) -> String {
+        self.documents.describe(reader, dataset)
+    }
+
     fn refuse_text_flags(&self) -> Result<()> {
         let vectoriser = self.vectoriser.is_typed().then_some("the flags of \"Text to vectors\"");
         if let Some(flag) = self.documents.typed().or(vectoriser) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::data::documents::{Documents, Format, Labels, Options};
+use labelwood::data::documents::{Documents, Format, Labels, Options, Separator};
 use labelwood::data::{Dataset, LabelIndex, LabelIndexBuilder, names_beside};
 use labelwood::run::Run;
 use labelwood::text::{
@@ -30,17 +30,16 @@ pub struct DocumentArgs {
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
 
-    /// What stands between two labels; by default a space, comma, semicolon or | as the first
-    /// labels of the training file tell
+    /// What stands between two labels, or none if a field is one label; by default | ; or , as the
+    /// first labels of the training file tell, else a space in TSV, and none in CSV and JSONL
     #[arg(long, value_name = "TEXT", value_parser = separator)]
-    label_separator: Option<String>,
+    label_separator: Option<Separator>,
 }
 
-fn separator(text: &str) -> Result<String, String> {
+fn separator(text: &str) -> Result<Separator, &'static str> {
     match text {
-        "" => Err("expected a character or some, such as ';'".to_owned()),
-        "\\t" => Ok("\t".to_owned()),
-        other => Ok(other.to_owned()),
+        "\\t" => Ok(Separator::Text("\t".to_owned())),
+        other => other.parse(),
     }
 }
 
@@ -89,6 +88,32 @@ impl DocumentArgs {
             );
         }
         Ok((documents, options))
+    }
+
+    /// What was decided on text, in one line, and an example of labels in a second one if they may
+    /// have been meant otherwise.
+    pub fn describe(&self, reader: &TextReader, dataset: &Dataset) -> String {
+        let terms = match reader.vectoriser().params().hashing {
+            Some(columns) => format!("hashed to {columns} columns"),
+            None => format!("{} terms", reader.vectoriser().columns()),
+        };
+        let separator = reader.options().separator.as_ref();
+        let split = match separator {
+            Some(Separator::Text(text)) if text == " " => {
+                " separated by spaces (--label-separator)".to_owned()
+            }
+            Some(Separator::Text(text)) => format!(" separated by `{text}` (--label-separator)"),
+            Some(Separator::None) => ", each a whole field (--label-separator)".to_owned(),
+            None => String::new(),
+        };
+        let (documents, labels) = (dataset.len(), dataset.labels.columns());
+        let line = format!("text: {documents} documents, {terms}, {labels} labels{split}");
+        match example(separator, dataset) {
+            Some(example) if self.label_separator.is_none() => {
+                format!("{line}\nlabels: {labels}, {example}")
+            }
+            _ => line,
+        }
     }
 }
 
@@ -282,19 +307,28 @@ pub fn lift(error: TextError) -> anyhow::Error {
     }
 }
 
-/// What was decided on text, in one line.
-pub fn describe(reader: &TextReader, dataset: &Dataset) -> String {
-    let terms = match reader.vectoriser().params().hashing {
-        Some(columns) => format!("hashed to {columns} columns"),
-        None => format!("{} terms", reader.vectoriser().columns()),
-    };
-    let separator = match reader.options().separator.as_deref() {
-        Some(" ") => " separated by spaces (--label-separator)".to_owned(),
-        Some(other) => format!(" separated by `{other}` (--label-separator)"),
-        None => String::new(),
-    };
-    let (documents, labels) = (dataset.len(), dataset.labels.columns());
-    format!("text: {documents} documents, {terms}, {labels} labels{separator}")
+/// A label that may be several, or a part of one, and the flag that would change it.
+fn example(separator: Option<&Separator>, dataset: &Dataset) -> Option<String> {
+    let names = dataset.label_names.as_ref()?;
+    let codes = || (0..names.len() as u32).map(|label| names.code(label));
+    if let Some(text) = separator.and_then(Separator::text) {
+        let is_sign = |code: &&str| !code.contains(char::is_alphanumeric);
+        let sign = codes().find(is_sign).filter(|_| text == " ")?;
+        return Some(format!(
+            "for example \"{sign}\"; --label-separator none would keep labels of several words whole"
+        ));
+    }
+    // Labels that come as lists are known to be whole.
+    if dataset.labels.rows().any(|row| row.indices.len() > 1) {
+        return None;
+    }
+    let having = |separator: &str| codes().filter(|code| code.contains(separator)).count();
+    let (count, separator) = [" ", ",", ";", "|"]
+        .map(|text| (having(text), text))
+        .into_iter()
+        .max_by_key(|&(count, _)| count)?;
+    let label = codes().find(|code| code.contains(separator)).filter(|_| count > 0)?;
+    Some(format!("for example \"{label}\"; --label-separator '{separator}' would split them"))
 }
 
 #[cfg(test)]
@@ -320,7 +354,10 @@ mod tests {
         let base = Options { labels: "tags".to_owned(), ..Options::default() };
         let options = command.documents.over(&base);
         assert_eq!(options.text, ["title", "abstract"]);
-        assert_eq!((options.labels.as_str(), options.separator.as_deref()), ("tags", Some("\t")));
+        let tab = Separator::Text("\t".to_owned());
+        assert_eq!((options.labels.as_str(), options.separator), ("tags", Some(tab)));
+        let options = parse("--label-separator none").documents.over(&base);
+        assert_eq!(options.separator, Some(Separator::None));
         assert_eq!(command.documents.typed(), Some("--text-column"));
         assert_eq!(parse("").documents.over(&base), base);
     }

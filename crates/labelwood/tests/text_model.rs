@@ -1,7 +1,7 @@
 //! Models that are trained on text keep all that is needed to read more of it.
 
 use labelwood::craftml::Params;
-use labelwood::data::documents::{Documents, Format, Labels, Options};
+use labelwood::data::documents::{Documents, Format, Labels, Options, Separator};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::model::store::{Options as Opening, Start, StoreError};
 use labelwood::model::{Algorithm, Model, TrainError, open_text, save_text, train, train_text};
@@ -61,7 +61,7 @@ fn a_model_of_text_reads_text_and_names_labels() {
     trained(&path, Start::default(), text::Params::default(), &run).unwrap();
     let model = Model::open(&path, Opening::default(), &run).unwrap();
     let reader = model.text().unwrap();
-    assert_eq!(reader.options().separator.as_deref(), Some(";"));
+    assert_eq!(reader.options().separator, Some(Separator::Text(";".to_owned())));
     assert_eq!(*reader, fit(&corpus(), text::Params::default(), &run).0);
 
     let rows = reader.vectoriser().transform(&["an atlas with a legend"], &run).unwrap();

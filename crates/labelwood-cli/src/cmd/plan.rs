@@ -19,7 +19,6 @@ use crate::input::Kind;
 use crate::learn::{LearnArgs, Rows, Wish};
 use crate::output::print;
 use crate::settings::Wanted;
-use crate::text::describe;
 
 /// Arguments of `labelwood plan`.
 #[derive(Debug, clap::Args)]
@@ -115,7 +114,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(reader) = &rows.reader
         && !args.json
     {
-        context.note(describe(reader, &rows.dataset));
+        context.note(args.learn.describe(reader, &rows.dataset));
     }
     let algorithm = args.choose(wanted, calibrate, &rows, context, &run)?;
     // The scores of a grove that auto chose are probabilities without.

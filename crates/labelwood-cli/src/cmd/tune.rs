@@ -20,7 +20,6 @@ use crate::learn::{LearnArgs, Rows, Wish};
 use crate::output::print;
 use crate::settings::{TUNED, Wanted, named};
 use crate::signals::NOTHING_KEPT;
-use crate::text::describe;
 
 /// The files for people in the folder.
 const PAGE: &str = "table.md";
@@ -117,7 +116,7 @@ impl Args {
     /// Says what will be tried, and refuses what will not fit.
     fn announce(&self, plan: &Plan, rows: &Rows, context: &Context, run: &Run) -> Result<()> {
         if let Some(reader) = &rows.reader {
-            context.note(describe(reader, &rows.dataset));
+            context.note(self.learn.describe(reader, &rows.dataset));
         }
         for candidate in plan.candidates() {
             // A copy of most rows is learned from, and the model stays in memory.

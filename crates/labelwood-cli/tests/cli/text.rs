@@ -283,6 +283,16 @@ fn text_becomes_vectors_for_other_tools_and_names_again() {
 }
 
 #[test]
+fn labels_of_lists_become_text_with_a_separator_that_none_of_them_holds() {
+    let folder = Folder::new();
+    let line = "{\"text\":\"old maps\",\"labels\":[\"old maps\",\"paper\"]}\n";
+    folder.write("a.jsonl", line.repeat(2));
+    folder.run("convert a.jsonl a.txt --save-vectoriser words -q").succeeds();
+    folder.run("convert a.txt a.tsv --vectoriser words").succeeds();
+    assert!(folder.read("a.tsv").ends_with("\told maps;paper\n"), "{}", folder.read("a.tsv"));
+}
+
+#[test]
 fn convert_refuses_what_it_cannot_do() {
     let folder = Folder::new();
     folder.write("a.tsv", titles(20));

@@ -102,3 +102,64 @@ fn a_line_that_is_no_json_names_its_place() {
     let error = refused("a.jsonl", "{\"text\":\"a\",\"labels\":[]}\n{\"text\":}\n", "");
     assert!(error.starts_with("error: a.jsonl:2:9: this is no JSON object"), "{error}");
 }
+
+/// A table of goods whose categories are names of several words.
+fn goods(rows: usize) -> String {
+    let mut table = "id,text,labels\n".to_owned();
+    for at in 0..rows {
+        let (words, label) = match at % 2 {
+            0 => (["rose", "spade", "lawn"], "Home & Garden"),
+            _ => (["doll", "chess", "kite"], "Toys"),
+        };
+        table.push_str(&format!("g{at},{} {},{label}\n", words[at / 2 % 3], words[at / 4 % 3]));
+    }
+    table
+}
+
+#[test]
+fn a_column_of_names_with_blanks_is_one_label_and_training_shows_one() {
+    let folder = Folder::new();
+    folder.write("goods.csv", goods(40));
+    let done = folder.run("train goods.csv --model model --trees 2");
+    let notes = done.stderr();
+    assert_eq!(done.code(), 0, "{notes}");
+    assert!(notes.contains(" 2 labels, each a whole field (--label-separator)\n"), "{notes}");
+    let example =
+        "labels: 2, for example \"Home & Garden\"; --label-separator ' ' would split them\n";
+    assert!(notes.contains(example), "{notes}");
+    folder.write("new.csv", "text\na lawn and a rose\n");
+    let best = folder.run("predict model new.csv --labels-only --top-k 1").succeeds();
+    assert_eq!(best, "Home & Garden\n");
+
+    // The model keeps it for a file whose own labels would be split.
+    folder.write("test.csv", "text,labels\nlawn rose,\"Home & Garden, old\"\n");
+    let done = folder.run("evaluate model test.csv");
+    assert!(done.stderr().contains("1 of its labels do not occur"), "{}", done.stderr());
+    let inside = folder.run("inspect model").succeeds();
+    assert!(inside.contains("  separator           none\n"), "{inside}");
+
+    let split = folder.command(["train", "goods.csv", "--model", "x", "--label-separator", " "]);
+    let output = { split }.output().expect("it runs");
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert!(notes.contains(" 4 labels separated by spaces"), "{notes}");
+}
+
+#[test]
+fn labels_of_several_words_in_tsv_stay_whole_if_none_separates_them() {
+    let folder = Folder::new();
+    let table = goods(40);
+    let lines = table.lines().skip(1).map(|line| {
+        let fields: Vec<&str> = line.split(',').collect();
+        format!("{}\t{}\n", fields[1], fields[2])
+    });
+    folder.write("goods.tsv", lines.collect::<String>());
+    let done = folder.run("train goods.tsv --model split --trees 2");
+    let notes = done.stderr();
+    assert!(notes.contains(" 4 labels separated by spaces (--label-separator)\n"), "{notes}");
+    assert!(notes.contains("labels: 4, for example \"&\"; --label-separator none"), "{notes}");
+    let done = folder.run("train goods.tsv --model whole --trees 2 --label-separator none");
+    assert!(done.stderr().contains(" 2 labels, each a whole field"), "{}", done.stderr());
+    assert!(!done.stderr().contains("for example"), "what is stated is known: {}", done.stderr());
+    let done = folder.run("train goods.tsv --model again --trees 2 --settings whole");
+    assert!(done.stderr().contains(" 2 labels, each a whole field"), "{}", done.stderr());
+}

@@ -26,7 +26,7 @@ use thiserror::Error;
 /// let training = documents("old maps\tmaps,old\nold books\told\nnew maps\tmaps\n")?;
 /// let (reader, dataset) = TextReader::fit(training, &options, Params::default(), names, &run)?;
 /// assert_eq!(dataset.labels.row(1).indices, [1]);
-/// assert_eq!(reader.options().separator.as_deref(), Some(","));
+/// assert_eq!(reader.options().separator.as_ref().and_then(|it| it.text()), Some(","));
 ///
 /// let names = dataset.label_names.as_ref().unwrap();
 /// let test = reader.read(documents("old birds\told,birds\n")?, names, &run)?;
@@ -108,7 +108,7 @@ impl TextReader {
             let &Params { min_df, max_df, .. } = vectoriser.params();
             return Err(TextError::NoTerms { documents: features.len(), min_df, max_df });
         }
-        let separator = documents.separator().map(str::to_owned);
+        let separator = documents.separator().cloned();
         let options = Options { separator, ..options.clone() };
         Ok((TextReader { options, vectoriser }, labels.finish(features)))
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::data::Format::Binary;
-use labelwood::data::documents::{self, Labels, Options};
+use labelwood::data::documents::{self, Labels, Options, Separator};
 use labelwood::data::{
     self, Dataset, LabelIndex, write_atomically, write_binary, write_header, write_row,
 };
@@ -20,7 +20,7 @@ use labelwood::text::{Params, TextReader};
 
 use crate::context::Context;
 use crate::input::{Format, InputArgs, Kind};
-use crate::text::{self, DocumentArgs, VectoriserArgs, describe};
+use crate::text::{self, DocumentArgs, VectoriserArgs};
 
 /// Rows between two looks at the progress bar and the signals.
 const CHUNK: usize = 4096;
@@ -157,7 +157,7 @@ fn text_to_vectors(
         args.documents.open(&args.input, Some(from), &options, Labels::Required, run)?;
     let known = text::known_labels(&args.input, args.reading.label_names.as_deref())?;
     let (reader, dataset) = text::fit(documents, params, known, run)?;
-    context.note(describe(&reader, &dataset));
+    context.note(args.documents.describe(&reader, &dataset));
     let names = dataset.label_names.clone().unwrap_or_default();
     let names_file = match to {
         Binary => None,
@@ -237,7 +237,10 @@ fn vectors_to_text(
             names.len()
         );
     }
-    let separator = reader.options().separator.as_deref().unwrap_or(" ");
+    let separator = match reader.options().separator.as_ref().and_then(Separator::text) {
+        Some(separator) => separator,
+        None => unused_separator(&names),
+    };
     Ok(write_atomically(&args.output, |output| {
         for_each_row(&dataset, run, |labels, features| {
             let mut entries: Vec<(u32, f32)> = features.iter().collect();
@@ -248,6 +251,14 @@ fn vectors_to_text(
             write_document(output, to, &text, &labels, separator)
         })
     })?)
+}
+
+/// A separator that no label holds, for labels that were not split from one field.
+fn unused_separator(names: &LabelIndex) -> &'static str {
+    let is_unused = |separator: &&str| {
+        !(0..names.len() as u32).any(|label| names.code(label).contains(*separator))
+    };
+    [" ", ";", "|", ","].into_iter().find(is_unused).unwrap_or(" ")
 }
 
 fn write_document(

@@ -27,7 +27,6 @@ use crate::output::print;
 use crate::settings::Wanted;
 use crate::split::{SplitArgs, SplitFiles, numbered};
 use crate::spread::Spread;
-use crate::text::describe;
 use fit::{Fitted, Trees};
 use limits::LimitArgs;
 use summary::Summary;
@@ -252,7 +251,7 @@ impl Training<'_> {
         };
         let text = memory::check(&need, self.args.limits.max_memory)?;
         let what = match &self.reader {
-            Some(reader) => describe(reader, train),
+            Some(reader) => self.args.learn.describe(reader, train),
             None => weighting_text(self.algorithm.weighting(), train.features.view()).to_owned(),
         };
         self.args.note(self.context, what);

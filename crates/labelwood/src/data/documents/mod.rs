@@ -16,6 +16,7 @@ mod separator;
 mod tsv;
 
 pub use batch::Batch;
+pub use separator::Separator;
 
 use self::blocks::TextBlocks;
 use super::error::{Problem, ReadError};
@@ -74,10 +75,10 @@ pub struct Options {
     pub labels: String,
     /// The field of the document's id; by default `id`, if there is one.
     pub id: Option<String>,
-    /// What stands between two labels of one field; blanks around it do not count. By default the
-    /// first labels of a TSV or CSV file tell whether it is a space, `,`, `;` or `|`, and a string
-    /// in JSONL is one label.
-    pub separator: Option<String>,
+    /// What stands between two labels of one field. By default the first labels of a TSV or CSV file
+    /// tell whether it is `|`, `;` or `,`; if it is none of them, a space separates the labels of a
+    /// TSV file, and a field of a CSV file is one label. A string in JSONL is one label.
+    pub separator: Option<Separator>,
 }
 
 impl Default for Options {
@@ -115,7 +116,7 @@ const BATCH: usize = 8 << 20;
 /// assert_eq!(batch.texts().collect::<Vec<_>>(), ["Birds of the north", "Cats"]);
 /// assert_eq!(batch.labels(0).collect::<Vec<_>>(), ["ornithology", "arctic"]);
 /// assert_eq!(batch.labels(1).count(), 0);
-/// assert_eq!(documents.separator(), Some(";"));
+/// assert_eq!(documents.separator().and_then(|separator| separator.text()), Some(";"));
 /// assert!(documents.next_batch()?.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -123,7 +124,7 @@ pub struct Documents<'a> {
     reader: Reader<'a>,
     path: String,
     format: Format,
-    separator: Option<String>,
+    separator: Option<Separator>,
     rows: u64,
     run: &'a Run,
 }
@@ -199,10 +200,16 @@ impl<'a> Documents<'a> {
             if batch.is_empty() {
                 continue;
             }
-            if self.separator.is_none() && self.format != Format::Jsonl {
-                self.separator = separator::decide(batch.raw_labels()).map(str::to_owned);
+            if self.separator.is_none() {
+                let fallback = match self.format {
+                    Format::Tsv => Some(Separator::Text(" ".to_owned())),
+                    Format::Csv => Some(Separator::None),
+                    Format::Jsonl => None,
+                };
+                let decide = |fallback| separator::decide(batch.raw_labels(), fallback);
+                self.separator = fallback.and_then(decide);
             }
-            batch.split_labels(self.separator.as_deref());
+            batch.split_labels(self.separator.as_ref().and_then(Separator::text));
             batch.first_row = self.rows;
             self.rows += batch.len() as u64;
             return Ok(Some(batch));
@@ -224,8 +231,8 @@ impl<'a> Documents<'a> {
     }
 
     /// What separates the labels, once it is known: it was stated, or labels were read that tell.
-    pub fn separator(&self) -> Option<&str> {
-        self.separator.as_deref()
+    pub fn separator(&self) -> Option<&Separator> {
+        self.separator.as_ref()
     }
 
     /// How many documents were read so far.

@@ -1,14 +1,81 @@
 //! What stands between two labels of one field.
 
-/// Separators to choose from. A space comes last, since names of several words hold it.
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// What stands between two labels of one field. It is written as the text itself, or `none`.
+///
+/// ```
+/// use labelwood::data::documents::Separator;
+/// assert_eq!(";".parse(), Ok(Separator::Text(";".to_owned())));
+/// assert_eq!("none".parse(), Ok(Separator::None));
+/// assert!("".parse::<Separator>().is_err());
+/// assert_eq!(Separator::None.to_string(), "none");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Separator {
+    /// Nothing: a field is one label.
+    None,
+    /// This text, which is not empty; blanks around it do not count.
+    Text(String),
+}
+
+impl Separator {
+    /// What to split at, if fields are split.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Separator::None => None,
+            Separator::Text(text) => Some(text),
+        }
+    }
+}
+
+impl fmt::Display for Separator {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.text().unwrap_or("none"))
+    }
+}
+
+impl FromStr for Separator {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "" => Err("expected what stands between two labels, such as `;`, or `none`"),
+            "none" => Ok(Separator::None),
+            other => Ok(Separator::Text(other.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for Separator {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Separator> for String {
+    fn from(separator: Separator) -> Self {
+        separator.to_string()
+    }
+}
+
+/// Separators that a field may have, in the order in which they are looked for.
 const CANDIDATES: [&str; 3] = ["|", ";", ","];
 
 /// Decides on a separator by some label fields; nothing if all are empty.
 ///
-/// It is the first of `|`, `;` and `,` that at least one field in twenty has, else a space. Where
+/// It is the first of `|`, `;` and `,` that at least one field in twenty has, else `fallback`. Where
 /// most fields start with an angle bracket they are URIs, which blanks separate, since URIs may hold
 /// the others.
-pub(super) fn decide<'a>(fields: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+pub(super) fn decide<'a>(
+    fields: impl Iterator<Item = &'a str>,
+    fallback: Separator,
+) -> Option<Separator> {
     let (mut total, mut uris, mut having) = (0u64, 0u64, [0u64; 3]);
     for field in fields.map(str::trim_ascii).filter(|field| !field.is_empty()) {
         total += 1;
@@ -20,9 +87,12 @@ pub(super) fn decide<'a>(fields: impl Iterator<Item = &'a str>) -> Option<&'stat
     if total == 0 {
         return None;
     }
+    if 2 * uris > total {
+        return Some(Separator::Text(" ".to_owned()));
+    }
     let is_common = |&(count, _): &(u64, &str)| 20 * count >= total;
-    let common = having.into_iter().zip(CANDIDATES).find(is_common).map(|(_, candidate)| candidate);
-    Some(common.filter(|_| 2 * uris <= total).unwrap_or(" "))
+    let common = having.into_iter().zip(CANDIDATES).find(is_common);
+    Some(common.map_or(fallback, |(_, candidate)| Separator::Text(candidate.to_owned())))
 }
 
 /// Whether every word of the field is in angle brackets.
@@ -42,9 +112,7 @@ pub(super) fn split(field: &str, separator: Option<&str>, mut take: impl FnMut(u
             take(start, start + label.len());
         }
     };
-    let Some(separator) = separator.filter(|separator| !separator.is_empty()) else {
-        return take_trimmed(0, field);
-    };
+    let Some(separator) = separator else { return take_trimmed(0, field) };
     let mut from = 0;
     if let [byte] = separator.as_bytes() {
         for at in memchr::memchr_iter(*byte, field.as_bytes()) {
@@ -77,25 +145,33 @@ mod tests {
         assert_eq!(labels("a < b|<c", Some("|")), ["a < b", "<c"]);
         assert_eq!(labels("a -- b -- c", Some(" -- ")), ["a", "b", "c"]);
         assert_eq!(labels(" a b ", None), ["a b"]);
-        assert_eq!(labels(" a b ", Some("")), ["a b"]);
         assert_eq!(labels("", Some(" ")), [""; 0]);
         assert_eq!(labels("é·è", Some("·")), ["é", "è"]);
     }
 
     #[test]
     fn the_labels_tell_the_separator() {
-        let decided = |fields: &[&str]| decide(fields.iter().copied());
-        assert_eq!(decided(&["p1 p2", "p3"]), Some(" "));
-        assert_eq!(decided(&["machine learning, cats", "cats"]), Some(","));
-        assert_eq!(decided(&["Smith, John; Doe, Jane", "Poe, Edgar"]), Some(";"));
-        assert_eq!(decided(&["a|b;c,d"]), Some("|"));
-        assert_eq!(decided(&["<http://x/a,b> <http://x/c>", "<http://x/d;e>"]), Some(" "));
-        assert_eq!(decided(&["<http://x/a>, <http://x/c>"]), Some(","));
+        let decided = |fields: &[&str]| {
+            let or = |fallback| decide(fields.iter().copied(), fallback).map(String::from);
+            let (space, none) = (or(Separator::Text(" ".to_owned())), or(Separator::None));
+            if space != none {
+                assert_eq!((space.as_deref(), none.as_deref()), (Some(" "), Some("none")));
+                return Some("the fallback".to_owned());
+            }
+            space
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(decided(&["p1 p2", "p3"]), some("the fallback"));
+        assert_eq!(decided(&["machine learning, cats", "cats"]), some(","));
+        assert_eq!(decided(&["Smith, John; Doe, Jane", "Poe, Edgar"]), some(";"));
+        assert_eq!(decided(&["a|b;c,d"]), some("|"));
+        assert_eq!(decided(&["<http://x/a,b> <http://x/c>", "<http://x/d;e>"]), some(" "));
+        assert_eq!(decided(&["<http://x/a>, <http://x/c>"]), some(","));
         assert_eq!(decided(&["", " "]), None);
         let mut rare = vec!["p1 p2"; 21];
         rare[3] = "p1,x p2";
-        assert_eq!(decided(&rare), Some(" "), "one field in 21 is an accident");
+        assert_eq!(decided(&rare), some("the fallback"), "one field in 21 is an accident");
         rare.truncate(20);
-        assert_eq!(decided(&rare), Some(","));
+        assert_eq!(decided(&rare), some(","));
     }
 }

@@ -13,7 +13,7 @@ fn with_size(
     options: &Options,
     labels: Labels,
     size: usize,
-) -> Result<(Vec<Plain>, Option<String>), String> {
+) -> Result<(Vec<Plain>, Option<Separator>), String> {
     let run = Run::new(2).unwrap();
     let source = Source::from_bytes("f", bytes).map_err(|error| error.to_string())?;
     let documents = Documents::new(source, format, options, labels, size, &run);
@@ -27,7 +27,7 @@ fn with_size(
         }));
         assert_eq!(documents.rows(), found.len() as u64);
     }
-    Ok((found, documents.separator().map(str::to_owned)))
+    Ok((found, documents.separator().cloned()))
 }
 
 fn read(text: impl AsRef<[u8]>, format: Format, options: &Options) -> Result<Vec<Plain>, String> {
@@ -100,7 +100,7 @@ fn a_byte_order_mark_and_windows_line_ends_are_accepted() {
     let expected =
         [plain("Cats", "1", &["pets"]), plain("Dogs\r\nand more", "2", &["pets", "zoo"])];
     let text =
-        "\u{feff}id,text,labels\r\n1,Cats,pets\r\n\r\n2,\"Dogs\r\nand more\",\"pets zoo\"\r\n";
+        "\u{feff}id,text,labels\r\n1,Cats,pets\r\n\r\n2,\"Dogs\r\nand more\",\"pets;zoo\"\r\n";
     assert_eq!(csv(text).unwrap(), expected);
     let expected = [plain("a", "", &["x"]), plain("", "", &[]), plain("b", "", &["y"])];
     assert_eq!(tsv("\u{feff}a\tx\r\n\r\nb\ty\r\n").unwrap(), expected);
@@ -201,7 +201,7 @@ fn a_wrong_column_names_those_there_are() {
 fn columns_are_joined_and_ids_kept() {
     let options = fields(&["title", "abstract"], "subject", Some("isbn"));
     let text =
-        "isbn,subject,abstract,title\n1-2,x y,\"A \"\"bird\"\",\nand more\",Birds\n3,z,,Cats\n";
+        "isbn,subject,abstract,title\n1-2,x;y,\"A \"\"bird\"\",\nand more\",Birds\n3,z,,Cats\n";
     let expected =
         [plain("Birds A \"bird\",\nand more", "1-2", &["x", "y"]), plain("Cats", "3", &["z"])];
     assert_eq!(read(text, Format::Csv, &options).unwrap(), expected);
@@ -258,16 +258,35 @@ fn the_separator_is_decided_once_or_stated() {
     let text = b"a\tx,y\nb\tu v\n";
     let options = Options::default();
     let (found, separator) = with_size(text, Format::Tsv, &options, Labels::Required, 3).unwrap();
-    assert_eq!(separator.as_deref(), Some(","));
+    assert_eq!(separator, Some(Separator::Text(",".to_owned())));
     assert_eq!(found, [plain("a", "", &["x", "y"]), plain("b", "", &["u v"])]);
-    let stated = Options { separator: Some(" ".to_owned()), ..Options::default() };
+    let stated = |text: &str| Options { separator: text.parse().ok(), ..Options::default() };
     let expected = [plain("a", "", &["x,y"]), plain("b", "", &["u", "v"])];
-    assert_eq!(read(text, Format::Tsv, &stated).unwrap(), expected);
+    assert_eq!(read(text, Format::Tsv, &stated(" ")).unwrap(), expected);
+    let expected = [plain("a", "", &["x,y"]), plain("b", "", &["u v"])];
+    assert_eq!(read(text, Format::Tsv, &stated("none")).unwrap(), expected);
     let line = "{\"text\":\"a\",\"labels\":\"x y\"}";
     assert_eq!(jsonl(line).unwrap(), [plain("a", "", &["x y"])]);
-    assert_eq!(read(line, Format::Jsonl, &stated).unwrap(), [plain("a", "", &["x", "y"])]);
+    assert_eq!(read(line, Format::Jsonl, &stated(" ")).unwrap(), [plain("a", "", &["x", "y"])]);
     let (_, undecided) = with_size(b"a\t\n", Format::Tsv, &options, Labels::Required, 3).unwrap();
     assert_eq!(undecided, None);
+}
+
+#[test]
+fn labels_of_several_words_are_split_at_spaces_in_tsv_only() {
+    let (words, parts) = (["Home & Garden"], ["Home", "&", "Garden"]);
+    assert_eq!(tsv("a\tHome & Garden\n").unwrap(), [plain("a", "", &parts)]);
+    let table = b"text,labels\na,Home & Garden\n";
+    let options = Options::default();
+    let (found, separator) =
+        with_size(table, Format::Csv, &options, Labels::Required, BATCH).unwrap();
+    assert_eq!((found, separator), (vec![plain("a", "", &words)], Some(Separator::None)));
+    let line = "{\"text\":\"a\",\"labels\":\"Home & Garden\"}";
+    assert_eq!(jsonl(line).unwrap(), [plain("a", "", &words)]);
+    let table = "text,labels\na,Home & Garden|Books\nb,Books\n";
+    assert_eq!(csv(table).unwrap()[0], plain("a", "", &["Home & Garden", "Books"]));
+    let uris = "text,labels\na,<http://x/1> <http://x/2>\n";
+    assert_eq!(csv(uris).unwrap(), [plain("a", "", &["http://x/1", "http://x/2"])]);
 }
 
 #[test]
@@ -353,7 +372,7 @@ proptest! {
             format!("{},{},{}\n", quoted(&labels.join(";")), quoted(id), quoted(text))
         });
         let file = format!("labels,id,text\n{}", rows.collect::<String>());
-        let options = Options { separator: Some(";".to_owned()), ..Options::default() };
+        let options = Options { separator: ";".parse().ok(), ..Options::default() };
         let found = with_size(file.as_bytes(), Format::Csv, &options, Labels::Required, size);
         // A CR at the end of a row is taken for a part of its end.
         let expected: Vec<Plain> = documents
@@ -382,14 +401,14 @@ proptest! {
             .collect();
         let lines = expected.iter().map(|(text, _, labels)| format!("{text}\t{}\n", labels.join(";")));
         let file: String = lines.collect();
-        let options = Options { separator: Some(";".to_owned()), ..Options::default() };
+        let options = Options { separator: ";".parse().ok(), ..Options::default() };
         let found = with_size(file.as_bytes(), Format::Tsv, &options, Labels::Required, size);
         prop_assert_eq!(found.unwrap().0, expected);
     }
 
     #[test]
     fn any_size_of_batch_reads_the_same(text in "[ab\",;\t\n\r<>{}:é]{0,60}", size in 1usize..30) {
-        let stated = Options { separator: Some(";".to_owned()), ..Options::default() };
+        let stated = Options { separator: ";".parse().ok(), ..Options::default() };
         let named = Options { text: vec!["a".to_owned()], ..stated.clone() };
         for format in [Format::Tsv, Format::Csv, Format::Jsonl] {
             for (text, options) in [(&text, &stated), (&format!("a,b\n{text}"), &named)] {
