@@ -79,15 +79,27 @@ impl Kind {
     }
 }
 
-/// What a file holds that is to be of the kind that a model was trained on.
-pub fn expect_kind(path: &Path, flag: Option<Format>, is_text: bool) -> Result<Option<Kind>> {
+/// What a file holds that is to be of the kind that a model was trained on: text of some format, or
+/// vectors. Nothing if it is to be read in the format that the model keeps.
+pub fn expect_kind(
+    path: &Path,
+    flag: Option<Format>,
+    trained_on: Option<documents::Format>,
+) -> Result<Option<Kind>> {
+    use documents::Format::{Csv, Jsonl};
+    // The names of columns and fields tell whether the file is what the model reads. Any text could
+    // be TSV, so that must be stated unless there is no ending at all.
+    let is_unclear = matches!(Kind::of(path, None), None | Some(Kind::Vectors(data::Format::Xc)));
+    if flag.is_none() && is_unclear && matches!(trained_on, Some(Csv | Jsonl)) {
+        return Ok(None);
+    }
     match Kind::required(path, flag)? {
-        Some(Kind::Vectors(_)) if is_text => bail!(
+        Some(Kind::Vectors(_)) if trained_on.is_some() => bail!(
             "{}: these are vectors, but the model was trained on text: give text (.tsv, .csv or \
              .jsonl), or add --from tsv if this is text",
             path.display()
         ),
-        Some(Kind::Text(_)) if !is_text => bail!(
+        Some(Kind::Text(_)) if trained_on.is_none() => bail!(
             "{}: this is text, but the model was trained on vectors: give vectors (.txt or .svm), or \
              train a model on text",
             path.display()

@@ -35,7 +35,7 @@ pub struct LearnArgs {
     #[arg(long, value_name = "NAME", value_parser = named::<Favour>(&Favour::NAMES))]
     favour: Option<Favour>,
 
-    /// The format of DATA, if its ending does not tell
+    /// The format of DATA, if its ending does not tell; a model of text keeps it
     #[arg(long, value_name = "FORMAT", visible_alias = "format")]
     pub from: Option<Format>,
 
@@ -148,7 +148,8 @@ impl LearnArgs {
 
     /// Reads the rows of `--test`, of the kind that was learned.
     pub fn read_test(&self, test: &Path, rows: &Rows, run: &Run) -> Result<Dataset> {
-        let kind = expect_kind(test, None, rows.reader.is_some())?;
+        let trained_on = rows.reader.as_ref().map(|reader| reader.options().format);
+        let kind = expect_kind(test, None, trained_on)?;
         let Some(reader) = &rows.reader else { return self.reading.read(test, None, run) };
         let format = kind.and_then(Kind::text);
         let options = reader.options();

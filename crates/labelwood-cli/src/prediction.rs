@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use labelwood::data::documents::{self, Documents, Labels};
-use labelwood::data::{self, Batches, Dataset, LabelIndex, LabelIndexBuilder, ReadOptions};
+use labelwood::data::{
+    self, Batches, Dataset, LabelIndex, LabelIndexBuilder, ReadError, ReadOptions,
+};
 use labelwood::model::Model;
 use labelwood::model::store::{self, Options};
 use labelwood::run::Run;
@@ -130,7 +132,8 @@ fn labels_in(file: &Path, model: &Model) -> Result<LabelSet> {
 /// How the rows for a model are read.
 #[derive(Debug, clap::Args)]
 pub struct RowArgs {
-    /// The format of DATA, if its ending does not tell; standard input of a text model is tsv
+    /// The format of DATA, if its ending does not tell; by default that of the file that a model of
+    /// text was trained on
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<Format>,
 
@@ -157,10 +160,10 @@ impl RowArgs {
             warn_of_widths(path, &read, model);
             return Ok(read.dataset);
         };
-        let documents = self.open_text(path, kind, reader, Labels::Required, run)?;
+        let (documents, guess) = self.open_text(path, kind, reader, Labels::Required, run)?;
         let none = LabelIndex::default();
         let names = model.labels().names().unwrap_or(&none);
-        reader.read(documents, names, run).map_err(text::lift)
+        reader.read(documents, names, run).map_err(|error| guess.explain(text::lift(error)))
     }
 
     /// Reads rows that a model is to learn, too; labels that it does not know get ids beyond its own
@@ -192,10 +195,10 @@ impl RowArgs {
         if label_names.is_some() {
             bail!("--label-names is for vectors: labels in text are their names");
         }
-        let documents = self.open_text(path, kind, reader, Labels::Required, run)?;
+        let (documents, guess) = self.open_text(path, kind, reader, Labels::Required, run)?;
         let none = LabelIndex::default();
         let rows = reader.read_counting(documents, known.unwrap_or(&none), run);
-        let (dataset, unknown) = rows.map_err(text::lift)?;
+        let (dataset, unknown) = rows.map_err(|error| guess.explain(text::lift(error)))?;
         if unknown > 0 {
             let (terms, are) = if unknown == 1 { ("term", "is") } else { ("terms", "are") };
             tracing::warn!(
@@ -235,7 +238,8 @@ impl RowArgs {
         {
             bail!("{flag} needs text, but the model was trained on vectors");
         }
-        expect_kind(path, self.from, model.text().is_some())
+        let trained_on = model.text().map(|reader| reader.options().format);
+        expect_kind(path, self.from, trained_on)
     }
 
     fn options(&self, kind: Option<Kind>) -> ReadOptions {
@@ -254,9 +258,33 @@ impl RowArgs {
         reader: &TextReader,
         labels: Labels,
         run: &'r Run,
-    ) -> Result<Documents<'r>> {
+    ) -> Result<(Documents<'r>, Guess)> {
         let format = kind.and_then(Kind::text);
-        Ok(self.documents.open(path, format, reader.options(), labels, run)?.0)
+        let guess = Guess(format.is_none().then_some(reader.options().format));
+        let opened = self.documents.open(path, format, reader.options(), labels, run);
+        let (documents, _) = opened.map_err(|error| guess.explain(error))?;
+        Ok((documents, guess))
+    }
+}
+
+/// The format of text that only the model tells.
+#[derive(Clone, Copy)]
+struct Guess(Option<documents::Format>);
+
+impl Guess {
+    /// Says which format was expected if the very first line is not of it.
+    fn explain(self, error: anyhow::Error) -> anyhow::Error {
+        use documents::Format::{Csv, Jsonl};
+        match (self.0, error.downcast_ref()) {
+            (Some(format @ (Csv | Jsonl)), Some(ReadError::Content { line: 1, .. })) => {
+                let line = format!(
+                    "{error}; this is read as {format}, as the training file was: add --from tsv for \
+                     lines of text"
+                );
+                error.context(line)
+            }
+            _ => error,
+        }
     }
 }
 
@@ -276,7 +304,7 @@ pub struct RowSource<'m> {
 
 enum Rows<'m> {
     Vectors(Box<Batches<'static>>, Widths<'m>),
-    Text(Box<Documents<'m>>, &'m TextReader),
+    Text(Box<Documents<'m>>, &'m TextReader, Guess),
 }
 
 /// Some rows.
@@ -293,8 +321,9 @@ impl<'m> RowSource<'m> {
         let kind = args.kind(path, model)?;
         let rows = match model.text() {
             Some(reader) => {
-                let documents = args.open_text(path, kind, reader, Labels::Optional, run)?;
-                Rows::Text(Box::new(documents), reader)
+                let (documents, guess) =
+                    args.open_text(path, kind, reader, Labels::Optional, run)?;
+                Rows::Text(Box::new(documents), reader, guess)
             }
             None => {
                 let batches = Batches::open(path, &args.options(kind), run)?;
@@ -317,8 +346,9 @@ impl<'m> RowSource<'m> {
     pub fn next(&mut self, run: &Run) -> Result<Option<RowBatch>> {
         let (batches, widths) = match &mut self.rows {
             Rows::Vectors(batches, widths) => (batches, widths),
-            Rows::Text(documents, reader) => {
-                let Some(batch) = documents.next_batch()? else { return Ok(None) };
+            Rows::Text(documents, reader, guess) => {
+                let next = documents.next_batch().map_err(|error| guess.explain(error.into()));
+                let Some(batch) = next? else { return Ok(None) };
                 let features = reader.vectorise(&batch, run)?;
                 return Ok(Some(RowBatch { features, documents: Some(batch) }));
             }

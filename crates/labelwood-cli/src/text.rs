@@ -59,6 +59,7 @@ impl DocumentArgs {
     fn over(&self, base: &Options) -> Options {
         let text = if self.text_column.is_empty() { &base.text } else { &self.text_column };
         Options {
+            format: base.format,
             text: text.clone(),
             labels: self.label_column.clone().unwrap_or_else(|| base.labels.clone()),
             id: self.id_column.clone().or_else(|| base.id.clone()),

@@ -163,3 +163,79 @@ fn labels_of_several_words_in_tsv_stay_whole_if_none_separates_them() {
     let done = folder.run("train goods.tsv --model again --trees 2 --settings whole");
     assert!(done.stderr().contains(" 2 labels, each a whole field"), "{}", done.stderr());
 }
+
+#[test]
+fn standard_input_is_read_as_the_training_file_was() {
+    let folder = Folder::new();
+    folder.write("goods.csv", goods(40));
+    folder.run("train goods.csv --model model --trees 2 -q").succeeds();
+    let best = folder.run("predict model goods.csv").succeeds();
+    let without_times = |table: String| table.split("\nIn percent").next().map(str::to_owned);
+    let figures = without_times(folder.run("evaluate model goods.csv").succeeds());
+    assert_eq!(best.lines().count(), 40);
+    for path in ["-", "goods", "goods.dat", "goods.txt", "goods.txt.gz"] {
+        if path != "-" {
+            folder.write(path, goods(40));
+        }
+        let run = |command: &str| {
+            folder.run_with_input(&format!("{command} {path}"), goods(40).as_bytes())
+        };
+        assert_eq!(run("predict model").succeeds(), best, "{path}");
+        assert_eq!(without_times(run("evaluate model").succeeds()), figures, "{path}");
+        let done = run(&format!("update --output more/{path}.model model"));
+        let notes = done.stderr();
+        assert!(notes.contains("40 rows and 0 new labels added"), "{path}: {notes}");
+    }
+    // What is stated, or what an ending tells, goes before what the model keeps.
+    folder.write("new.tsv", "a lawn and a rose\n");
+    let from_tsv = folder.run("predict model new.tsv").succeeds();
+    let line = folder.run_with_input("predict model - --from tsv", b"a lawn and a rose\n");
+    assert_eq!(line.succeeds(), from_tsv);
+    let error = folder.run("predict model goods.txt --from xc").fails(1);
+    assert!(error.contains("goods.txt: these are vectors"), "{error}");
+    folder.write("rows.txt", "1 3 3\n0 0:1\n");
+    let error = folder.run("predict model rows.txt").fails(1);
+    assert!(error.contains("rows.txt:1:1: there is no column `text`"), "{error}");
+    folder.write("rows.svm", "0 1:1\n");
+    let error = folder.run("predict model rows.svm").fails(1);
+    assert!(error.contains("rows.svm: these are vectors"), "{error}");
+}
+
+#[test]
+fn text_that_is_not_of_the_format_that_a_model_keeps_is_refused_with_the_flag() {
+    let folder = Folder::new();
+    folder.write("goods.csv", goods(40));
+    folder.run("train goods.csv --model csv --trees 2 -q").succeeds();
+    let line = "{\"text\":\"old maps\",\"labels\":[\"maps\"]}\n";
+    folder.write("maps.jsonl", line.repeat(4));
+    folder.run("train maps.jsonl --model jsonl --trees 2 -q").succeeds();
+    for (model, problem) in [
+        ("csv", "standard input:1:1: there is no column `text`: there are `a lawn and a rose`; "),
+        ("jsonl", "standard input:1:1: this is no JSON object"),
+    ] {
+        for command in ["predict", "evaluate", "update"] {
+            let command = format!("{command} {model} -");
+            let error = folder.run_with_input(&command, b"a lawn and a rose\n").fails(1);
+            let remedy = format!(
+                "; this is read as {}, as the training file was: add --from tsv for lines of text\n",
+                model.to_uppercase()
+            );
+            assert!(error.contains(problem) && error.ends_with(&remedy), "{command}: {error}");
+        }
+    }
+    let found = folder.run_with_input("predict jsonl - --labels-only", line.as_bytes());
+    assert_eq!(found.succeeds(), "maps\n");
+}
+
+#[test]
+fn the_format_that_training_was_told_is_kept() {
+    let folder = Folder::new();
+    folder.write("goods.tab", goods(40));
+    let flags = "--from csv --trees 2 --test goods.tab --json -q";
+    folder.run(&format!("train goods.tab --model model {flags}")).succeeds();
+    let inside = folder.run("inspect model").succeeds();
+    assert!(inside.contains("  format              csv\n"), "{inside}");
+    let best = folder.run("predict model goods.tab").succeeds();
+    assert_eq!(best.lines().count(), 40);
+    assert!(best.starts_with("g0\t"), "{best}");
+}

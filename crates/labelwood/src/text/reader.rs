@@ -88,8 +88,8 @@ impl TextReader {
 
     /// Learns from documents, which were opened with the same `options`; gives their rows too.
     ///
-    /// Labels get their ids in the order in which they are met, after those of `names`. What
-    /// separates labels is kept, be it stated or decided on these documents.
+    /// Labels get their ids in the order in which they are met, after those of `names`. The format
+    /// of the documents is kept, and so is what separates labels, be it stated or decided on them.
     pub fn fit(
         mut documents: Documents<'_>,
         options: &Options,
@@ -109,7 +109,7 @@ impl TextReader {
             return Err(TextError::NoTerms { documents: features.len(), min_df, max_df });
         }
         let separator = documents.separator().cloned();
-        let options = Options { separator, ..options.clone() };
+        let options = Options { format: documents.format(), separator, ..options.clone() };
         Ok((TextReader { options, vectoriser }, labels.finish(features)))
     }
 

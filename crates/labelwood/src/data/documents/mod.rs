@@ -24,14 +24,17 @@ use super::read::plain_ending;
 use super::source::Source;
 use crate::run::Run;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::Path;
 
 /// How documents are written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Format {
     /// A line is a text, a TAB and labels. Nothing is quoted. An empty line is a document without
     /// text and labels, except at the end of the file, where it is ignored.
+    #[default]
     Tsv,
     /// A table whose first line names the columns. The header tells whether commas, semicolons or
     /// TABs separate them; fields in double quotes may hold these and line breaks.
@@ -58,10 +61,24 @@ impl Format {
             _ => None,
         }
     }
+
+    fn is_tsv(&self) -> bool {
+        *self == Format::Tsv
+    }
 }
 
-/// Which fields of a file are text, labels and id. The default takes `text`, `labels` and, if it is
-/// there, `id`.
+impl fmt::Display for Format {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Format::Tsv => "TSV",
+            Format::Csv => "CSV",
+            Format::Jsonl => "JSONL",
+        })
+    }
+}
+
+/// How files are read: which of their fields are text, labels and id. The default takes `text`,
+/// `labels` and, if it is there, `id`.
 ///
 /// In a CSV file a field is a column. In JSONL it is a key, or a path of keys such as `record.title`
 /// or `subjects[].uri`; lists on the way are followed, whether or not the path marks them by `[]`.
@@ -69,6 +86,9 @@ impl Format {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
+    /// The format of standard input and of files whose ending does not tell it.
+    #[serde(skip_serializing_if = "Format::is_tsv")]
+    pub format: Format,
     /// The fields that make up the text, joined by a space.
     pub text: Vec<String>,
     /// The field of the labels.
@@ -84,7 +104,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (text, labels) = (vec!["text".to_owned()], "labels".to_owned());
-        Options { text, labels, id: None, separator: None }
+        Options { format: Format::Tsv, text, labels, id: None, separator: None }
     }
 }
 
@@ -137,7 +157,8 @@ enum Reader<'a> {
 
 impl<'a> Documents<'a> {
     /// Opens a file, or standard input for `-`, decompressing as its first bytes tell. Without a
-    /// `format` the file's ending tells it; what has no ending is TSV.
+    /// `format` the file's ending tells it, or else the options do. Since any text could be read as
+    /// TSV, the options do not make TSV of a file that has another ending.
     pub fn open(
         path: &Path,
         format: Option<Format>,
@@ -147,7 +168,7 @@ impl<'a> Documents<'a> {
     ) -> Result<Self, ReadError> {
         let format = match format.or_else(|| Format::of_path(path)) {
             Some(format) => format,
-            None if plain_ending(path).is_none() => Format::Tsv,
+            None if !options.format.is_tsv() || plain_ending(path).is_none() => options.format,
             None => {
                 let path = path.display().to_string();
                 return Err(ReadError::UnknownDocumentFormat { path });

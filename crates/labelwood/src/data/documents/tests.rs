@@ -339,6 +339,28 @@ fn compressed_files_are_read_and_endings_tell_the_format() {
     };
     assert!(matches!(open("a.txt", None), ReadError::UnknownDocumentFormat { .. }));
     assert!(matches!(open("a.txt", Some(Format::Tsv)), ReadError::Io { .. }));
+    for name in ["plain", "plain.txt"] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, b"text,labels\nCats,pets\n").unwrap();
+        let options = Options { format: Format::Csv, ..Options::default() };
+        let documents = Documents::open(&path, None, &options, Labels::Required, &run).unwrap();
+        assert_eq!(documents.format(), Format::Csv, "{name}");
+        let tsv = Some(Format::Tsv);
+        let documents = Documents::open(&path, tsv, &options, Labels::Required, &run).unwrap();
+        assert_eq!(documents.format(), Format::Tsv, "{name}");
+    }
+}
+
+#[test]
+fn options_that_were_kept_before_there_was_a_format_are_read_as_tsv() {
+    let before = r#"{"id":null,"labels":"labels","separator":null,"text":["text"]}"#;
+    let options: Options = serde_json::from_str(before).unwrap();
+    assert_eq!(options, Options::default());
+    assert_eq!(serde_json::to_value(&options).unwrap().to_string(), before);
+    let options = Options { format: Format::Jsonl, separator: Some(Separator::None), ..options };
+    let json = serde_json::to_string(&options).unwrap();
+    assert!(json.contains(r#""format":"jsonl""#) && json.contains(r#""separator":"none""#));
+    assert_eq!(serde_json::from_str::<Options>(&json).unwrap(), options);
 }
 
 #[test]
