@@ -4,7 +4,9 @@ use labelwood::data::documents::Options;
 use labelwood::data::{Dataset, LabelIndex, LabelIndexBuilder};
 use labelwood::run::Run;
 use labelwood::sparse::{Csr, LabelRows};
-use labelwood::text::{Arrays, Fitting, Params, TextError, TextReader, Vectoriser as Inner};
+use labelwood::text::{
+    Arrays, Fitting, Params, TextError, TextReader, Vectoriser as Inner, mostly_unshared,
+};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyTuple};
@@ -139,6 +141,13 @@ impl Reading {
         run: &Run,
     ) -> Result<(Dataset, TextReader), TextError> {
         let (vectoriser, features) = fit(texts, self.vectoriser, run)?;
+        if let Some(unshared) = mostly_unshared(features.view()) {
+            tracing::warn!(
+                "{unshared} of {} texts have no term that another text has, so the model can learn \
+                 little from them: try char_ngrams=(1, 2) if no spaces separate words, as in Chinese",
+                texts.len()
+            );
+        }
         let (labels, names) = number(tags);
         let dataset = Dataset { features, labels, label_names: Some(names) };
         Ok((dataset, TextReader::new(self.documents, vectoriser)))

@@ -9,6 +9,7 @@ use labelwood::data::{Dataset, LabelIndex, LabelIndexBuilder, names_beside};
 use labelwood::run::Run;
 use labelwood::text::{
     CharNgramsIn, FitError, Frequency, Language, Params, StopWords, TextError, TextReader, Tokens,
+    mostly_unshared,
 };
 
 use crate::settings::{as_flag, named};
@@ -285,6 +286,17 @@ pub fn fit(
     let known = names.len();
     let (reader, dataset) =
         TextReader::fit(documents, &options, params, names, run).map_err(lift)?;
+    if let Some(unshared) = mostly_unshared(dataset.features.view()) {
+        let remedy = match reader.vectoriser().params().char_ngrams {
+            None => "try --char-ngrams 1,2 if no spaces separate words, as in Chinese",
+            Some(_) => "see that --text-column names the text, or give more rows",
+        };
+        tracing::warn!(
+            "{unshared} of {} documents have no term that another document has, so the model can \
+             learn little from them: {remedy}",
+            dataset.len()
+        );
+    }
     let more = dataset.labels.columns() - known;
     if known > 0 && more > 0 {
         tracing::warn!(
@@ -302,7 +314,8 @@ pub fn lift(error: TextError) -> anyhow::Error {
         TextError::Params(error) => as_flag(error),
         TextError::NoTerms { documents, min_df, max_df } => anyhow::anyhow!(
             "no term of the {documents} documents is kept (--min-df {min_df}, --max-df {max_df}): \
-             give more text, or add --min-df 1"
+             give more text, add --min-df 1, or --char-ngrams 1,2 if no spaces separate words, as in \
+             Chinese"
         ),
         other => other.into(),
     }

@@ -239,3 +239,39 @@ fn the_format_that_training_was_told_is_kept() {
     assert_eq!(best.lines().count(), 40);
     assert!(best.starts_with("g0\t"), "{best}");
 }
+
+/// Chinese titles about one of five subjects, each of five words of two characters without spaces.
+fn titles_without_spaces(rows: u32) -> String {
+    let character = |at: u32| char::from_u32(0x4e00 + at).expect("a Chinese character");
+    let line = |row: u32| {
+        let subject = row % 5;
+        let word = |place: u32| 40 * subject + 2 * (row / 5 * (place + 1) % 20);
+        let words = (0..5).map(word).flat_map(|at| [character(at), character(at + 1)]);
+        format!("{}\ts{subject}\n", words.collect::<String>())
+    };
+    // The first title is there twice, so that there is a term to keep.
+    (0..rows).chain([0]).map(line).collect()
+}
+
+#[test]
+fn text_without_spaces_between_words_trains_with_a_warning_that_names_the_cure() {
+    let folder = Folder::new();
+    folder.write("a.tsv", titles_without_spaces(30));
+    let done = folder.run("train a.tsv --model words --trees 2");
+    let warning = "warning: 29 of 31 documents have no term that another document has, so the model \
+                   can learn little from them: try --char-ngrams 1,2 if no spaces separate words, as \
+                   in Chinese\n";
+    assert!(done.stderr().contains(warning), "{}", done.stderr());
+    let done = folder.run("train a.tsv --model characters --trees 2 --char-ngrams 1,2");
+    assert!(!done.stderr().contains("warning"), "{}", done.stderr());
+    folder.write(
+        "b.tsv",
+        titles_without_spaces(30)
+            .lines()
+            .skip(1)
+            .take(29)
+            .fold(String::new(), |text, line| text + line + "\n"),
+    );
+    let error = folder.run("train b.tsv --model none").fails(1);
+    assert!(error.contains("or --char-ngrams 1,2 if no spaces separate words"), "{error}");
+}

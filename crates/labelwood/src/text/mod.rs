@@ -24,7 +24,7 @@ mod weigh;
 
 pub use fit::{FitError, Fitting};
 pub use params::{CharNgramsIn, Frequency, Language, Params, StopWords, Tokens};
-pub use reader::{TextError, TextReader, TextSettings, read_labels};
+pub use reader::{TextError, TextReader, TextSettings, mostly_unshared, read_labels};
 pub use vectorise::{Arrays, Vectoriser};
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::data::documents::{Batch, Documents, Options};
 use crate::data::{Dataset, LabelIndex, LabelIndexBuilder, ReadError};
 use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
-use crate::sparse::{Csr, LabelRows};
+use crate::sparse::{Csr, CsrView, LabelRows};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use thiserror::Error;
@@ -68,7 +68,7 @@ pub enum TextError {
     /// No term is left after all settings.
     #[error(
         "no term of the {documents} documents is kept (min_df is {min_df}, max_df is {max_df}): give \
-         more text, or lower min_df to 1"
+         more text, lower min_df to 1, or set char_ngrams if no spaces separate words, as in Chinese"
     )]
     NoTerms {
         /// How many documents there were.
@@ -225,6 +225,32 @@ pub fn read_labels(
     Ok(labels.finish(no_features.expect("rows may be empty")))
 }
 
+/// How many documents have no term that another document has, if these are most of at least ten.
+///
+/// Such documents teach nothing about others. Where words are not separated by spaces, as in Chinese,
+/// a whole sentence is one word, and most documents are like that.
+///
+/// ```
+/// use labelwood::run::Run;
+/// use labelwood::text::{Fitting, Params, mostly_unshared};
+/// let run = Run::new(1)?;
+/// let texts: Vec<String> = (0..10).map(|at| format!("word{} sentence{at}", at / 2)).collect();
+/// let unshared = |params| -> Result<_, Box<dyn std::error::Error>> {
+///     let mut fitting = Fitting::new(params)?;
+///     fitting.add(&texts, &run)?;
+///     Ok(mostly_unshared(fitting.finish(&run)?.1.view()))
+/// };
+/// assert_eq!(unshared(Params::default())?, None);
+/// assert_eq!(unshared(Params { word_ngrams: Some((2, 2)), ..Params::default() })?, Some(10));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn mostly_unshared(rows: CsrView<'_>) -> Option<usize> {
+    let counts = rows.column_counts();
+    let is_unshared = |indices: &[u32]| indices.iter().all(|&column| counts[column as usize] < 2);
+    let unshared = rows.rows().filter(|row| is_unshared(row.indices)).count();
+    (rows.len() >= 10 && 2 * unshared > rows.len()).then_some(unshared)
+}
+
 /// Hands every batch to `take`, reading the next one meanwhile.
 fn for_each_batch(
     documents: &mut Documents<'_>,
@@ -315,8 +341,8 @@ mod tests {
         let error = fit("one line\tx\n", Params::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no term of the 1 documents is kept (min_df is 2, max_df is 1.0): give more text, or \
-             lower min_df to 1"
+            "no term of the 1 documents is kept (min_df is 2, max_df is 1.0): give more text, lower \
+             min_df to 1, or set char_ngrams if no spaces separate words, as in Chinese"
         );
         let params = Params { min_df: super::super::Frequency::Count(1), ..Params::default() };
         assert_eq!(fit("one line\tx\n", params).unwrap().1.features.columns(), 2);
