@@ -73,6 +73,18 @@ def test_models_of_text_go_both_ways(calibrated, command, tmp_path):
     assert again.model_.files() == loaded.model_.files()
 
 
+def test_a_model_of_whole_fields_is_opened_with_its_separator(command, tmp_path):
+    table = "text,labels\n" + 'old lawn,Home & Garden\nold chess,"Toys, Games"\n' * 2
+    (tmp_path / "goods.csv").write_text(table)
+    command("train", tmp_path / "goods.csv", "--model", tmp_path / "model", "--trees", 1,
+            "--label-separator", "none")
+    tagger = labelwood.load(tmp_path / "model")
+    assert tagger.separator == "none"
+    assert tagger.classes_.tolist() == ["Home & Garden", "Toys, Games"]
+    tagger.save(tmp_path / "again")
+    assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "model")
+
+
 def test_a_model_is_learned_into_a_folder(estimator, rows, tmp_path):
     X, Y, _ = rows
     inside = clone(estimator).fit(X, Y)

@@ -213,3 +213,14 @@ def test_hashed_columns_are_numbered():
 def test_what_is_wrong_is_named(work, text):
     with pytest.raises(InputError, match=text):
         work()
+
+
+def test_text_without_spaces_between_words_is_learned_with_a_warning(caplog):
+    texts = [chr(0x4E00 + at) + "\u4e00\u4e01" for at in range(2, 22)]
+    texts.append(texts[0])
+    tags = [["a tag"]] * len(texts)
+    TextTagger(CraftML(trees=1)).fit(texts, tags)
+    assert "19 of 21 texts have no term that another text has" in caplog.text
+    caplog.clear()
+    TextTagger(CraftML(trees=1), char_ngrams=(1, 2)).fit(texts, tags)
+    assert not caplog.records
