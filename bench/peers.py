@@ -83,7 +83,7 @@ def unpack(source, part, target):
     found = next((source / name for name in names if (source / name).exists()), None)
     if found is None:
         raise SystemExit(f"error: {source} holds no {part}.txt or {part}.svm, plain, .zst or .gz")
-    subprocess.run([LABELWOOD, "convert", found, target, "--quiet"], check=True)
+    subprocess.run([LABELWOOD, "convert", found, target, "--overwrite", "--quiet"], check=True)
 
 
 def size(folder):

@@ -77,7 +77,7 @@ def rows_file(rows: int) -> pathlib.Path:
     data = WORK / f"{rows}.lwd"
     if not data.exists():
         text = WORK / f"{rows}.txt"
-        run("generate", "--profile", "amazon-670k", "--instances", rows, "--output", text)
+        run("generate", "--profile", "amazon-670k", "--instances", rows, "--output", text, "--overwrite")
         run("convert", text, data)
         text.unlink()
     return data

@@ -215,6 +215,7 @@ def write(
     features: _Features,
     labels: _Labels,
     names: Sequence[str] | None,
+    overwrite: bool,
 ) -> None: ...
 def read_documents(
     path: str | os.PathLike[str],

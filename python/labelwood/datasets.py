@@ -85,12 +85,18 @@ def read(
 
 
 def write(
-    path: str | os.PathLike[str], X: Matrix, Y: LabelSets, *, format: str | None = None
+    path: str | os.PathLike[str],
+    X: Matrix,
+    Y: LabelSets,
+    *,
+    format: str | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Writes rows and their labels to a file in the given format, or that which its ending names.
 
     If the labels have names, these go into ``labels.txt`` beside a file of text, where :func:`read`
-    and the command look for them; one that is there already must have the same names.
+    and the command look for them; one that is there already must have the same names. The file
+    appears when it is complete; one that is there already is replaced only with ``overwrite=True``.
 
     >>> import tempfile
     >>> from labelwood import datasets
@@ -100,7 +106,9 @@ def write(
     ['birds', 'maps']
     """
     labels = Labels(Y)
-    _native.write(os.fspath(path), format, features(X), labels.arrays, labels.names)
+    _native.write(
+        os.fspath(path), format, features(X), labels.arrays, labels.names, bool(overwrite)
+    )
 
 
 def read_documents(

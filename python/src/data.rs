@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use labelwood::data::documents::{self, Documents, Labels as Demand};
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::data::{self, Dataset, Format, LabelIndex, ReadOptions, corpus};
+use labelwood::data::{self, Dataset, Format, LabelIndex, ReadOptions, WriteError, corpus};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
@@ -75,7 +75,7 @@ fn format_named<F: Copy>(
 
 /// Writes rows to a file of vectors; names of labels go into it, or beside it if it is of text.
 #[pyfunction]
-#[pyo3(signature = (path, format, features, labels, names))]
+#[pyo3(signature = (path, format, features, labels, names, overwrite))]
 pub fn write(
     py: Python<'_>,
     path: PathBuf,
@@ -83,6 +83,7 @@ pub fn write(
     features: FeatureArrays<'_>,
     labels: LabelArrays<'_>,
     names: Option<Vec<PyBackedStr>>,
+    overwrite: bool,
 ) -> PyResult<()> {
     let format = vector_format(py, format)?;
     let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
@@ -91,6 +92,12 @@ pub fn write(
     let label_names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
     let dataset = Dataset { features, labels, label_names };
     work::run(py, 1, None, |_| -> Result<(), Fault> {
+        data::check_output(&path, &[], overwrite).map_err(|error| match error {
+            WriteError::Exists { path } => Fault::Input(format!(
+                "{path}: the file is already there: give overwrite=True to replace it, or choose another name"
+            )),
+            other => other.into(),
+        })?;
         if let Some(names) = &dataset.label_names
             && matches!(format.or(Format::of_path(&path)), Some(Format::Xc | Format::Libsvm))
         {

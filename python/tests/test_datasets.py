@@ -29,11 +29,14 @@ def test_names_of_labels_are_written_with_the_rows(name, tmp_path):
     read = datasets.read(tmp_path / name)
     assert read.label_names == ["maps", "birds"]
     assert read.Y.toarray().tolist() == [[1, 1], [0, 1], [0, 0]]
-    datasets.write(tmp_path / name, np.eye(3), tags)
+    before = (tmp_path / name).read_bytes()
+    with pytest.raises(InputError, match=r"the file is already there: give overwrite=True to replace it"):
+        datasets.write(tmp_path / name, np.eye(3) * 2, tags)
+    assert (tmp_path / name).read_bytes() == before
+    datasets.write(tmp_path / name, np.eye(3), tags, overwrite=True)
     if name != "rows.lwd":
-        before = (tmp_path / name).read_bytes()
         with pytest.raises(InputError, match="labels.txt has the names of other labels: choose another"):
-            datasets.write(tmp_path / name, np.eye(2), [["birds"], ["maps"]])
+            datasets.write(tmp_path / name, np.eye(2), [["birds"], ["maps"]], overwrite=True)
         assert (tmp_path / name).read_bytes() == before
 
 

@@ -1,12 +1,88 @@
-//! Results on standard output.
+//! Results: on standard output, and in files that the user names.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{self, Path, PathBuf};
 
-use anyhow::Result;
-use labelwood::data::write_atomically;
+use anyhow::{Result, bail};
+use labelwood::data::{check_output, names_beside, write_atomically};
+use labelwood::model::store::Manifest;
 
 /// Prints a result; an error names standard output.
 pub fn print(result: &impl Display) -> Result<()> {
     Ok(write_atomically(Path::new("-"), |output| write!(output, "{result}"))?)
+}
+
+/// Refuses files to write that would destroy something, before any work: one that is also read, one
+/// that is there already unless it may be replaced, and two that are the same.
+///
+/// An input may be the folder of a model, and label names beside an input count as read.
+pub fn check_outputs<'a>(
+    outputs: impl IntoIterator<Item = &'a Path>,
+    inputs: impl IntoIterator<Item = &'a Path>,
+    overwrite: bool,
+) -> Result<()> {
+    let inputs: Vec<PathBuf> = inputs.into_iter().flat_map(files_of).collect();
+    let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+    let mut before: Vec<&Path> = Vec::new();
+    for output in outputs {
+        check_output(output, &inputs, overwrite)?;
+        if let Some(other) = before.iter().find(|other| are_same(other, output)) {
+            let (other, output) = (other.display(), output.display());
+            bail!("{other} and {output} are the same file to write: give them different names");
+        }
+        before.push(output);
+    }
+    Ok(())
+}
+
+/// The files that are read if `input` is.
+fn files_of(input: &Path) -> Vec<PathBuf> {
+    if let Ok(manifest) = Manifest::read(input) {
+        let names = manifest.units.iter().map(|unit| unit.file.as_str());
+        return names.chain(["manifest.json"]).map(|name| input.join(name)).collect();
+    }
+    names_beside(input).into_iter().chain([input.to_owned()]).collect()
+}
+
+/// Whether two names mean one plain file, be it there or not yet.
+fn are_same(one: &Path, other: &Path) -> bool {
+    if let Ok(found) = other.metadata() {
+        return found.is_file() && check_output(other, &[one], true).is_err();
+    }
+    one == other || path::absolute(one).ok() == path::absolute(other).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_outputs_are_not_one_file() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let path = |name: &str| folder.path().join(name);
+        let check = |one: &Path, other: &Path| check_outputs([one, other], [], true);
+        assert!(check(&path("a"), &path("b")).is_ok());
+        let error = check(&path("a"), &path("./a")).unwrap_err().to_string();
+        assert!(
+            error.ends_with("are the same file to write: give them different names"),
+            "{error}"
+        );
+        std::fs::write(path("a"), "").expect("it is writable");
+        std::fs::hard_link(path("a"), path("b")).expect("it can be linked");
+        assert!(check(&path("a"), &path("b")).is_err());
+        assert!(check(Path::new("/dev/null"), Path::new("/dev/null")).is_ok());
+        assert!(check(Path::new("-"), Path::new("-")).is_err());
+    }
+
+    #[test]
+    fn label_names_beside_an_input_are_not_replaced() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let path = |name: &str| folder.path().join(name);
+        for name in ["a.txt", "labels.txt"] {
+            std::fs::write(path(name), "").expect("it is writable");
+        }
+        let check = |output: &Path| check_outputs([output], [path("a.txt").as_path()], true);
+        assert!(check(&path("labels.txt")).is_err() && check(&path("a.txt")).is_err());
+        assert!(check(&path("b.txt")).is_ok());
+    }
 }

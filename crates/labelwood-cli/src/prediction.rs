@@ -80,6 +80,11 @@ impl ModelArgs {
         self.loading.open(folder, run)
     }
 
+    /// The files that name labels.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        [&self.only_labels, &self.without_labels].into_iter().flatten().map(PathBuf::as_path)
+    }
+
     /// How the files of a model are opened.
     pub fn options(&self) -> Options {
         self.loading.options()

@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::input::Kind;
 use crate::machine::{Clock, Spent};
-use crate::output::print;
+use crate::output::{check_outputs, print};
 use crate::prediction::{ModelArgs, RowArgs};
 use crate::split::{Column, numbered};
 use crate::spread::Spread;
@@ -69,6 +69,10 @@ pub struct Args {
     /// Write the figures of each label at the largest cut to FILE, tab-separated
     #[arg(long, value_name = "FILE")]
     per_label: Option<PathBuf>,
+
+    /// Replace the files of --per-instance and --per-label if they are there
+    #[arg(long)]
+    overwrite: bool,
 
     /// Evaluate only the rows of DATA that a column of FILE lists, counted from 1
     #[arg(long, value_name = "FILE")]
@@ -172,6 +176,7 @@ impl Stages {
 
 /// Predicts or reads the predictions, scores them and prints the figures.
 pub fn run(args: Args, context: &Context) -> Result<()> {
+    args.check_outputs()?;
     if args.split_column == Column::All {
         return over_columns(&args, &context.run()?);
     }
@@ -329,6 +334,15 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
 }
 
 impl Args {
+    /// Refuses tables that would take the place of something.
+    fn check_outputs(&self) -> Result<()> {
+        let ForeignArgs { predictions, train, train_split, .. } = &self.foreign;
+        let read = [&self.model, &self.filter, &self.test_split, predictions, train, train_split];
+        let read = read.into_iter().flatten().chain([&self.data]).map(PathBuf::as_path);
+        let written = self.per_instance.iter().chain(&self.per_label).map(PathBuf::as_path);
+        check_outputs(written, read.chain(self.opening.files()), self.overwrite)
+    }
+
     fn metric_options(&self) -> MetricOptions {
         MetricOptions {
             at: self.at.iter().map(|k| k.get()).collect(),

@@ -11,6 +11,7 @@ use labelwood::data::{Format, write_atomically};
 use labelwood::run::Run;
 
 use crate::context::Context;
+use crate::output::check_outputs;
 
 /// Arguments of `labelwood generate`.
 #[derive(Debug, clap::Args)]
@@ -51,24 +52,25 @@ pub struct Args {
     #[arg(long, value_name = "X")]
     skew: Option<f64>,
 
-    /// The file for the training rows, replacing what is there; - for standard output
+    /// The file for the training rows; - for standard output
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
 
     /// The file for the test rows
     #[arg(long, value_name = "FILE")]
     test_output: Option<PathBuf>,
+
+    /// Replace files that are there
+    #[arg(long)]
+    overwrite: bool,
 }
 
 /// Writes the training rows and, if asked for, the test rows.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let generator = Generator::new(shape(&args), context.seed)?;
-    if args.test_output.as_ref() == Some(&args.output) {
-        bail!("--output and --test-output name the same file: give them different names");
-    }
-    for path in args.test_output.iter().chain([&args.output]) {
-        check_ending(path)?;
-    }
+    let outputs = || args.test_output.iter().chain([&args.output]).map(PathBuf::as_path);
+    outputs().try_for_each(check_ending)?;
+    check_outputs(outputs(), [], args.overwrite)?;
     let run = context.run()?;
     write(&args.output, &generator, 0..generator.profile().instances, &run)?;
     match &args.test_output {

@@ -23,7 +23,7 @@ fn compressed_files_are_written_and_read() {
         folder.run(&format!("convert a.txt {name}")).succeeds();
         let bytes = std::fs::read(folder.path(name)).expect("the file is there");
         assert!(!bytes.starts_with(b"4 5 3"), "{name}");
-        folder.run(&format!("convert {name} c.txt")).succeeds();
+        folder.run(&format!("convert {name} c.txt --overwrite")).succeeds();
         assert_eq!(folder.read("c.txt"), XC, "{name}");
     }
 }
@@ -61,7 +61,7 @@ fn a_wrong_header_is_refused_or_leniently_corrected() {
     assert_eq!((done.code(), folder.read("b.txt")), (0, XC.to_owned()));
     assert!(done.stderr().starts_with("warning: a.txt:1: "), "{}", done.stderr());
     assert_eq!(done.stderr().lines().count(), 1);
-    folder.run("convert a.txt b.txt --lenient --quiet").succeeds();
+    folder.run("convert a.txt b.txt --lenient --quiet --overwrite").succeeds();
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn label_names_are_written_beside_the_output_and_replace_nothing() {
     std::fs::create_dir(folder.path("out")).expect("the folder is writable");
     folder.run("convert a.txt out/b.svm --label-names names").succeeds();
     assert_eq!(folder.read("out/labels.txt"), folder.read("names"));
-    folder.run("convert a.txt out/b.svm --label-names out/labels.txt").succeeds();
-    let error = folder.run("convert a.txt out/b.svm --label-names names").fails(1);
+    folder.run("convert a.txt out/c.svm --label-names out/labels.txt").succeeds();
+    let error = folder.run("convert a.txt out/d.svm --label-names names").fails(1);
     assert!(error.contains("out/labels.txt is already there"), "{error}");
     let error = folder.run("convert a.txt - --to xc --label-names names").fails(1);
     assert!(error.contains("leave out --label-names"), "{error}");

@@ -205,9 +205,9 @@ fn a_split_file_chooses_the_rows() {
     folder.write("p.tsv", "0 1\n1 1\n");
     folder.write("train_split.txt", "1\n31\n");
     let args = "--predictions p.tsv three.txt --train train.txt --train-split train_split.txt";
-    let found = json(&folder, &format!("{args} --test-split split.txt --per-label labels"));
+    let found = json(&folder, &format!("{args} --test-split split.txt --per-label learned"));
     assert_eq!(found["metrics"]["p@1"], 1.0);
-    assert_eq!(column(&folder.read("labels"), "training_rows"), ["1", "1"]);
+    assert_eq!(column(&folder.read("learned"), "training_rows"), ["1", "1"]);
 }
 
 #[test]

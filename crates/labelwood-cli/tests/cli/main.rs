@@ -16,6 +16,7 @@ mod guide;
 mod inspect;
 mod limits;
 mod linear;
+mod outputs;
 mod pages;
 mod predict;
 mod shards;

@@ -94,7 +94,7 @@ fn an_error_in_a_late_row_leaves_no_file() {
     let folder = named();
     folder.write("old.tsv", "old");
     folder.write("bad.txt", format!("20001 3 3\n{}x 0:1\n", "0 0:1\n".repeat(20_000)));
-    let error = folder.run("predict model bad.txt --output old.tsv").fails(1);
+    let error = folder.run("predict model bad.txt --output old.tsv --overwrite").fails(1);
     assert!(error.starts_with("error: bad.txt:20002:1: expected label ids"), "{error}");
     assert_eq!(folder.read("old.tsv"), "old");
     assert!(folder.names().iter().all(|name| !name.ends_with(".tmp")));

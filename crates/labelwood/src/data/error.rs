@@ -433,4 +433,20 @@ pub enum WriteError {
         /// The file as it was named.
         path: String,
     },
+    /// There is a file of that name, which nobody said to replace.
+    #[error(
+        "{path}: the file is already there; add --overwrite to replace it or choose another name"
+    )]
+    Exists {
+        /// The file as it was named.
+        path: String,
+    },
+    /// The file is one of those that are read.
+    #[error("{path}: this is also a file to read ({input}); choose another name to write to")]
+    IsInput {
+        /// The file as it was named.
+        path: String,
+        /// The name by which it is read.
+        input: String,
+    },
 }

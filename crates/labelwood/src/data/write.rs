@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// read back to the same number. LIBSVM does not keep widths: features and labels beyond the last
 /// used ones come back only if [`ReadOptions`](super::ReadOptions) names the widths. Label names
 /// are a file of their own, [`LabelIndex::write`](super::LabelIndex::write), except in binary data,
-/// which hold them.
+/// which hold them. A file that is there is replaced; [`check_output`] refuses that.
 ///
 /// ```
 /// use labelwood::{data, run::Run};
@@ -85,6 +85,61 @@ pub fn write_row(
     // A line with nothing in it might be taken for the end of the file.
     let end = if labels.is_empty() && features.is_empty() { " \n" } else { "\n" };
     output.write_all(end.as_bytes())
+}
+
+/// Refuses a file to write that is also one of the files to read, by whatever name or link, or that
+/// is there already and may not be replaced; asked before any work.
+///
+/// `-` is standard input or output. What is not a plain file, such as a pipe or `/dev/null`, holds
+/// nothing that could be lost.
+///
+/// ```
+/// use labelwood::data::check_output;
+/// let folder = tempfile::tempdir()?;
+/// let (old, new) = (folder.path().join("old.txt"), folder.path().join("new.txt"));
+/// std::fs::write(&old, "rows")?;
+/// assert!(check_output(&new, &[&old], false).is_ok());
+/// assert!(check_output(&old, &[], false).is_err());
+/// assert!(check_output(&old, &[], true).is_ok());
+/// assert!(check_output(&old, &[&old], true).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn check_output(path: &Path, inputs: &[&Path], overwrite: bool) -> Result<(), WriteError> {
+    let Some(found) = PlainFile::find(path, &io::stdout()) else { return Ok(()) };
+    let name = || path.display().to_string();
+    let is_same = |input: &&&Path| PlainFile::find(input, &io::stdin()).as_ref() == Some(&found);
+    if let Some(input) = inputs.iter().find(is_same) {
+        return Err(WriteError::IsInput { path: name(), input: input.display().to_string() });
+    }
+    if !overwrite && path.as_os_str() != "-" {
+        return Err(WriteError::Exists { path: name() });
+    }
+    Ok(())
+}
+
+/// What tells one plain file from all others, whatever names and links it has.
+#[derive(PartialEq)]
+struct PlainFile(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] PathBuf);
+
+impl PlainFile {
+    /// The file of a name, or the one that `stream` is connected to for `-`; nothing if there is
+    /// none or it is no plain file.
+    #[cfg(unix)]
+    fn find(path: &Path, stream: &impl std::os::fd::AsFd) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let found = match path.as_os_str() == "-" {
+            true => File::from(stream.as_fd().try_clone_to_owned().ok()?).metadata(),
+            false => fs::metadata(path),
+        };
+        let found = found.ok().filter(fs::Metadata::is_file)?;
+        Some(PlainFile((found.dev(), found.ino())))
+    }
+
+    #[cfg(not(unix))]
+    fn find<S>(path: &Path, _stream: &S) -> Option<Self> {
+        let path = fs::canonicalize(path).ok().filter(|path| path.is_file())?;
+        Some(PlainFile(path))
+    }
 }
 
 /// Writes a file under a temporary name in its folder and renames it when `fill` is done, so that
@@ -202,6 +257,34 @@ mod tests {
         let mut text = Vec::new();
         write_row(&mut text, Format::Xc, &[], Row { indices: &[], values: &[] }).unwrap();
         assert_eq!(text, b" \n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_to_read_is_never_written_whatever_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let [input, soft, hard, other] = ["in.txt", "soft.txt", "hard.txt", "other.txt"].map(path);
+        fs::write(&input, "rows").unwrap();
+        fs::write(&other, "rows").unwrap();
+        std::os::unix::fs::symlink("in.txt", &soft).unwrap();
+        fs::hard_link(&input, &hard).unwrap();
+        let refused = |output: &Path, overwrite| {
+            check_output(output, &[&other, &input], overwrite).map_err(|error| error.to_string())
+        };
+        for output in [&input, &soft, &hard] {
+            let expected = format!("this is also a file to read ({})", input.display());
+            for overwrite in [false, true] {
+                assert!(refused(output, overwrite).unwrap_err().contains(&expected));
+            }
+        }
+        assert!(check_output(&other, &[&input], true).is_ok());
+        let exists = check_output(&other, &[&input], false).unwrap_err().to_string();
+        assert!(exists.ends_with("add --overwrite to replace it or choose another name"));
+        assert!(check_output(&path("new.txt"), &[&input], false).is_ok());
+        // Devices and folders hold no file; what cannot be written to is said when it is tried.
+        assert!(check_output(Path::new("/dev/null"), &[Path::new("/dev/null")], false).is_ok());
+        assert!(check_output(folder.path(), &[], false).is_ok());
     }
 
     #[cfg(unix)]

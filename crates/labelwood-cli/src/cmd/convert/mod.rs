@@ -20,6 +20,7 @@ use labelwood::text::{Params, TextReader};
 
 use crate::context::Context;
 use crate::input::{Format, InputArgs, Kind};
+use crate::output::check_outputs;
 use crate::text::{self, DocumentArgs, VectoriserArgs};
 
 /// Rows between two looks at the progress bar and the signals.
@@ -38,10 +39,13 @@ pub struct Args {
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The file to write, replacing what is there, - for standard output; or the folder of the
-    /// smaller model
+    /// The file to write, - for standard output; or the folder of the smaller model
     #[arg(value_name = "OUT")]
     output: PathBuf,
+
+    /// Replace OUT, and what --save-vectoriser names, if they are there
+    #[arg(long)]
+    overwrite: bool,
 
     /// The format of IN, if its ending does not tell
     #[arg(long, value_name = "FORMAT")]
@@ -86,6 +90,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             args.output.display()
         );
     };
+    args.check_output()?;
     match (Kind::required(&args.input, args.from)?, to) {
         (Some(Kind::Text(_)), Kind::Text(_)) => {
             bail!(
@@ -149,7 +154,7 @@ fn text_to_vectors(
         return write_vectors(&args.output, &dataset, to, run);
     }
     if let Some(folder) = &args.save_vectoriser {
-        check_target(folder, false)?;
+        check_target(folder, args.overwrite)?;
     }
     let params = args.settings.over(Params::default())?;
     let options = Options::default();
@@ -168,7 +173,7 @@ fn text_to_vectors(
         names.write(&path)?;
     }
     if let Some(folder) = &args.save_vectoriser {
-        save_text(&reader, &dataset, folder, false)?;
+        save_text(&reader, &dataset, folder, args.overwrite)?;
     }
     Ok(())
 }
@@ -279,6 +284,13 @@ fn write_document(
 }
 
 impl Args {
+    /// Refuses an OUT that would take the place of something.
+    fn check_output(&self) -> Result<()> {
+        let read = [&self.vectoriser, &self.reading.label_names].into_iter().flatten();
+        let read = read.chain([&self.input]).map(PathBuf::as_path);
+        check_outputs([self.output.as_path()], read, self.overwrite)
+    }
+
     fn refuse_text_flags(&self) -> Result<()> {
         let folder = [
             ("--vectoriser", self.vectoriser.is_some()),

@@ -33,10 +33,6 @@ pub(super) struct ShrinkArgs {
     /// Show P@k of both models on these rows, and the difference
     #[arg(long, value_name = "DATA")]
     test: Option<PathBuf>,
-
-    /// Replace the model in OUT
-    #[arg(long)]
-    overwrite: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -62,7 +58,7 @@ impl From<Values> for model::Values {
 impl ShrinkArgs {
     /// Whether a model is meant.
     pub fn is_typed(&self) -> bool {
-        self.prune.is_some() || self.values.is_some() || self.test.is_some() || self.overwrite
+        self.prune.is_some() || self.values.is_some() || self.test.is_some()
     }
 }
 
@@ -79,7 +75,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     }
     let run = context.run()?;
     // A file of rows that cannot be read is no reason to begin.
-    check_target(&args.output, args.shrinking.overwrite)?;
+    check_target(&args.output, args.overwrite)?;
     let reading = RowArgs::new(args.from, args.reading.lenient, args.documents);
     let open = |folder| Model::open(folder, store::Options::default(), &run);
     let test = match &args.shrinking.test {
@@ -90,7 +86,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         }
         None => None,
     };
-    let (before, after) = shrink(&args.input, &args.output, how, args.shrinking.overwrite, &run)?;
+    let (before, after) = shrink(&args.input, &args.output, how, args.overwrite, &run)?;
     let mut precision = Vec::new();
     if let Some((model, rows)) = test {
         let smaller = open(&args.output)?;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
@@ -10,6 +10,7 @@ use labelwood::data::corpus::{test, train};
 use labelwood::data::write_atomically;
 
 use crate::context::Context;
+use crate::output::check_outputs;
 
 /// The formats of documents.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -26,7 +27,7 @@ pub enum FileFormat {
 type Question = (&'static str, Vec<&'static str>);
 
 /// Writes the parts to `train` and `test` files in a folder, which is made if it is not there.
-pub fn write(folder: &Path, format: FileFormat, context: &Context) -> Result<()> {
+pub fn write(folder: &Path, format: FileFormat, overwrite: bool, context: &Context) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let ending = match format {
         FileFormat::Tsv => "tsv",
@@ -34,9 +35,11 @@ pub fn write(folder: &Path, format: FileFormat, context: &Context) -> Result<()>
         FileFormat::Jsonl => "jsonl",
     };
     let (train, test): (Vec<Question>, Vec<Question>) = (train().collect(), test().collect());
-    for (part, questions, first) in [("train", &train, 1), ("test", &test, train.len() + 1)] {
-        let path = folder.join(format!("{part}.{ending}"));
-        write_atomically(&path, |output| write_part(output, questions, first, format))?;
+    let paths = ["train", "test"].map(|part| folder.join(format!("{part}.{ending}")));
+    check_outputs(paths.iter().map(PathBuf::as_path), [], overwrite)?;
+    let parts = [(&train, 1), (&test, train.len() + 1)];
+    for (path, (questions, first)) in paths.iter().zip(parts) {
+        write_atomically(path, |output| write_part(output, questions, first, format))?;
         context.note(format_args!("{}: {} questions", path.display(), questions.len()));
     }
     Ok(())

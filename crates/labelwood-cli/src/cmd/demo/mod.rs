@@ -34,8 +34,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
 
-    /// Replace a model that is there
-    #[arg(long, requires = "model")]
+    /// Replace a model, or files of questions, that are there
+    #[arg(long)]
     overwrite: bool,
 
     /// Train nothing, but write the questions to FOLDER: a file to train on and one to test with
@@ -50,7 +50,7 @@ pub struct Args {
 /// Trains on the questions and shows what came of it, or only writes them.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(folder) = &args.write_corpus {
-        return corpus::write(folder, args.format, context);
+        return corpus::write(folder, args.format, args.overwrite, context);
     }
     let start = Start { resume: false, overwrite: args.overwrite };
     match &args.model {

@@ -4,7 +4,7 @@ mod parts;
 
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,6 +21,7 @@ use labelwood::sparse::{LabelSet, Predictions};
 
 use self::parts::{PartArgs, Parts};
 use crate::context::Context;
+use crate::output::check_outputs;
 use crate::prediction::{ModelArgs, RowArgs, RowBatch, RowSource};
 use crate::signals::NOTHING_KEPT;
 
@@ -58,9 +59,13 @@ pub struct Args {
     #[arg(long, conflicts_with = "threshold")]
     fill: bool,
 
-    /// The file to write, replacing what is there; - for standard output
+    /// The file to write; - for standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
+
+    /// Replace FILE if it is there
+    #[arg(long)]
+    overwrite: bool,
 
     /// How to write the predictions
     #[arg(long, value_name = "FORMAT")]
@@ -83,6 +88,11 @@ pub struct Args {
 impl Args {
     fn to_stdout(&self) -> bool {
         self.output.as_os_str() == "-"
+    }
+
+    /// The files that are read, and the folder of the model.
+    fn inputs(&self) -> impl Iterator<Item = &Path> {
+        [self.model.as_path(), &self.data].into_iter().chain(self.opening.files())
     }
 
     fn to_terminal(&self) -> bool {
@@ -112,6 +122,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         return parts::write(&args, shards.get(), context, &run);
     }
     let format = format_of(&args)?;
+    let parts = parts::paths(&args.part.parts)?;
+    let inputs = args.inputs().chain(parts.iter().map(PathBuf::as_path));
+    check_outputs([args.output.as_path()], inputs, args.overwrite)?;
     if args.to_terminal() {
         context.hide_progress();
     }
@@ -124,7 +137,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let allowed = args.opening.allowed(model)?;
     let parts = match &opened {
         Opened::Whole(_) => None,
-        Opened::Parts(combiner) => Some(Parts::open(combiner, &args.part.parts)?),
+        Opened::Parts(combiner) => Some(Parts::open(combiner, parts)?),
     };
     let mut batches = Predicted { args: &args, model, parts, run: &run, source, allowed, shown };
     let mut failed = None;

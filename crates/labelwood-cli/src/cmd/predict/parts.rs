@@ -13,6 +13,7 @@ use labelwood::sparse::{CsrView, Predictions, Query};
 
 use super::Args;
 use crate::context::Context;
+use crate::output::check_outputs;
 use crate::prediction::RowSource;
 use crate::worker::WorkerArgs;
 
@@ -48,12 +49,24 @@ pub fn write(args: &Args, shards: usize, context: &Context, run: &Run) -> Result
     let folder = &args.output;
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let worker = args.part.worker.worker(shards)?;
-    for index in (worker.index..shards).step_by(worker.workers) {
-        let path = folder.join(format!("part-{index:05}-of-{shards:05}.{ENDING}"));
+    let indices = || (worker.index..shards).step_by(worker.workers);
+    let path = |index| folder.join(format!("part-{index:05}-of-{shards:05}.{ENDING}"));
+    for path in indices().map(path) {
+        // A worker that is started again replaces what it wrote before.
+        check_outputs([path.as_path()], args.inputs(), args.overwrite || is_part(&path))?;
+    }
+    for index in indices() {
+        let path = path(index);
         let rows = write_shard(args, Share { index, of: shards }, &path, run)?;
         context.note(format_args!("{}: {rows} rows", path.display()));
     }
     Ok(())
+}
+
+/// Whether a file begins with the scores of a part.
+fn is_part(path: &Path) -> bool {
+    let first = File::open(path).map(|file| ScoresReader::new(BufReader::new(file)).next());
+    matches!(first, Ok(Ok(Some(_))))
 }
 
 fn write_shard(args: &Args, share: Share, path: &Path, run: &Run) -> Result<u64> {
@@ -90,10 +103,10 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Opens the files of the parts, or those in their folders.
-    pub fn open(combiner: &'a Combiner, given: &[PathBuf]) -> Result<Self> {
+    /// Opens the files of the parts.
+    pub fn open(combiner: &'a Combiner, paths: Vec<PathBuf>) -> Result<Self> {
         let mut files = Vec::new();
-        for path in paths(given)? {
+        for path in paths {
             let file = File::open(&path).with_context(|| path.display().to_string())?;
             files.push((path, ScoresReader::new(BufReader::new(file))));
         }
@@ -134,7 +147,7 @@ impl<'a> Parts<'a> {
 }
 
 /// The files, and those in the folders, in the order of their names.
-fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
+pub fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for path in given {
         let name = || path.display().to_string();
