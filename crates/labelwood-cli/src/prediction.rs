@@ -215,11 +215,13 @@ impl RowArgs {
     }
 
     /// Reads rows of either kind for their labels, without a model. Labels in text are those of
-    /// `known` and new ones, else those of a file of label names beside it.
+    /// `known` and new ones, else those of a file of label names beside it; `note` is shown its
+    /// documents.
     pub fn read_labels(
         &self,
         path: &Path,
         known: Option<&LabelIndex>,
+        note: impl FnMut(&documents::Batch) + Send,
         run: &Run,
     ) -> Result<Dataset> {
         let kind = Kind::required(path, self.from)?;
@@ -234,7 +236,7 @@ impl RowArgs {
         let base = documents::Options::default();
         let (documents, _) =
             self.documents.open(path, Some(format), &base, Labels::Required, run)?;
-        labelwood::text::read_labels(documents, names, run).map_err(text::lift)
+        labelwood::text::read_labels(documents, names, note, run).map_err(text::lift)
     }
 
     fn kind(&self, path: &Path, model: &Model) -> Result<Option<Kind>> {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use clap::error::ErrorKind;
-use labelwood::data::predictions::{PredictionFormat, read_file};
+use labelwood::data::documents::Batch;
+use labelwood::data::predictions::{PredictionFormat, read_file_for};
 use labelwood::data::{Dataset, LabelIndex, Splits, read_filter, write_atomically};
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, Propensity, TrainingCounts};
 use labelwood::model::Model;
@@ -97,7 +98,8 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Instead of a model")]
 struct ForeignArgs {
-    /// Predictions to evaluate: one row for each row of DATA; - for standard input
+    /// Predictions to evaluate: one row for each row of DATA, with the same id if both have ids, else in
+    /// the same order; - for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "beam", "load", "no_verify"])]
     predictions: Option<PathBuf>,
 
@@ -311,11 +313,10 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
     let mut stages = Stages::default();
     let (train, test, predictions) = stages.time("read", || {
         let train = args.part(
-            args.reading.read_labels(train, None, run)?,
+            args.reading.read_labels(train, None, |_| (), run)?,
             args.foreign.train_split.as_deref(),
         )?;
-        let test = args.reading.read_labels(&args.data, train.label_names.as_ref(), run)?;
-        let test = args.part(test, args.test_split.as_deref())?;
+        let (test, ids) = args.read_truth(train.label_names.as_ref(), run)?;
         let labels = train.labels.columns().max(test.labels.columns());
         // Rows of vectors have labels by number, whatever these are called; text has names.
         let is_text = matches!(Kind::required(&args.data, args.reading.from)?, Some(Kind::Text(_)));
@@ -324,7 +325,7 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
             Some(names) if is_text || !is_number(name) => names.find(name),
             _ => None,
         };
-        let predictions = read_file(file, format, labels, id)?;
+        let predictions = read_file_for(file, format, labels, id, &ids)?;
         Ok((train, test, predictions))
     })?;
     let counts = train.labels.view().column_counts();
@@ -349,6 +350,24 @@ impl Args {
             propensity: Propensity { a: self.propensity_a, b: self.propensity_b },
             ..MetricOptions::default()
         }
+    }
+
+    /// The labels of the rows to evaluate, and the ids of documents that have them.
+    fn read_truth(
+        &self,
+        known: Option<&LabelIndex>,
+        run: &Run,
+    ) -> Result<(Dataset, Vec<Option<String>>)> {
+        let mut ids = Vec::new();
+        let note = |batch: &Batch| {
+            ids.extend((0..batch.len()).map(|row| batch.id(row).map(str::to_owned)));
+        };
+        let rows = self.reading.read_labels(&self.data, known, note, run)?;
+        ids.resize(rows.len(), None);
+        let Some(split) = &self.test_split else { return Ok((rows, ids)) };
+        let splits = Splits::read(split, rows.len())?;
+        let chosen = splits.column(self.split_column.one())?;
+        Ok((rows.select(chosen), chosen.iter().map(|&row| ids[row].clone()).collect()))
     }
 
     /// The rows that a split file names, or all.

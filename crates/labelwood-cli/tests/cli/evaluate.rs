@@ -293,3 +293,46 @@ fn a_real_set_is_learned() {
     assert_eq!(found["instances"], 2515);
     assert!(number(&found["metrics"]["p@1"]) > 0.62, "{found}");
 }
+
+/// The rows of a text file as JSON objects with ids.
+fn with_ids(tsv: &str) -> String {
+    let line = |(at, line): (usize, &str)| {
+        let (text, labels) = line.split_once('\t').expect("text, TAB, labels");
+        let labels: Vec<&str> = labels.split(';').collect();
+        let object = serde_json::json!({"id": format!("q{at}"), "text": text, "labels": labels});
+        format!("{object}\n")
+    };
+    tsv.lines().enumerate().map(line).collect()
+}
+
+#[test]
+fn predictions_in_another_order_are_matched_by_id() {
+    let folder = Folder::new();
+    folder.run("demo --write-corpus questions -q").succeeds();
+    for part in ["train", "test"] {
+        let rows = with_ids(&folder.read(&format!("questions/{part}.tsv")));
+        folder.write(&format!("{part}.jsonl"), rows);
+    }
+    folder.run("train train.jsonl --model model --trees 5 -q").succeeds();
+    let evaluate = |predictions: &str, data: &str| {
+        let found = format!("--predictions {predictions} {data} --train train.jsonl");
+        json(&folder, &found)["metrics"].clone()
+    };
+    for format in ["tsv", "jsonl"] {
+        let (own, other) = (format!("own.{format}"), format!("other.{format}"));
+        folder.run(&format!("predict model test.jsonl --output {own}")).succeeds();
+        let lines = folder.read(&own);
+        let turned: Vec<&str> = lines.lines().rev().collect();
+        folder.write(&other, turned.join("\n") + "\n");
+        let expected = evaluate(&own, "test.jsonl");
+        assert!(expected["p@1"].as_f64().expect("a number") > 0.3, "{expected}");
+        assert_eq!(evaluate(&other, "test.jsonl"), expected);
+
+        folder.write(&other, turned[1..].join("\n"));
+        let call = format!("evaluate --predictions {other} test.jsonl --train train.jsonl");
+        let error = folder.run(&call).fails(1);
+        let id = format!("q{}", turned.len() - 1);
+        let place = format!("error: {other}:{}:1: no row has the id `{id}`", turned.len());
+        assert!(error.starts_with(&place), "{error}");
+    }
+}

@@ -199,7 +199,7 @@ impl TextReader {
 }
 
 /// Reads only the labels of documents: the rows have no features. Labels that `names` does not know
-/// get ids beyond it.
+/// get ids beyond it. `note` is shown every batch, for what else is wanted of it.
 ///
 /// ```
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
@@ -207,18 +207,20 @@ impl TextReader {
 /// let (run, options) = (Run::new(1)?, Options::default());
 /// let text = b"old maps\tmaps,old\nold books\told\n";
 /// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
-/// let rows = labelwood::text::read_labels(documents, Default::default(), &run)?;
+/// let rows = labelwood::text::read_labels(documents, Default::default(), |_| (), &run)?;
 /// assert_eq!((rows.len(), rows.labels.row(1).indices), (2, &[1][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_labels(
     mut documents: Documents<'_>,
     names: LabelIndexBuilder,
+    mut note: impl FnMut(&Batch) + Send,
     run: &Run,
 ) -> Result<Dataset, TextError> {
     let mut labels = Labels::new(names);
     for_each_batch(&mut documents, run, |batch| {
         labels.add(batch);
+        note(batch);
         Ok(())
     })?;
     let no_features = Csr::try_new(0, vec![0; labels.offsets.len()], Vec::new(), Vec::new());

@@ -187,7 +187,7 @@ impl<'n, W: Write> DocumentWriter<'n, W> {
 }
 
 /// The beginning of a text in one line without control characters, which a terminal might obey.
-fn shortened(text: &str, limit: usize) -> String {
+pub(super) fn shortened(text: &str, limit: usize) -> String {
     let mut short = String::new();
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     for (count, word) in words.filter(|word| !word.is_empty()).enumerate() {

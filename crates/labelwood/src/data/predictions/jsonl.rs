@@ -1,14 +1,17 @@
 //! The format `jsonl`: one JSON object per row.
 
+use super::file_rows::FileRows;
 use super::text::{Line, Parsed, read_lines};
 use super::{KnownLabels, PredictionError, RowBuilder};
 use crate::sparse::Predictions;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io::{self, BufRead, Write};
 
 #[derive(Deserialize)]
 struct ReadRow {
     row: Option<u64>,
+    id: Option<Value>,
     labels: Vec<ReadLabel>,
 }
 
@@ -39,7 +42,7 @@ pub(super) fn read(
     input: impl BufRead,
     path: &str,
     known: KnownLabels<'_>,
-) -> Result<Predictions, PredictionError> {
+) -> Result<FileRows, PredictionError> {
     read_lines(input, path, |line, number, row| parse_row(line, number as u64, known, row))
 }
 
@@ -51,9 +54,14 @@ fn parse_row(line: &str, number: u64, known: KnownLabels<'_>, row: &mut RowBuild
         (error.column().max(1), format!("{reason}: expected one object like `{expected}`"))
     })?;
     if let Some(found) = parsed.row.filter(|&found| found != number) {
-        let problem = format!("row {found} where row {number} is due: sort the rows, skip none");
-        return Err((1, problem));
+        row.misplaced =
+            Some(format!("row {found} where row {number} is due: sort the rows, skip none"));
     }
+    row.id = match parsed.id {
+        Some(Value::String(id)) => Some(id).filter(|id| !id.is_empty()),
+        Some(id @ (Value::Number(_) | Value::Bool(_))) => Some(id.to_string()),
+        _ => None,
+    };
     for entry in parsed.labels {
         // What the training file called the label says more than its number, which depends on the
         // order of the rows.

@@ -7,8 +7,8 @@
 //! | `xc` | a header `rows labels`, then `label:score label:score` | Parabel; without the header napkinXC and LibMultiLabel |
 //! | `npz` | `scipy.sparse.save_npz` of a CSR matrix | scipy, PECOS, pyxclib |
 //!
-//! [`write()`], [`read`] and [`read_file`] take whichever is asked for, [`Writer`] writes batch by
-//! batch, [`write_table`] is for people. [`DocumentWriter`] writes label names and document ids instead
+//! [`write()`], [`read`] and [`read_file`] take whichever is asked for, [`read_file_for`] in the order of
+//! the data, [`Writer`] writes batch by batch, [`write_table`] is for people. [`DocumentWriter`] writes label names and document ids instead
 //! of numbers. Scores are written with just the digits that give the same
 //! `f32` back. The text formats carry label ids; `jsonl` adds the names.
 //!
@@ -16,6 +16,7 @@
 //! lists them. What is read is never trusted: a header's numbers are compared, not allocated.
 
 mod documents;
+mod file_rows;
 mod jsonl;
 mod npz;
 mod table;
@@ -27,6 +28,7 @@ pub use documents::{DocumentFormat, DocumentWriter};
 pub use table::write_table;
 pub use writer::Writer;
 
+use self::file_rows::FileRows;
 use super::error::ReadError;
 use super::source::Source;
 use crate::sparse::{Predictions, Scored, best_first};
@@ -124,8 +126,46 @@ pub fn read_file(
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
 ) -> Result<Predictions, PredictionError> {
+    read_rows_of_file(path, format, labels, id)?.1.in_file_order()
+}
+
+/// The same, in the order of the data that the predictions are of: `rows` are the ids of its rows.
+///
+/// If all rows of both have ids, these tell which predictions belong to which row; else their order
+/// does, and ids that are there must not contradict it. A row too many or too few, an id that is
+/// missing and one that stands twice are refused.
+///
+/// ```
+/// use labelwood::data::predictions::{PredictionFormat, read_file_for};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("best.tsv");
+/// std::fs::write(&path, "x7\t1 0.75\nx6\t0 0.5\n")?;
+/// let rows = ["x6", "x7"].map(|id| Some(id.to_owned()));
+/// let predictions = read_file_for(&path, PredictionFormat::Tsv, 2, |_| None, &rows)?;
+/// assert_eq!((predictions.row(0)[0].id, predictions.row(1)[0].id), (0, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_file_for(
+    path: &Path,
+    format: PredictionFormat,
+    labels: usize,
+    id: impl Fn(&str) -> Option<u32>,
+    rows: &[Option<String>],
+) -> Result<Predictions, PredictionError> {
+    let (name, read) = read_rows_of_file(path, format, labels, id)?;
+    read.in_order_of(rows, &name)
+}
+
+fn read_rows_of_file(
+    path: &Path,
+    format: PredictionFormat,
+    labels: usize,
+    id: impl Fn(&str) -> Option<u32>,
+) -> Result<(String, FileRows), PredictionError> {
     let (name, input) = Source::open(path)?.into_reader();
-    read(BufReader::with_capacity(1 << 16, input), &name, format, labels, id)
+    let input = BufReader::with_capacity(1 << 16, input);
+    let rows = read_rows(input, &name, format, KnownLabels { labels, id: &id })?;
+    Ok((name, rows))
 }
 
 /// Reads predictions; `path` names the input in errors.
@@ -155,12 +195,23 @@ pub fn read(
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
 ) -> Result<Predictions, PredictionError> {
-    let known = KnownLabels { labels, id: &id };
+    read_rows(input, path, format, KnownLabels { labels, id: &id })?.in_file_order()
+}
+
+fn read_rows(
+    input: impl BufRead,
+    path: &str,
+    format: PredictionFormat,
+    known: KnownLabels<'_>,
+) -> Result<FileRows, PredictionError> {
     match format {
         PredictionFormat::Tsv => text::read_tsv(input, path, known),
         PredictionFormat::Xc => text::read_xc(input, path, known),
         PredictionFormat::Jsonl => jsonl::read(input, path, known),
-        PredictionFormat::Npz => npz::read(input, path, labels),
+        PredictionFormat::Npz => {
+            let predictions = npz::read(input, path, known.labels)?;
+            Ok(FileRows { predictions, ..FileRows::default() })
+        }
     }
 }
 
@@ -255,6 +306,10 @@ fn excerpt(text: &str) -> String {
 struct RowBuilder {
     entries: Vec<(Scored, usize)>,
     ranked: Vec<Scored>,
+    /// The id of the document.
+    id: Option<String>,
+    /// What is wrong with the number that the row says it has.
+    misplaced: Option<String>,
 }
 
 impl RowBuilder {

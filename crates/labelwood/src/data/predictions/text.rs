@@ -1,5 +1,6 @@
 //! The line-based formats `tsv` and `xc`, and the lines that `jsonl` is made of too.
 
+use super::file_rows::FileRows;
 use super::{KnownLabels, PredictionError, RowBuilder, excerpt, is_number, parse_score};
 use crate::sparse::{Predictions, Scored};
 use std::io::{self, BufRead, Read, Write};
@@ -72,34 +73,46 @@ pub(super) fn read_lines(
     input: impl BufRead,
     path: &str,
     mut parse: impl FnMut(&str, usize, &mut RowBuilder) -> Parsed,
-) -> Result<Predictions, PredictionError> {
+) -> Result<FileRows, PredictionError> {
     let mut lines = Lines::new(input, path);
-    let (mut predictions, mut row) = (Predictions::default(), RowBuilder::default());
+    let mut read = FileRows { first_line: Some(1), ..FileRows::default() };
+    let mut row = RowBuilder::default();
     while let Some(line) = lines.next()? {
-        parse(line, predictions.len(), &mut row)
-            .and_then(|line| match line {
-                Line::Row => row.finish(&mut predictions),
-                Line::Header => Ok(()),
-            })
-            .map_err(|(column, problem)| lines.error(column, problem))?;
+        let parsed = parse(line, read.predictions.len(), &mut row);
+        let parsed = parsed.and_then(|line| match line {
+            Line::Row => row.finish(&mut read.predictions).map(|()| true),
+            Line::Header => Ok(false),
+        });
+        let is_row = parsed.map_err(|(column, problem)| lines.error(column, problem))?;
+        if !is_row {
+            read.first_line = Some(lines.number + 1);
+            continue;
+        }
+        read.ids.push(row.id.take());
+        if let Some(problem) = row.misplaced.take() {
+            read.misplaced.get_or_insert_with(|| lines.error(1, problem));
+        }
     }
-    Ok(predictions)
+    Ok(read)
 }
 
 pub(super) fn read_tsv(
     input: impl BufRead,
     path: &str,
     known: KnownLabels<'_>,
-) -> Result<Predictions, PredictionError> {
+) -> Result<FileRows, PredictionError> {
     // Whether documents' ids stand before the labels: the first row that has anything tells.
     let mut has_ids = None;
     let mut is_blank = true;
-    let predictions = read_lines(input, path, |line, _, row| {
+    let mut read = read_lines(input, path, |line, _, row| {
         let first = line.split('\t').next().unwrap_or(line);
         let (mut start, is_id) = (0, !is_entry(first));
         if !first.trim().is_empty() {
             match (*has_ids.get_or_insert(is_id), is_id) {
-                (true, true) => start = first.len(),
+                (true, true) => {
+                    start = first.len();
+                    row.id = Some(unquoted(first).to_owned());
+                }
                 (true, false) => {
                     let problem = format!(
                         "expected the id of a document, as rows before have one, but found `{}`",
@@ -119,7 +132,14 @@ pub(super) fn read_tsv(
         let (path, problem) = (path.to_owned(), problem.to_owned());
         return Err(PredictionError::Text { path, line: 1, column: 1, problem });
     }
-    Ok(predictions)
+    read.has_plain_ids = true;
+    Ok(read)
+}
+
+/// An id without the quotes that tell it from a label with its score.
+fn unquoted(id: &str) -> &str {
+    let inner = id.trim().strip_prefix('"').and_then(|id| id.strip_suffix('"'));
+    inner.filter(|id| is_entry(id)).unwrap_or(id.trim())
 }
 
 /// Whether a field of a tsv file has the form `label score`; else it is the id of a document.
@@ -132,11 +152,11 @@ pub(super) fn read_xc(
     input: impl BufRead,
     path: &str,
     known: KnownLabels<'_>,
-) -> Result<Predictions, PredictionError> {
+) -> Result<FileRows, PredictionError> {
     let id = |name: &str| if is_number(name) { None } else { (known.id)(name) };
     let mut header = None;
     let mut is_first = true;
-    let predictions = read_lines(input, path, |line, _, row| {
+    let read = read_lines(input, path, |line, _, row| {
         if std::mem::take(&mut is_first) {
             header = parse_header(line);
             if header.is_some() {
@@ -147,14 +167,14 @@ pub(super) fn read_xc(
         parse_row(line, 0, ' ', ':', KnownLabels { labels, id: &id }, row)
     })?;
     match header {
-        Some((rows, _)) if rows != predictions.len() => {
-            let found = predictions.len();
+        Some((rows, _)) if rows != read.predictions.len() => {
+            let found = read.predictions.len();
             let problem = format!(
                 "the header declares {rows} rows, but there are {found}: is the file whole?"
             );
             Err(PredictionError::Text { path: path.to_owned(), line: 1, column: 1, problem })
         }
-        _ => Ok(predictions),
+        _ => Ok(read),
     }
 }
 
