@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use labelwood::data::documents::{Labels, Options};
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::favour::Favour;
-use labelwood::model::Algorithm;
+use labelwood::model::{Algorithm, check_rows};
 use labelwood::run::Run;
 use labelwood::text::{Params, TextReader};
 
@@ -68,6 +68,23 @@ pub struct Rows {
     pub dataset: Dataset,
     /// How text became these rows, if they were text.
     pub reader: Option<TextReader>,
+}
+
+/// How many of the rows to learn from have no label, if some do.
+pub fn unlabelled(path: &Path, rows: &Dataset) -> Option<String> {
+    let unlabelled = rows.labels.rows().filter(|row| row.indices.is_empty()).count();
+    let have = if unlabelled == 1 { "has" } else { "have" };
+    (unlabelled > 0)
+        .then(|| format!("{}: {unlabelled} of {} rows {have} no label", path.display(), rows.len()))
+}
+
+/// Warns of a test with the rows that were learned.
+pub fn warn_of_learned_rows(path: &Path) {
+    tracing::warn!(
+        "{}: these are the rows that were learned from: the figures do not tell how good predictions \
+         for other rows are",
+        path.display()
+    );
 }
 
 impl LearnArgs {
@@ -132,6 +149,16 @@ impl LearnArgs {
     /// What was decided on the text of DATA.
     pub fn describe(&self, reader: &TextReader, dataset: &Dataset) -> String {
         self.documents.describe(reader, dataset)
+    }
+
+    /// Refuses rows of DATA that nothing can be learned from.
+    pub fn check_rows(&self, rows: &Dataset) -> Result<()> {
+        check_rows(rows.view()).with_context(|| self.data.display().to_string())
+    }
+
+    /// How many of the rows of DATA have no label, if some do.
+    pub fn unlabelled(&self, rows: &Dataset) -> Option<String> {
+        unlabelled(&self.data, rows)
     }
 
     fn refuse_text_flags(&self) -> Result<()> {

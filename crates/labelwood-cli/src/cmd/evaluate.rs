@@ -1,6 +1,7 @@
 //! `labelwood evaluate`: how good a model, or anybody's predictions, are.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::input::Kind;
+use crate::learn::warn_of_learned_rows;
 use crate::machine::{Clock, Spent};
 use crate::output::{check_outputs, print};
 use crate::prediction::{ModelArgs, RowArgs};
@@ -206,6 +208,12 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     print(&args.report(&subject, &metrics)?)
 }
 
+/// Whether two names lead to the same file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| fs::canonicalize(path).ok();
+    place(one).is_some_and(|one| place(other) == Some(one))
+}
+
 /// Wrong usage: something is missing.
 fn missing(problem: &str) -> anyhow::Error {
     clap::Error::raw(ErrorKind::MissingRequiredArgument, format!("{problem}\n")).into()
@@ -284,6 +292,11 @@ fn predicted(
     mut stages: Stages,
     run: &Run,
 ) -> Result<Subject> {
+    let training = &model.manifest().training;
+    let digest = format!("{:032x}", rows.digest());
+    if training.data == digest || training.updates.iter().any(|update| update.data == digest) {
+        warn_of_learned_rows(&args.data);
+    }
     let counts = model.labels().counts().to_vec();
     let filter = args.read_filter(&rows, counts.len())?;
     let allowed = args.opening.allowed(model)?;
@@ -297,7 +310,7 @@ fn predicted(
 
 /// Reads the predictions of another system.
 fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
-    let Some(train) = &args.foreign.train else {
+    let Some(train_path) = &args.foreign.train else {
         return Err(missing(
             "--predictions needs --train DATA, the rows that were learned from: \
              propensities and the head, torso and tail labels follow from them",
@@ -313,7 +326,7 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
     let mut stages = Stages::default();
     let (train, test, predictions) = stages.time("read", || {
         let train = args.part(
-            args.reading.read_labels(train, None, |_| (), run)?,
+            args.reading.read_labels(train_path, None, |_| (), run)?,
             args.foreign.train_split.as_deref(),
         )?;
         let (test, ids) = args.read_truth(train.label_names.as_ref(), run)?;
@@ -328,6 +341,10 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
         let predictions = read_file_for(file, format, labels, id, &ids)?;
         Ok((train, test, predictions))
     })?;
+    let has_splits = args.foreign.train_split.is_some() || args.test_split.is_some();
+    if !has_splits && is_same_file(train_path, &args.data) {
+        warn_of_learned_rows(&args.data);
+    }
     let counts = train.labels.view().column_counts();
     let filter = args.read_filter(&test, counts.len())?;
     let (training_rows, names) = (train.len(), train.label_names);

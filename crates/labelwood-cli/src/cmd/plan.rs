@@ -111,10 +111,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let Wish { wanted, calibrate, favour } = args.learn.wish(context)?;
     let run = context.run()?;
     let rows = args.learn.read(false, &run)?;
+    args.learn.check_rows(&rows.dataset)?;
     if let Some(reader) = &rows.reader
         && !args.json
     {
         context.note(args.learn.describe(reader, &rows.dataset));
+    }
+    if let Some(mention) = args.learn.unlabelled(&rows.dataset).filter(|_| !args.json) {
+        context.note(mention);
     }
     let algorithm = args.choose(wanted, calibrate, &rows, context, &run)?;
     // The scores of a grove that auto chose are probabilities without.

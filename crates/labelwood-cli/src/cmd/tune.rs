@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, anyhow, bail};
 use labelwood::data::{Splits, write_atomically};
-use labelwood::model::TrainError;
 use labelwood::run::{Progress, Run};
 use labelwood::tune::{Measure, Outcome, Plan, TuneError, tune};
 use serde_json::json;
@@ -107,9 +106,7 @@ impl Args {
                 dataset.select(Splits::read(split, dataset.len())?.column(self.split_column)?)
             }
         };
-        if dataset.is_empty() {
-            return Err(TrainError::NoRows.into());
-        }
+        self.learn.check_rows(&dataset)?;
         Ok(Rows { dataset, reader })
     }
 
@@ -117,6 +114,9 @@ impl Args {
     fn announce(&self, plan: &Plan, rows: &Rows, context: &Context, run: &Run) -> Result<()> {
         if let Some(reader) = &rows.reader {
             context.note(self.learn.describe(reader, &rows.dataset));
+        }
+        if let Some(mention) = self.learn.unlabelled(&rows.dataset) {
+            context.note(mention);
         }
         for candidate in plan.candidates() {
             // A copy of most rows is learned from, and the model stays in memory.

@@ -11,6 +11,7 @@ use labelwood::run::Run;
 use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::fault::MachineFault;
+use crate::learn::unlabelled;
 use crate::machine;
 use crate::prediction::RowArgs;
 
@@ -80,6 +81,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         manifest.labels,
         Bytes(manifest.bytes())
     ));
+    if let Some(mention) = unlabelled(&args.data, &dataset) {
+        context.note(mention);
+    }
     if let Some(left) = left(&model) {
         context.note(format_args!("{left}: train with --keep-rows"));
     }

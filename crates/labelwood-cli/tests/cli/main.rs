@@ -26,5 +26,6 @@ mod text;
 mod text_files;
 mod train;
 mod tune;
+mod unlikely;
 mod update;
 mod usage;

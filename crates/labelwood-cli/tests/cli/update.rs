@@ -73,7 +73,7 @@ fn models_that_keep_their_rows_learn_again_what_is_touched() {
         assert_eq!((done.code(), done.stderr().lines().count()), (0, 1), "{}", done.stderr());
         let inside = folder.run(&format!("inspect {algorithm}")).succeeds();
         assert!(inside.contains(", rows ") && inside.contains("520 instances"), "{inside}");
-        folder.run(&format!("evaluate {algorithm} test.txt")).succeeds();
+        folder.run(&format!("evaluate {algorithm} test.txt -q")).succeeds();
     }
     for algorithm in ["label-tree", "one-vs-rest"] {
         folder

@@ -53,6 +53,17 @@ impl Tree {
         }
     }
 
+    /// How many entries the centroids of all nodes have.
+    pub(crate) fn entries(&self) -> u64 {
+        (self.values.len() / self.precision.bytes()) as u64
+    }
+
+    /// The largest entry of all centroids, by magnitude; 0 if there is none.
+    pub(crate) fn largest_entry(&self, features: usize) -> f32 {
+        let entries = (0..self.nodes()).flat_map(|node| self.kept(node, 0.0, features).1);
+        entries.flat_map(|row| row.0).fold(0.0, |largest, entry| largest.max(entry.abs()))
+    }
+
     /// The features of a node with the entries of its centroids that are above a threshold, a lane
     /// for each child.
     fn kept(&self, node: usize, prune: f32, features: usize) -> (Vec<u32>, Vec<Lanes>) {
@@ -148,6 +159,9 @@ mod tests {
             let bare = tree.shrunk(2.0, 10, &params);
             bare.check().unwrap();
             assert!(entries(&bare).is_empty());
+            assert_eq!((tree.entries(), shrunk.entries(), bare.entries()), (4, 2, 0));
+            assert!((tree.largest_entry(10) - 0.995).abs() < 0.005);
+            assert_eq!(bare.largest_entry(10), 0.0);
         }
     }
 

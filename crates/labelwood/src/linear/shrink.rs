@@ -40,6 +40,12 @@ impl Nodes {
             ..self.clone()
         }
     }
+
+    /// The largest weight of all nodes, by magnitude; 0 if there is none.
+    pub(crate) fn largest_weight(&self) -> f32 {
+        let weights = (0..self.values.len()).map(|at| self.values.get(at).abs());
+        weights.fold(0.0, f32::max)
+    }
 }
 
 #[cfg(test)]

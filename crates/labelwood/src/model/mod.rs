@@ -100,6 +100,14 @@ pub enum TrainError {
     /// There is nothing to learn from.
     #[error("there are no rows to learn from: give a file with at least one row")]
     NoRows,
+    /// No row says what is to be learned.
+    #[error(
+        "none of the {rows} rows has a label: give rows with the labels that are to be learned"
+    )]
+    NoLabels {
+        /// How many rows there are.
+        rows: usize,
+    },
     /// The model's files could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -234,6 +242,15 @@ pub fn train_with<'a>(
     Ok(Trained::Written(manifest))
 }
 
+/// Refuses rows that nothing can be learned from: there must be some, with a label at least.
+pub fn check_rows(dataset: DatasetView<'_>) -> Result<(), TrainError> {
+    match dataset.len() {
+        0 => Err(TrainError::NoRows),
+        rows if dataset.labels.indices().is_empty() => Err(TrainError::NoLabels { rows }),
+        _ => Ok(()),
+    }
+}
+
 /// A training that is to be done, wherever its units go.
 pub(crate) struct Work<'a> {
     dataset: DatasetView<'a>,
@@ -248,9 +265,7 @@ impl<'a> Work<'a> {
         algorithm: &Algorithm,
         run: &Run,
     ) -> Result<Self, TrainError> {
-        if dataset.is_empty() {
-            return Err(TrainError::NoRows);
-        }
+        check_rows(dataset)?;
         if extras.calibrate {
             calibrate::check(algorithm)?;
         }

@@ -22,7 +22,8 @@ use crate::prediction::RowArgs;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "A smaller model: IN and OUT are folders")]
 pub(super) struct ShrinkArgs {
-    /// Drop the weights of at most T, or of craftml the entries of its centroids, which have length 1
+    /// Drop the weights of at most T, such as 0.1, or of craftml the entries of its centroids, which
+    /// have length 1, such as 0.01
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     prune: Option<f32>,
 

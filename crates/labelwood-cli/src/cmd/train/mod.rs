@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use labelwood::data::Dataset;
 use labelwood::favour::Favour;
+use labelwood::model::Algorithm;
 use labelwood::model::store::{Start, check_target};
-use labelwood::model::{Algorithm, TrainError};
 use labelwood::run::Run;
 use labelwood::sparse::CsrView;
 use labelwood::text::TextReader;
 use labelwood::weighting::Weighting;
 
 use crate::context::Context;
-use crate::learn::{LearnArgs, Rows, Wish};
+use crate::learn::{LearnArgs, Rows, Wish, warn_of_learned_rows};
 use crate::machine::{Clock, Spent};
 use crate::output::print;
 use crate::settings::Wanted;
@@ -155,6 +155,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Some((train, test)) => (train, test.as_ref()),
         None => (&dataset, None),
     };
+    args.learn.check_rows(train)?;
     let algorithm =
         args.choose(&wanted, calibrate, train, reader.as_ref(), context, &run)?.favouring(favour);
     // The scores of a grove that auto chose are probabilities without.
@@ -193,6 +194,7 @@ impl Training<'_> {
         read: Spent,
     ) -> Result<()> {
         self.announce(train)?;
+        self.look_at_test(train, test);
         let fitted = self.fit(train, test, target)?;
         let summary = Summary::new(read, std::slice::from_ref(&fitted));
         if self.args.json {
@@ -223,6 +225,7 @@ impl Training<'_> {
                 // Every column has as many rows.
                 self.announce(&train)?;
             }
+            self.look_at_test(&train, test.as_ref());
             let model = match &targets {
                 Some(targets) => self.fit(&train, test.as_ref(), &targets[column - 1])?,
                 None => self.fit_in_memory(&train, test.as_ref())?,
@@ -236,11 +239,15 @@ impl Training<'_> {
         if self.args.json { summary.print_json(Some(spread)) } else { print(&spread) }
     }
 
+    /// Warns of a test that tells nothing.
+    fn look_at_test(&self, train: &Dataset, test: Option<&Dataset>) {
+        if test.is_some_and(|test| test.digest() == train.digest()) {
+            warn_of_learned_rows(self.args.test.as_ref().unwrap_or(&self.args.learn.data));
+        }
+    }
+
     /// Says what will be done with the rows, and refuses what will not fit.
     fn announce(&self, train: &Dataset) -> Result<()> {
-        if train.is_empty() {
-            return Err(TrainError::NoRows.into());
-        }
         let need = memory::Need {
             dataset: train,
             algorithm: &self.algorithm,
@@ -255,6 +262,9 @@ impl Training<'_> {
             None => weighting_text(self.algorithm.weighting(), train.features.view()).to_owned(),
         };
         self.args.note(self.context, what);
+        if let Some(mention) = self.args.learn.unlabelled(train) {
+            self.args.note(self.context, mention);
+        }
         self.args.note(self.context, text);
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! Making a trained model smaller: small weights are dropped, and values stored in fewer bits.
 
+mod kept;
+
+use self::kept::Kept;
 use super::store::{
     Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training, Unit, UnitFile,
 };
@@ -50,6 +53,19 @@ pub enum ShrinkError {
     /// The threshold is no threshold.
     #[error("prune is {0}, but must be a number of at least 0")]
     Prune(f32),
+    /// The threshold drops everything.
+    #[error(
+        "prune is {prune}, but the largest of all {what} is {largest}: none would be left; choose a \
+         much smaller threshold"
+    )]
+    NothingLeft {
+        /// The threshold.
+        prune: f32,
+        /// What would be dropped.
+        what: &'static str,
+        /// The largest of them.
+        largest: f32,
+    },
     /// The algorithm does not store such values.
     #[error("{algorithm} stores values as {known}: ask for one of these")]
     Values {
@@ -72,7 +88,8 @@ pub enum ShrinkError {
 /// The copy is a model like any other. Its settings are those that it was made with, its precision
 /// and threshold taken from `shrink`, and it remembers which model it comes from; labels and text
 /// are the same. The files are read and written one at a time on each thread, so that memory does
-/// not follow the size of the model.
+/// not follow the size of the model. A threshold that would drop everything is refused, one that
+/// leaves less than a hundredth is warned of.
 ///
 /// ```
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
@@ -129,7 +146,10 @@ pub fn shrink(
     let Begin::Work(partial) = Partial::begin(target, &training, start)? else {
         unreachable!("nothing is finished that is not resumed")
     };
-    match (Work { stored: &stored, partial: &partial, prune, parts }).units(source, run) {
+    let kept = Default::default();
+    let work = Work { stored: &stored, partial: &partial, prune, parts, kept };
+    let written = work.units(source, run).map_err(ShrinkError::from);
+    match written.and_then(|units| work.check_kept().map(|()| units)) {
         Ok(units) => {
             let after = Manifest { training, units, ..before.clone() };
             partial.commit(&after)?;
@@ -138,7 +158,7 @@ pub fn shrink(
         Err(error) => {
             // What is there of it is worth nothing; the first error is the one to report.
             let _ = partial.discard();
-            Err(error.into())
+            Err(error)
         }
     }
 }
@@ -226,9 +246,18 @@ struct Work<'a> {
     partial: &'a Partial,
     prune: f32,
     parts: Parts,
+    /// What is left of the centroids, and of the weights.
+    kept: [Kept; 2],
 }
 
 impl Work<'_> {
+    /// Refuses a model of which a part lost everything, and warns of one that lost nearly all.
+    fn check_kept(&self) -> Result<(), ShrinkError> {
+        let [centroids, weights] = &self.kept;
+        centroids.check("entries of centroids", self.prune)?;
+        weights.check("weights", self.prune)
+    }
+
     /// Writes all units, in the order of the manifest.
     fn units(&self, source: &Path, run: &Run) -> Result<Vec<UnitFile>, StoreError> {
         let files = &self.stored.manifest().units;
@@ -241,11 +270,18 @@ impl Work<'_> {
                 (Some((known, smaller)), _) => {
                     let features = self.stored.manifest().features as usize;
                     let tree = craftml::read_tree(unit, known)?;
-                    let tree = tree.shrunk(self.prune, features, smaller);
-                    self.partial.write_unit(file.stem(), &craftml::arrays(&tree))
+                    let shrunk = tree.shrunk(self.prune, features, smaller);
+                    let counts = [tree.entries(), shrunk.entries()];
+                    self.kept[0].add(counts, || tree.largest_entry(features));
+                    self.partial.write_unit(file.stem(), &craftml::arrays(&shrunk))
                 }
                 (None, Some((known, smaller))) => {
-                    let shrink = |nodes: Nodes| nodes.shrunk(self.prune, smaller);
+                    let shrink = |nodes: Nodes| {
+                        let shrunk = nodes.shrunk(self.prune, smaller);
+                        let counts = [&nodes, &shrunk].map(|nodes| nodes.figures().weights);
+                        self.kept[1].add(counts, || nodes.largest_weight());
+                        shrunk
+                    };
                     let manifest = self.stored.manifest();
                     let (labels, features) = (manifest.labels as usize, manifest.features as usize);
                     let sizes = linear::Sizes { labels, features, precision: known };

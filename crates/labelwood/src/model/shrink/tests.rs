@@ -198,6 +198,34 @@ fn a_cancelled_run_leaves_nothing() {
     assert!(!to.exists() && !to.with_file_name("small.partial").exists());
 }
 
+#[test]
+fn a_threshold_that_leaves_nothing_is_refused_with_the_largest_value() {
+    let (dataset, run) = (rows(6), Run::new(2).unwrap());
+    let mut grove = grove::Params::default();
+    grove.forest = Params { trees: 2, leaf: 4, ..grove.forest };
+    grove.label_tree.trees = 1;
+    for algorithm in algorithms().into_iter().chain([Algorithm::Grove(grove)]) {
+        let folder = trained(&algorithm, &dataset, &run);
+        let (from, to) = (folder.path().join("model"), folder.path().join("small"));
+        let shrunk =
+            |prune| shrink(&from, &to, Shrink { prune: Some(prune), values: None }, true, &run);
+        let Err(ShrinkError::NothingLeft { prune, what, largest }) = shrunk(1e9) else {
+            panic!("{}: it is refused", algorithm.name());
+        };
+        let of_forest = matches!(algorithm, Algorithm::CraftMl(_) | Algorithm::Grove(_));
+        assert_eq!((prune, what == "entries of centroids"), (1e9, of_forest));
+        assert!(largest > 0.0, "{}: {largest}", algorithm.name());
+        assert!(largest < 1.01 || !of_forest, "centroids have length 1: {largest}");
+        assert!(!to.exists() && !to.with_file_name("small.partial").exists());
+        // The largest is what decides.
+        let refused = shrunk(largest).unwrap_err().to_string();
+        assert!(refused.contains("none would be left"), "{refused}");
+        if !matches!(algorithm, Algorithm::Grove(_)) {
+            shrunk(largest * 0.999).unwrap();
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -215,7 +243,7 @@ proptest! {
         let from = folder.path().join("model");
         let values = narrow.then_some(Values::F16);
         let mut last = u64::MAX;
-        for (at, prune) in [0.0, low, low + more, 1e9].into_iter().enumerate() {
+        for (at, prune) in [0.0, low, low + more].into_iter().enumerate() {
             let to = folder.path().join(format!("small-{at}"));
             let (_, after) = shrink(&from, &to, Shrink { prune: Some(prune), values }, false, &run).unwrap();
             // Headers have numbers of their own, whose digits vary.

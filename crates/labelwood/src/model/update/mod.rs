@@ -38,6 +38,14 @@ pub enum UpdateError {
     /// There is nothing to add.
     #[error("there are no rows to add: give a file with at least one row")]
     NoRows,
+    /// The rows say nothing that could be learned.
+    #[error(
+        "none of the {rows} rows to add has a label: give rows with the labels that are to be learned"
+    )]
+    NoLabels {
+        /// How many rows there are.
+        rows: usize,
+    },
     /// The algorithm learns from all rows at once, and they are not there.
     #[error(
         "nothing of a {algorithm} model can be updated without its training rows: train it with \
@@ -168,6 +176,9 @@ pub fn update(
 fn check(model: &Model, dataset: &Dataset) -> Result<(), UpdateError> {
     if dataset.is_empty() {
         return Err(UpdateError::NoRows);
+    }
+    if dataset.labels.view().indices().is_empty() {
+        return Err(UpdateError::NoLabels { rows: dataset.len() });
     }
     match model.learned() {
         Learned::CraftMl(_) | Learned::Grove(_) => Ok(()),

@@ -196,6 +196,10 @@ fn rows_that_do_not_fit_are_refused_or_fitted() {
     let model = folder.path().join("model");
     let refused = |more: &Dataset| update(&open(&model), more, &model, false, &run(1)).unwrap_err();
     assert!(matches!(refused(&part(200, 200)), UpdateError::NoRows));
+    let mut bare = part(200, 201);
+    bare.labels = LabelRows::new(25);
+    bare.labels.push_row(&[], &[]).unwrap();
+    assert!(matches!(refused(&bare), UpdateError::NoLabels { rows: 1 }));
     let mut renamed = part(200, 210);
     renamed.label_names = Some(LabelIndex::from_lines(["name 0", "something else"]));
     let error = refused(&renamed).to_string();

@@ -9,7 +9,7 @@ mod pace;
 
 use super::store::{Begin, Manifest, Partial, Start, StoreError, Training};
 use super::units::Units;
-use super::{Algorithm, Extras, TrainError, Trained, describe, manifest, write_others};
+use super::{Algorithm, Extras, TrainError, Trained, check_rows, describe, manifest, write_others};
 use crate::data::{Dataset, DatasetView};
 use crate::params::ParamError;
 use crate::run::Run;
@@ -80,9 +80,7 @@ pub fn train_within(
     run: &Run,
 ) -> Result<Trained, TrainError> {
     let dataset = dataset.view();
-    if dataset.is_empty() {
-        return Err(TrainError::NoRows);
-    }
+    check_rows(dataset)?;
     let planned = resolve(algorithm, extras, dataset)?;
     let partial = match begin(target, describe(dataset, extras, &planned), &planned, start)? {
         Begin::Work(partial) => partial,
