@@ -43,9 +43,7 @@ impl Workspace {
     ) {
         let columns_of = |row: u32| entries.row(row).0;
         let (mut sizes, mut lost) = ([0usize; LANES], 0);
-        for (&to, &row) in
-            assigned.iter().zip(rows).filter(|(_, row)| !columns_of(**row).is_empty())
-        {
+        for (&to, _) in assigned.iter().zip(rows).filter(|(_, row)| !columns_of(**row).is_empty()) {
             match to {
                 NOWHERE => lost += 1,
                 _ => sizes[to as usize] += 1,
