@@ -6,7 +6,7 @@
 
 use super::error::{ReadError, WriteError};
 use super::source::Source;
-use super::write::write_atomically;
+use super::write::{write_atomically, write_own};
 use super::{Dataset, DatasetView, LabelIndex};
 use crate::array::{Array, FileBytes};
 use crate::sparse::Csr;
@@ -34,6 +34,15 @@ const COMPRESSED: [&[u8]; 2] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]];
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_binary(path: &Path, dataset: DatasetView<'_>) -> Result<(), WriteError> {
+    write_atomically(path, |output| write_to(output, dataset))
+}
+
+/// The same in a folder of ours, where a link is replaced and not followed.
+pub(crate) fn write_own_binary(path: &Path, dataset: DatasetView<'_>) -> Result<(), WriteError> {
+    write_own(path, |output| write_to(output, dataset))
+}
+
+fn write_to(output: &mut dyn io::Write, dataset: DatasetView<'_>) -> io::Result<()> {
     let DatasetView { features, labels, label_names } = dataset;
     let sizes = [VERSION, features.columns() as u64, labels.columns() as u64];
     let check = check_of(dataset);
@@ -49,7 +58,7 @@ pub fn write_binary(path: &Path, dataset: DatasetView<'_>) -> Result<(), WriteEr
     if let Some((text, starts)) = label_names.map(LabelIndex::arrays) {
         arrays.extend([("names", text.into()), ("names_start", starts.into())]);
     }
-    write_atomically(path, |output| write_arrays(output, "data", &arrays).map(drop))
+    write_arrays(output, "data", &arrays).map(drop)
 }
 
 /// What the rows and names must give again.

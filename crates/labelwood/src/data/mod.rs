@@ -28,11 +28,12 @@ pub mod predictions;
 
 pub use batches::Batches;
 pub use binary::write_binary;
+pub(crate) use binary::write_own_binary;
 pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
 pub use label_index::{LabelIndex, LabelIndexBuilder};
 pub use read::{Format, Read, ReadOptions, names_beside, read, read_bytes};
 pub use tables::{Splits, read_filter};
-pub use write::{check_output, write, write_atomically, write_header, write_row};
+pub use write::{check_output, write, write_atomically, write_header, write_own, write_row};
 
 use crate::sparse::{Csr, CsrView, LabelRows, LabelRowsView};
 use xxhash_rust::xxh3::Xxh3;

@@ -165,7 +165,9 @@ pub fn write_atomically(
         let file = OpenOptions::new().write(true).open(path);
         file.and_then(|file| fill_buffered(path, file, fill)).map(drop)
     } else {
-        replace_file(path, fill)
+        // The file that a link points to is replaced, not the link.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        replace_file(&target, path, fill)
     };
     written.map_err(|source| {
         let is_stdout = path.as_os_str() == "-";
@@ -174,16 +176,36 @@ pub fn write_atomically(
     })
 }
 
+/// Writes a file of a folder whose names are ours, such as that of a plan, and renames it when it is
+/// whole. Somebody else may have put a link there under that name: it is replaced, not followed.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("page.md");
+/// labelwood::data::write_own(&path, |output| writeln!(output, "hello"))?;
+/// assert_eq!(std::fs::read_to_string(&path)?, "hello\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_own(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    replace_file(path, path, fill).map_err(|source| WriteError::Io {
+        path: path.display().to_string(),
+        source: explained(source),
+    })
+}
+
+/// Replaces the file `target`, compressing as the name of `path` says.
 fn replace_file(
+    target: &Path,
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    // The file that a link points to is replaced, not the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let (temporary, file) = create_beside(&target)?;
+    let (temporary, file) = create_beside(target)?;
     let written = fill_buffered(path, file, fill)
         .and_then(|file| file.sync_all())
-        .and_then(|()| fs::rename(&temporary, &target));
+        .and_then(|()| fs::rename(&temporary, target));
     if written.is_err() {
         // The first error is the one to report.
         let _ = fs::remove_file(&temporary);
@@ -289,13 +311,16 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_stay_and_devices_are_written_to() {
+    fn links_stay_unless_the_name_is_ours_and_devices_are_written_to() {
         let folder = tempfile::tempdir().unwrap();
         let (target, link) = (folder.path().join("real.txt"), folder.path().join("link.txt"));
         fs::write(&target, "old").unwrap();
         std::os::unix::fs::symlink(&target, &link).unwrap();
         write_atomically(&link, |output| output.write_all(b"new")).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        write_own(&link, |output| output.write_all(b"newest")).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_file());
         assert_eq!(fs::read(&target).unwrap(), b"new");
         write_atomically(Path::new("/dev/null"), |output| output.write_all(b"x")).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());

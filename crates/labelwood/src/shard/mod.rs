@@ -48,7 +48,7 @@ pub use error::ShardError;
 pub use found::Status;
 pub use train::Work;
 
-use crate::data::{DatasetView, write_binary};
+use crate::data::{DatasetView, write_own_binary};
 use crate::model::units::Units;
 use crate::model::{self, Algorithm, Extras, stems};
 use crate::run::Run;
@@ -203,7 +203,7 @@ impl Plan {
         };
         drop(work);
         if options.data.is_none() {
-            write_binary(&folder.join(DATA), dataset)?;
+            write_own_binary(&folder.join(DATA), dataset)?;
         }
         let threads = run.threads();
         let costs = cost::Costs::of(&algorithm, dataset, extras.calibrate, threads);

@@ -85,8 +85,10 @@ pub(super) fn link_or_copy(source: &Path, to: &Path, name: &str) -> Result<(), S
     let linked = || -> io::Result<()> {
         remove_if_there(&hidden)?;
         if fs::hard_link(&source, &hidden).is_err() {
-            fs::copy(&source, &hidden)?;
-            File::open(&hidden)?.sync_all()?;
+            // A link that somebody puts there now is not followed.
+            let mut copy = File::create_new(&hidden)?;
+            io::copy(&mut File::open(&source)?, &mut copy)?;
+            copy.sync_all()?;
         }
         fs::rename(&hidden, &target)?;
         // Renaming one link of a file over another link of it leaves both.
@@ -152,11 +154,14 @@ pub(super) fn names_in(folder: &Path) -> Result<Option<Vec<String>>, StoreError>
     }
 }
 
-/// `DIR.partial` for `DIR`, also when that is written `DIR/` or `.`.
-pub(super) fn partial_beside(target: &Path) -> Result<PathBuf, StoreError> {
-    let target = match target.file_name() {
-        Some(name) => target.with_file_name(name),
-        None => fs::canonicalize(target).map_err(|error| StoreError::io("find", target, error))?,
+/// `DIR.partial` for `DIR`, also when that is written `DIR/` or `.`: where the unfinished training
+/// into a folder is. That of a symbolic link is beside the folder that it leads to.
+pub fn partial_beside(target: &Path) -> Result<PathBuf, StoreError> {
+    let named = target.file_name().map(|name| target.with_file_name(name));
+    let target = match named {
+        // A folder is locked by the one place beside it, whichever link leads there.
+        Some(named) if !named.is_symlink() => named,
+        _ => fs::canonicalize(target).map_err(|error| StoreError::io("find", target, error))?,
     };
     let mut name = target.into_os_string();
     name.push(".partial");

@@ -1,7 +1,7 @@
 //! A folder that one process at a time writes to.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use super::{StoreError, files};
@@ -9,27 +9,42 @@ use super::{StoreError, files};
 /// Held by the process that writes to the folder; its content is that process's id.
 pub(crate) const LOCK: &str = ".lock";
 
+/// How often a lock is tried that its holders remove just then.
+const TRIES: usize = 100;
+
+/// The most digits of a process id.
+const DIGITS: u64 = 10;
+
 /// Creates and locks a folder, unless `check` refuses the names that are in it. It is locked until
 /// the file is dropped; that may be removed before, by who holds it.
+///
+/// Somebody else may have prepared the folder. So links are not followed, and nothing is written
+/// to a file of that name that is not a lock.
 pub(crate) fn lock(
     folder: &Path,
     check: impl Fn(&[String]) -> Result<(), StoreError>,
 ) -> Result<File, StoreError> {
     let failed = |error: io::Error| StoreError::io("lock", folder, error);
+    let refused = |found: &str| StoreError::NotAModel {
+        path: folder.to_owned(),
+        found: format!("`{LOCK}`, which {found}"),
+    };
     let path = folder.join(LOCK);
-    let process = std::process::id().to_string();
-    loop {
+    for _ in 0..TRIES {
         fs::create_dir_all(folder).map_err(|error| StoreError::io("create", folder, error))?;
         check(&files::names_in(folder)?.unwrap_or_default())?;
-        let mut open = OpenOptions::new();
-        let mut lock = match open.read(true).write(true).create(true).truncate(false).open(&path) {
+        let mut lock = match open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(_) if path.is_symlink() => return Err(refused("is a symbolic link")),
             other => other.map_err(failed)?,
         };
+        if !lock.metadata().map_err(failed)?.is_file() {
+            return Err(refused("is not an ordinary file"));
+        }
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 // Whoever has just locked it has not written its number down yet.
-                let process = fs::read_to_string(&path).ok().and_then(|id| id.parse().ok());
+                let process = content(&mut lock).ok().and_then(|id| id.parse().ok());
                 return Err(StoreError::Busy { folder: folder.to_owned(), process });
             }
             // A disk without locks: two writers at once are then the user's to avoid.
@@ -37,11 +52,161 @@ pub(crate) fn lock(
             Err(TryLockError::Error(error)) => return Err(failed(error)),
             Ok(()) => {}
         }
-        lock.set_len(0).and_then(|()| lock.write_all(process.as_bytes())).map_err(failed)?;
+        if has_other_names(&lock.metadata().map_err(failed)?)
+            || !is_process_id(&content(&mut lock).map_err(failed)?)
+        {
+            return Err(refused("no training wrote"));
+        }
+        write_process_id(&mut lock).map_err(failed)?;
         // The holder before may have removed the file between opening and locking; then the
         // name leads elsewhere or nowhere.
-        if fs::read_to_string(&path).is_ok_and(|holder| holder == process) {
-            return Ok(lock);
+        match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => {
+                let (found, held) = (found.map_err(failed)?, lock.metadata().map_err(failed)?);
+                if identity(&found) == identity(&held) {
+                    return Ok(lock);
+                }
+            }
         }
+    }
+    // Others come and go faster than this one gets hold of it.
+    Err(StoreError::Busy { folder: folder.to_owned(), process: None })
+}
+
+/// Opens the file itself or makes it; a link of that name is an error, or is opened as a link.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::fs::OpenOptionsExt;
+        const FILE_FLAG_OPEN_REPARSE_POINT: u32 = 0x0020_0000;
+        options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT);
+    }
+    options.open(path)
+}
+
+/// The first characters of the file: one more than a process id may have.
+fn content(lock: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    lock.rewind()?;
+    lock.take(DIGITS + 1).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether this is what [`write_process_id`] writes, or the first part of it.
+fn is_process_id(content: &str) -> bool {
+    content.len() as u64 <= DIGITS && content.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn write_process_id(lock: &mut File) -> io::Result<()> {
+    lock.rewind()?;
+    lock.set_len(0)?;
+    lock.write_all(std::process::id().to_string().as_bytes())
+}
+
+/// Whether a file is known under another name, too: then it is somebody else's.
+#[cfg(unix)]
+fn has_other_names(file: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(file) > 1
+}
+
+#[cfg(not(unix))]
+fn has_other_names(_: &Metadata) -> bool {
+    false
+}
+
+/// What two files do not have in common at the same time.
+#[cfg(unix)]
+fn identity(file: &Metadata) -> impl PartialEq {
+    use std::os::unix::fs::MetadataExt;
+    (file.dev(), file.ino())
+}
+
+/// Other systems do not tell a file's number; its last change, the process id, has just been made.
+#[cfg(not(unix))]
+fn identity(file: &Metadata) -> impl PartialEq {
+    (file.modified().ok(), file.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn try_lock(folder: &Path) -> Result<File, StoreError> {
+        lock(folder, |_| Ok(()))
+    }
+
+    #[test]
+    fn a_lock_holds_the_process_id_and_may_be_taken_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOCK);
+        // What others left: nothing, part of a number, a longer number.
+        for left in ["", "12", "4294967295"] {
+            fs::write(&path, left).unwrap();
+            let held = try_lock(folder.path()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), std::process::id().to_string());
+            let busy = try_lock(folder.path()).unwrap_err();
+            let expected = Some(std::process::id());
+            assert!(matches!(busy, StoreError::Busy { process, .. } if process == expected));
+            drop(held);
+        }
+    }
+
+    #[test]
+    fn a_file_that_no_training_wrote_is_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOCK);
+        for content in ["important", "12 monkeys", "12345678901", "1\n"] {
+            fs::write(&path, content).unwrap();
+            let error = try_lock(folder.path()).unwrap_err();
+            assert!(matches!(error, StoreError::NotAModel { .. }), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_the_place_of_the_lock_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, other) = (folder.path().join("inside"), folder.path().join("other"));
+        fs::create_dir(&inside).unwrap();
+        for content in ["important", "", "17"] {
+            fs::write(&other, content).unwrap();
+            std::os::unix::fs::symlink(&other, inside.join(LOCK)).unwrap();
+            let error = try_lock(&inside).unwrap_err().to_string();
+            assert!(error.contains("holds `.lock`, which is a symbolic link"), "{error}");
+            fs::remove_file(inside.join(LOCK)).unwrap();
+            fs::hard_link(&other, inside.join(LOCK)).unwrap();
+            let error = try_lock(&inside).unwrap_err().to_string();
+            assert!(error.contains("holds `.lock`, which no training wrote"), "{error}");
+            fs::remove_file(inside.join(LOCK)).unwrap();
+            assert_eq!(fs::read_to_string(&other).unwrap(), content);
+        }
+        // A link that leads nowhere does not make a file there.
+        std::os::unix::fs::symlink(folder.path().join("new"), inside.join(LOCK)).unwrap();
+        assert!(try_lock(&inside).is_err());
+        assert!(!folder.path().join("new").exists());
+    }
+
+    #[test]
+    fn a_lock_that_is_always_removed_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("inside");
+        let tries = std::cell::Cell::new(0);
+        let removed = lock(&inside, |_| {
+            tries.set(tries.get() + 1);
+            fs::remove_dir(&inside).unwrap();
+            Ok(())
+        });
+        assert!(matches!(removed, Err(StoreError::Busy { process: None, .. })));
+        assert_eq!(tries.get(), TRIES);
     }
 }

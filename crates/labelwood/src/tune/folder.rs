@@ -2,7 +2,7 @@
 
 use super::trial::Trial;
 use super::{Plan, TuneError};
-use crate::data::write_atomically;
+use crate::data::write_own;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -109,7 +109,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TuneError> {
 }
 
 fn write(path: &Path, value: &impl Serialize) -> Result<(), TuneError> {
-    Ok(write_atomically(path, |output| {
+    Ok(write_own(path, |output| {
         serde_json::to_writer(&mut *output, value)?;
         writeln!(output)
     })?)
