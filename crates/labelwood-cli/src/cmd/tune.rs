@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, anyhow, bail};
-use labelwood::data::{Splits, write_atomically};
+use labelwood::data::{Splits, write_own};
+use labelwood::model::TrainError;
 use labelwood::run::{Progress, Run};
 use labelwood::tune::{Measure, Outcome, Plan, TuneError, tune};
 use serde_json::json;
@@ -81,8 +82,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let keep = args.learn.typed_settings()?;
     let plan = Plan::new(dataset.view(), start, &keep, args.measure, args.folds)?;
     args.announce(&plan, &rows, context, &run)?;
-    run.stop_at(args.budget.map(|budget| context.started() + budget.times(1.0)));
-    let outcome = tune(dataset.view(), &plan, &args.output, &run)
+    let until = args.budget.map(|budget| context.started() + budget.times(1.0));
+    let outcome = run
+        .with_deadline(until, || tune(dataset.view(), &plan, &args.output, &run))
         .map_err(|error| stopped_or(error, &args.output))?;
     args.write(&outcome, &wish, &rows)?;
     print(&format_args!("{}\n{}\n", outcome.table(), outcome.verdict()))?;
@@ -157,7 +159,7 @@ impl Args {
             [(CHART, outcome.chart()), (PAGE, outcome.page(CHART)), (TUNED, training)]
         {
             let path = self.output.join(name);
-            write_atomically(&path, |output| output.write_all(text.as_bytes()))?;
+            write_own(&path, |output| output.write_all(text.as_bytes()))?;
         }
         Ok(())
     }

@@ -147,6 +147,7 @@ fn one_vs_rest_and_label_forests_go_the_same_ways() {
         let line = folder.run(&format!("{train} --model model --test test.txt --json")).succeeds();
         let line: Value = serde_json::from_str(&line).expect("it is JSON");
         assert!(line["test"]["metrics"]["p@1"].as_f64().expect("a number") > 0.3, "{line}");
+        assert!(line["seconds"]["save"].as_f64().expect("a number") > 0.0, "{line}");
         folder.run(&format!("{train} --model other --threads 7")).succeeds();
         assert!(files(&folder, "model") == files(&folder, "other"), "{train}");
         let evaluated = folder.run("evaluate model test.txt --json -q").succeeds();

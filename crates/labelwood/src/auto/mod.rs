@@ -164,10 +164,12 @@ fn few_labels(
         return Ok(None);
     }
     let left = |until: Instant| until.saturating_duration_since(Instant::now());
-    run.stop_at(limits.until.map(|until| Instant::now() + left(until).mul_f64(OTHERS_SHARE)));
-    let tried = last.measure(&over, run);
-    let grove = tried.is_ok().then(|| last.measure(&grove_of(seed), run));
-    run.stop_at(None);
+    let until = limits.until.map(|until| Instant::now() + left(until).mul_f64(OTHERS_SHARE));
+    let (tried, grove) = run.with_deadline(until, || {
+        let tried = last.measure(&over, run);
+        let grove = tried.is_ok().then(|| last.measure(&grove_of(seed), run));
+        (tried, grove)
+    });
     let (tried, grove) = match (tried, grove) {
         (Ok(tried), Some(Ok(grove))) => (tried, grove),
         _ if run.check().is_ok() => {

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
+/// The stages of a training into a folder that count finished units, which are kept if it is
+/// stopped.
+pub const UNIT_STAGES: [&str; 3] = ["trees", "parts", "submodels"];
+
 /// Why a unit was not finished.
 pub(super) enum Stop {
     /// The run was cancelled.
@@ -192,5 +196,38 @@ impl<'a> Units<'a> {
     /// The units of these names, in their order, as far as they are finished.
     pub fn listed(&self, stems: impl IntoIterator<Item = String>) -> Vec<UnitFile> {
         stems.into_iter().filter_map(|stem| self.find(&stem)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dataset;
+    use crate::data::generate::{Generator, Profile};
+    use crate::model::{Algorithm, store::Start, train};
+    use std::sync::Arc;
+
+    #[test]
+    fn every_algorithm_counts_its_units_in_a_stage_that_is_known() {
+        let profile = Profile { instances: 100, ..Profile::named("eurlex-4k").unwrap() };
+        let generator = Generator::new(profile, 1).unwrap();
+        for name in Algorithm::NAMES {
+            let last = Arc::new(Mutex::new(None));
+            let seen = last.clone();
+            let run = Run::new(2).unwrap().on_progress(move |progress| {
+                if UNIT_STAGES.contains(&progress.stage) {
+                    *seen.lock().unwrap() = Some(progress);
+                }
+            });
+            let (features, labels) = generator.rows(0..100, &run).unwrap();
+            let dataset = Dataset { features, labels, label_names: None };
+            let preset = Algorithm::presets(name)[0];
+            let algorithm = Algorithm::preset(name, preset).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let target = folder.path().join("model");
+            train(&dataset, &algorithm, &target, Start::default(), &run).unwrap();
+            let last = last.lock().unwrap().expect("units are counted");
+            assert_eq!(last.done, last.total, "{name}: {last:?}");
+        }
     }
 }

@@ -38,6 +38,18 @@ struct Deadline {
     after: AtomicU64,
 }
 
+/// A deadline as it was; dropping this restores it, however the work ends that it was moved for.
+struct Before<'a> {
+    deadline: &'a Deadline,
+    after: u64,
+}
+
+impl Drop for Before<'_> {
+    fn drop(&mut self) {
+        self.deadline.after.store(self.after, Ordering::Relaxed);
+    }
+}
+
 /// Stops the run it came from; clones stop the same run.
 #[derive(Clone, Debug, Default)]
 pub struct Canceller(Arc<AtomicBool>);
@@ -163,21 +175,26 @@ impl Run {
         if self.canceller.is_cancelled() || self.is_late() { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// Makes work stop, as if it were cancelled, when this moment comes; without a moment it goes
-    /// on. Unlike a cancelled run, one that was late goes on with other work once the moment is
-    /// moved.
+    /// Does `work`, which stops as if it were cancelled when this moment comes; without a moment it
+    /// goes on.
+    ///
+    /// A caller's own deadline holds, too: `work` stops at the earlier of both. Afterwards the
+    /// caller's is the only one again, so that a run that was late goes on with other work.
     ///
     /// ```
     /// use labelwood::run::Run;
     /// let run = Run::new(1)?;
-    /// run.stop_at(Some(std::time::Instant::now()));
-    /// assert!(run.is_late() && run.check().is_err());
-    /// run.stop_at(None);
+    /// let now = std::time::Instant::now();
+    /// run.with_deadline(Some(now), || {
+    ///     assert!(run.is_late() && run.check().is_err());
+    ///     run.with_deadline(None, || assert!(run.is_late()));
+    /// });
     /// assert!(run.check().is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn stop_at(&self, moment: Option<Instant>) {
-        self.deadline.set(moment);
+    pub fn with_deadline<R>(&self, moment: Option<Instant>, work: impl FnOnce() -> R) -> R {
+        let _callers = self.deadline.advance(moment);
+        work()
     }
 
     /// Whether the moment to stop at has come.
@@ -221,10 +238,12 @@ impl Deadline {
         Deadline { origin: Instant::now(), after: AtomicU64::new(Self::NEVER) }
     }
 
-    fn set(&self, moment: Option<Instant>) {
+    /// Moves the deadline to this moment if that is earlier.
+    fn advance(&self, moment: Option<Instant>) -> Before<'_> {
         let after = moment.map(|moment| moment.saturating_duration_since(self.origin).as_nanos());
         let after = after.and_then(|after| u64::try_from(after).ok()).unwrap_or(Self::NEVER);
-        self.after.store(after, Ordering::Relaxed);
+        let before = self.after.fetch_min(after, Ordering::Relaxed);
+        Before { deadline: self, after: before }
     }
 
     fn is_over(&self) -> bool {
@@ -242,5 +261,32 @@ impl Canceller {
     /// Whether the run was asked to stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_earlier_of_two_deadlines_holds_and_the_callers_comes_back() {
+        let run = Run::new(1).unwrap();
+        let (past, future) = (Instant::now(), Instant::now() + Duration::from_secs(3600));
+        let late = |moment| run.with_deadline(moment, || run.is_late());
+        run.with_deadline(Some(future), || {
+            assert!(late(Some(past)));
+            assert!(!run.is_late());
+            assert!(!late(None));
+        });
+        run.with_deadline(Some(past), || {
+            assert!(late(Some(future)) && late(None));
+            assert!(run.is_late());
+        });
+        assert!(!run.is_late());
+        // It also comes back when the work ends early.
+        let panics = std::panic::AssertUnwindSafe(|| run.with_deadline(Some(past), || panic!()));
+        assert!(std::panic::catch_unwind(panics).is_err());
+        assert!(!run.is_late());
     }
 }

@@ -101,10 +101,10 @@ fn a_run_that_is_late_decides_with_the_rounds_it_has() {
     let plan = plan(&dataset, 2);
     let folder = tempfile::tempdir().unwrap();
     let run = Run::new(1).unwrap();
-    run.stop_at(Some(std::time::Instant::now()));
-    let error = tune(dataset.view(), &plan, folder.path(), &run).unwrap_err();
+    let now = Some(std::time::Instant::now());
+    let late = || run.with_deadline(now, || tune(dataset.view(), &plan, folder.path(), &run));
+    let error = late().unwrap_err();
     assert!(matches!(error, TuneError::TimeUp { finished: 0, total: 26 }), "{error}");
-    run.stop_at(None);
     tune(dataset.view(), &plan, folder.path(), &run).unwrap();
     for trial in fs::read_dir(folder.path().join("trials")).unwrap() {
         let path = trial.unwrap().path();
@@ -112,11 +112,9 @@ fn a_run_that_is_late_decides_with_the_rounds_it_has() {
             fs::remove_file(path).unwrap();
         }
     }
-    run.stop_at(Some(std::time::Instant::now()));
-    let outcome = tune(dataset.view(), &plan, folder.path(), &run).unwrap();
+    let outcome = late().unwrap();
     assert_eq!((outcome.is_finished(), outcome.rounds().len()), (false, 1));
     assert!(outcome.verdict().ends_with("1 of 2 rounds are done"), "{}", outcome.verdict());
-    run.stop_at(None);
     run.canceller().cancel();
     let error = tune(dataset.view(), &plan, folder.path(), &run).unwrap_err();
     assert!(matches!(error, TuneError::Cancelled { finished: 18, total: 26, .. }), "{error}");

@@ -87,8 +87,8 @@ pub fn train_within(
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };
     let units = Units::take_up(&partial, run)?;
-    run.stop_at(limits.latest());
-    let grown = write_others(dataset, extras, &units, run).and_then(|()| {
+    let grow = || {
+        write_others(dataset, extras, &units, run)?;
         let mut pace = Pace::new(dataset, &units, limits, run);
         match &planned {
             Algorithm::CraftMl(params) => pace.forest_alone(params),
@@ -96,9 +96,11 @@ pub fn train_within(
             Algorithm::Grove(params) => pace.grove(params),
             _ => Err(no_trees(&planned).into()),
         }
+    };
+    let (grown, is_late) = run.with_deadline(limits.latest(), || {
+        let grown = grow();
+        (grown, run.is_late() && !run.canceller().is_cancelled())
     });
-    let is_late = run.is_late() && !run.canceller().is_cancelled();
-    run.stop_at(None);
     let algorithm = match grown {
         Err(TrainError::Cancelled { finished, units, .. }) if is_late => {
             return Err(TrainError::TimeUp { finished, units });

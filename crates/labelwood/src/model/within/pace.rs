@@ -41,8 +41,6 @@ pub(super) struct Pace<'a> {
     dataset: DatasetView<'a>,
     units: &'a Units<'a>,
     limits: Limits,
-    /// When what is unfinished is given up.
-    latest: Option<Instant>,
     run: &'a Run,
     costs: Costs,
     /// Whether there is a blend to learn at the end.
@@ -58,7 +56,7 @@ impl<'a> Pace<'a> {
         run: &'a Run,
     ) -> Self {
         let costs = Costs { others: units.bytes(""), ..Costs::default() };
-        Pace { dataset, units, limits, latest: limits.latest(), run, costs, learns_blend: false }
+        Pace { dataset, units, limits, run, costs, learns_blend: false }
     }
 
     pub fn forest_alone(&mut self, params: &forest::Params) -> Result<Algorithm, TrainError> {
@@ -71,7 +69,7 @@ impl<'a> Pace<'a> {
         &mut self,
         params: &label_tree::Params,
     ) -> Result<Algorithm, TrainError> {
-        let Some(first) = self.label_trees(params, linear::TREES, 1, self.latest)? else {
+        let Some(first) = self.label_trees(params, linear::TREES, 1, None)? else {
             return Err(self.time_up("tree-", "parts"));
         };
         if self.room(0) < first {
@@ -80,7 +78,7 @@ impl<'a> Pace<'a> {
         let mut trees = 1;
         self.costs.label_trees = first;
         while trees < params.trees && self.may_add_label_tree(linear::TREES, 0, trees) {
-            match self.label_trees(params, linear::TREES, trees + 1, self.latest)? {
+            match self.label_trees(params, linear::TREES, trees + 1, None)? {
                 Some(bytes) if bytes <= self.room(0) => self.costs.label_trees = bytes,
                 _ => break,
             }
@@ -226,12 +224,12 @@ impl<'a> Pace<'a> {
         let is_new = self.units.find(&names.root(trees - 1)).is_none();
         let DatasetView { features, labels, .. } = self.dataset;
         let start = Instant::now();
-        self.run.stop_at(until);
         let params = label_tree::Params { trees, ..params.clone() };
         let trainer = label_tree::Trainer::new(features, labels, params.clone())?;
-        let written = linear::write_trees(&trainer, names, self.units, self.run);
-        let is_late = self.is_late();
-        self.run.stop_at(self.latest);
+        let (written, is_late) = self.run.with_deadline(until, || {
+            let written = linear::write_trees(&trainer, names, self.units, self.run);
+            (written, self.is_late())
+        });
         match written {
             Ok(()) => {
                 if is_new {
