@@ -9,7 +9,7 @@ export PROPTEST_RNG_SEED ?= 1
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun test-rust test-python test-annif choices scale shards updates bench bench-peers bench-python torture reproduce reproduce-forests lint docs release
+.PHONY: help demo test mpirun strace test-rust test-python test-annif choices scale shards updates bench bench-peers bench-python torture reproduce reproduce-forests lint docs release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -36,8 +36,14 @@ mpirun:
 		apt-get install --yes --quiet --no-install-recommends openmpi-bin >/dev/null 2>&1 || \
 		echo 'not installed: mpirun, its tests are skipped'
 
+# Tests that kill an update at every system call are skipped without strace.
+strace:
+	command -v strace >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+		apt-get install --yes --quiet --no-install-recommends strace >/dev/null 2>&1 || \
+		echo 'not installed: strace, its tests are skipped'
+
 # nextest runs the tests of all crates side by side; it does not know doc tests.
-test-rust: mpirun
+test-rust: mpirun strace
 	if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --locked --no-fail-fast; \
 	else $(CARGO) test --locked --no-fail-fast --lib --bins --tests; \

@@ -118,7 +118,7 @@ pub fn numbered(model: &Path, count: usize) -> Vec<PathBuf> {
 }
 
 /// The path with more at the end of its name.
-pub fn beside(path: &Path, more: &str) -> PathBuf {
+fn beside(path: &Path, more: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(more);
     path.with_file_name(name)

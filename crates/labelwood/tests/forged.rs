@@ -6,7 +6,7 @@ use labelwood::data::documents::{Documents, Format, Labels, Options as Reading};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Manifest, Options, Start};
-use labelwood::model::{Algorithm, Extras, Learned, Model, train_with, update};
+use labelwood::model::{Algorithm, Extras, Learned, Model, UpdateStart, train_with, update};
 use labelwood::random::Stream;
 use labelwood::run::Run;
 use labelwood::shard::{ModelPart, Share};
@@ -345,7 +345,8 @@ fn files_that_change_under_a_mapped_model_neither_hang_nor_crash_it() {
                 use_model(&model, &saved.rows, &run);
                 if round < 6 {
                     let target = parent.path().join("updated");
-                    let _ = update(&model, &more, &target, true, &run);
+                    let start = UpdateStart { overwrite: true, again: true };
+                    let _ = update(&model, &more, &target, start, &run);
                 }
                 let took = started.elapsed();
                 assert!(took < Duration::from_secs(30), "{} {}: {took:?}", saved.name, unit.file);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use labelwood::data::Dataset;
 use labelwood::model::store::{Options, check_target};
-use labelwood::model::{Learned, Model, UpdateError, Updated, update};
+use labelwood::model::{Learned, Model, UpdateError, UpdateStart, Updated, update};
 use labelwood::run::Run;
 
 use crate::bytes::Bytes;
@@ -21,7 +21,8 @@ use crate::prediction::RowArgs;
     after_help = "New rows are counted in the leaves of a forest. A model that was trained with --keep-rows also \
     divides leaves that became too large, and learns again the linear classifiers that the rows touch; \
     label-tree and one-vs-rest models need it. A text model keeps its vocabulary. The model is replaced only \
-    when the new one is complete; an update that was stopped goes on when it is repeated."
+    when the new one is complete; an update that was stopped goes on when it is repeated, and rows that the \
+    last update of the model added are not added again without --again."
 )]
 pub struct Args {
     /// The folder of the model
@@ -40,6 +41,10 @@ pub struct Args {
     #[arg(long)]
     overwrite: bool,
 
+    /// Add the rows even if they are the same as those of the model's last update
+    #[arg(long)]
+    again: bool,
+
     /// Names of all labels, for a model of vectors: those of the model first, one per line, or code,
     /// TAB and name; by default labels.txt beside NEWDATA, if there is one
     #[arg(long, value_name = "FILE")]
@@ -51,8 +56,12 @@ pub struct Args {
 
 /// Reads the rows and writes the new model.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let kept = "the model is as it was; the same update again goes on with what is finished";
-    let run = context.watched_run(|progress| progress, || kept.to_owned())?;
+    let goes_on = "the same update again goes on with what is finished";
+    let run = context.watched_run(
+        |progress| progress,
+        // The new model may just have taken its place.
+        move || format!("the model is the old one or the new one; {goes_on}"),
+    )?;
     if let Some(output) = &args.output {
         // What a finished update left there is not in the way of repeating it.
         let is_model = output.join("manifest.json").is_file();
@@ -62,19 +71,32 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let dataset = args.rows.read_more(&args.data, &model, args.label_names.as_deref(), &run)?;
     check_memory(&model, &dataset, &run)?;
     let target = args.output.as_ref().unwrap_or(&args.model);
-    let updated =
-        update(&model, &dataset, target, args.overwrite, &run).map_err(|error| match error {
-            UpdateError::Store(error) => error.into(),
-            UpdateError::Cancelled { source } => anyhow::Error::from(source).context(kept),
-            other => anyhow::Error::from(other),
-        })?;
+    let start = UpdateStart { overwrite: args.overwrite, again: args.again };
+    let updated = update(&model, &dataset, target, start, &run).map_err(|error| match error {
+        UpdateError::Store(error) => error.into(),
+        UpdateError::Cancelled { source } => {
+            anyhow::Error::from(source).context(format!("the model is as it was; {goes_on}"))
+        }
+        other => anyhow::Error::from(other),
+    })?;
     let folder = target.display();
-    if updated.was_there {
-        context
-            .note(format_args!("{folder}: this update is finished, there is nothing left to do"));
-        return Ok(());
-    }
     let Updated { manifest, rows, new_labels, .. } = &updated;
+    match (updated.was_there, &args.output) {
+        (false, _) => {}
+        (true, None) => {
+            context.note(format_args!(
+                "{folder}: the last update added these {rows} rows, there is nothing left to do; \
+                 --again adds them once more"
+            ));
+            return Ok(());
+        }
+        (true, Some(_)) => {
+            context.note(format_args!(
+                "{folder}: this update is finished, there is nothing left to do"
+            ));
+            return Ok(());
+        }
+    }
     context.note(format_args!(
         "{folder}: {rows} rows and {new_labels} new labels added, now {} rows and {} labels, {}",
         manifest.instances,

@@ -14,6 +14,8 @@ mod generate;
 mod grove;
 mod guide;
 mod inspect;
+#[cfg(unix)]
+mod kills;
 mod limits;
 mod linear;
 mod outputs;

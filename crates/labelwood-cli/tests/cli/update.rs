@@ -63,6 +63,31 @@ fn another_folder_gets_the_new_model_and_threads_change_nothing() {
 }
 
 #[test]
+fn the_same_rows_are_added_once_unless_it_is_insisted() {
+    let folder = Folder::new();
+    folder.write("train.tsv", titles(60));
+    folder.write("more.tsv", "the owl of the zebra\tbirds zoo\na zebra\tzoo\n".repeat(15));
+    folder.run("train train.tsv --model model --trees 3 --algorithm craftml -q").succeeds();
+    folder.run("update model more.tsv -q").succeeds();
+    let done = folder.run("update model more.tsv");
+    assert!(
+        done.stderr().ends_with(
+            "model: the last update added these 30 rows, there is nothing left to do; --again adds \
+             them once more\n"
+        ),
+        "{}",
+        done.stderr()
+    );
+    assert_eq!(done.code(), 0);
+    let error = folder.run("update model more.tsv --output other -q").fails(1);
+    assert!(error.contains("add --again"), "{error}");
+    assert!(folder.read("model/manifest.json").contains("\"instances\": 90,"));
+    folder.run("update model more.tsv --again -q").succeeds();
+    assert!(folder.read("model/manifest.json").contains("\"instances\": 120,"));
+    assert_eq!(folder.names(), ["model", "more.tsv", "train.tsv"]);
+}
+
+#[test]
 fn models_that_keep_their_rows_learn_again_what_is_touched() {
     let folder = trained();
     for algorithm in ["craftml", "grove", "label-tree", "one-vs-rest"] {

@@ -71,6 +71,12 @@ pub enum StoreError {
         /// What differs, and how.
         difference: String,
     },
+    /// The model to replace is not the one that its successor was made from.
+    #[error("{}: another command has replaced this model since it was opened here, so nothing was written; repeat this command to work on the new one", folder.display())]
+    Replaced {
+        /// The folder of the model.
+        folder: PathBuf,
+    },
     /// Another process is training, merging or planning into the same folder.
     #[error("{}: another process{} is writing here; wait for it or choose another folder", folder.display(), numbered(process))]
     Busy {

@@ -40,6 +40,7 @@ mod update;
 
 pub use digest::{Digest, NotADigest};
 pub use error::{FormatError, StoreError};
+pub use files::partial_beside;
 pub(crate) use files::{remove_abandoned, remove_if_there};
 pub(crate) use lock::{LOCK, lock};
 pub use manifest::{FORMAT, Manifest, Training};

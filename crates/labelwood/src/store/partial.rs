@@ -89,6 +89,29 @@ pub fn check_target(target: &Path, overwrite: bool) -> Result<(), StoreError> {
     refuse_others(target, &names, &[])
 }
 
+/// The model that the training is to give, if it is in the target already; refuses a target that
+/// the training must not write to.
+fn finished(
+    target: &Path,
+    training: &Training,
+    start: Start,
+) -> Result<Option<Manifest>, StoreError> {
+    if start.resume
+        && let Ok(manifest) = Manifest::read(target)
+    {
+        match manifest.training.difference(training) {
+            None => return Ok(Some(manifest)),
+            Some(difference) if !start.overwrite => {
+                let folder = target.to_owned();
+                return Err(StoreError::DifferentModel { folder, difference });
+            }
+            Some(_) => {}
+        }
+    }
+    check_target(target, start.overwrite)?;
+    Ok(None)
+}
+
 impl Partial {
     /// Starts a training into `target`, or takes it up.
     ///
@@ -96,39 +119,101 @@ impl Partial {
     /// unfinished training that is neither to be resumed nor overwritten, or that differs. One
     /// without a finished unit has nothing to lose, and gives way.
     pub fn begin(target: &Path, training: &Training, start: Start) -> Result<Begin, StoreError> {
+        Self::begin_at(target, training, start, || finished(target, training, start))
+    }
+
+    /// The same for a training that starts from `old`, the model in `target`, and replaces it.
+    ///
+    /// Refuses if another process has replaced that model since it was read.
+    pub fn begin_from(
+        old: &Manifest,
+        target: &Path,
+        training: &Training,
+        start: Start,
+    ) -> Result<Begin, StoreError> {
+        let start = Start { overwrite: true, ..start };
+        Self::begin_at(target, training, start, || match Manifest::read(target)? == *old {
+            true => Ok(None),
+            false => Err(StoreError::Replaced { folder: target.to_owned() }),
+        })
+    }
+
+    /// Starts or takes up what `finished` neither refuses nor finds in the target. That is asked
+    /// before anything is made, and again when no other process can change the answer.
+    fn begin_at(
+        target: &Path,
+        training: &Training,
+        start: Start,
+        finished: impl Fn() -> Result<Option<Manifest>, StoreError>,
+    ) -> Result<Begin, StoreError> {
         let folder = files::partial_beside(target)?;
-        if start.resume
-            && let Ok(manifest) = Manifest::read(target)
+        if let Some(manifest) = finished()?
+            && !folder.exists()
         {
-            match manifest.training.difference(training) {
-                None => {
-                    if folder.exists() {
-                        Self::lock(folder, target, true)?.tidy(&manifest)?;
-                    }
-                    return Ok(Begin::Finished(manifest));
-                }
-                Some(difference) if !start.overwrite => {
-                    let folder = target.to_owned();
-                    return Err(StoreError::DifferentModel { folder, difference });
-                }
-                Some(_) => {}
-            }
+            return Ok(Begin::Finished(manifest));
         }
-        check_target(target, start.overwrite)?;
         let partial = Self::lock(folder, target, start.overwrite)?;
-        match partial.settings()? {
-            Some(bytes) if start.resume => partial.compare(&bytes, training)?,
-            Some(_) if !start.overwrite && partial.has_units()? => {
-                return Err(StoreError::Unfinished { folder: partial.folder });
+        match finished() {
+            Ok(Some(manifest)) => {
+                partial.tidy(&manifest)?;
+                Ok(Begin::Finished(manifest))
             }
-            _ => {
-                partial.clear()?;
-                let settings = Settings { format: FORMAT, training: training.clone() };
-                write_json(&partial.folder, SETTINGS, &settings)?;
+            Ok(None) => {
+                partial.take_up(training, start)?;
+                Ok(Begin::Work(partial))
+            }
+            Err(error) => {
+                // A folder that was made for the lock alone is in the way; the error that is there
+                // already is the one to report.
+                if let Ok(None) = partial.settings() {
+                    let _ = partial.remove();
+                }
+                Err(error)
             }
         }
-        partial.sweep(&partial.folder, files::is_leftover)?;
-        Ok(Begin::Work(partial))
+    }
+
+    /// Removes what the commit of the model in `target` left behind if it was interrupted; other
+    /// work that is unfinished there stays.
+    pub fn finish(target: &Path) -> Result<(), StoreError> {
+        let folder = files::partial_beside(target)?;
+        if !folder.exists() {
+            return Ok(());
+        }
+        let partial = Self::lock(folder, target, true)?;
+        let manifest = Manifest::read(target)?;
+        match partial.settings()? {
+            Some(bytes) if !partial.is_committed(&bytes) => Ok(()),
+            _ => partial.tidy(&manifest),
+        }
+    }
+
+    /// Whether the training of these settings is the one whose model is in the target.
+    fn is_committed(&self, settings: &[u8]) -> bool {
+        let settings = Self::parse(&self.folder.join(SETTINGS), settings);
+        Manifest::read(&self.target).is_ok_and(|manifest| {
+            settings.is_ok_and(|settings| settings.training == manifest.training)
+        })
+    }
+
+    /// Keeps the finished units of the same training, or starts without any.
+    fn take_up(&self, training: &Training, start: Start) -> Result<(), StoreError> {
+        match self.settings()? {
+            // Nothing is unfinished but the removal of this folder.
+            Some(bytes) if self.is_committed(&bytes) => self.start_afresh(training)?,
+            Some(bytes) if start.resume => self.compare(&bytes, training)?,
+            Some(_) if !start.overwrite && self.has_units()? => {
+                return Err(StoreError::Unfinished { folder: self.folder.clone() });
+            }
+            _ => self.start_afresh(training)?,
+        }
+        self.sweep(&self.folder, files::is_leftover)
+    }
+
+    fn start_afresh(&self, training: &Training) -> Result<(), StoreError> {
+        self.clear()?;
+        let settings = Settings { format: FORMAT, training: training.clone() };
+        write_json(&self.folder, SETTINGS, &settings)
     }
 
     /// What an unfinished training into `target` trains, if there is one.

@@ -9,9 +9,10 @@ use anyhow::{Context as _, Result, anyhow};
 use labelwood::data::Dataset;
 use labelwood::favour::RANKED;
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
-use labelwood::model::store::{Manifest, Options};
+use labelwood::model::store::{Manifest, Options, partial_beside};
 use labelwood::model::{
-    Algorithm, Extras, Learned, Model, TrainError, Trained, calibrate, train_with, train_within,
+    Algorithm, Extras, Learned, Model, TrainError, Trained, UNIT_STAGES, calibrate, train_with,
+    train_within,
 };
 use labelwood::report::EvaluationReport;
 use labelwood::run::{Cancelled, Progress};
@@ -21,7 +22,6 @@ use super::Training;
 use crate::bytes::Bytes;
 use crate::machine::{Clock, Spent};
 use crate::signals::NOTHING_KEPT;
-use crate::split::beside;
 
 /// How far the trees have come, as far as the run tells.
 #[derive(Clone, Default)]
@@ -43,7 +43,7 @@ impl Trees {
     pub fn watch(&self) -> impl Fn(Progress) -> Progress + Send + Sync + 'static {
         let trees = self.clone();
         move |progress| {
-            if let "trees" | "parts" = progress.stage {
+            if UNIT_STAGES.contains(&progress.stage) {
                 let mut state = trees.state();
                 // The parts of a grove follow one after the other.
                 let done = if state.units == progress.stage { state.count.0 } else { 0 };
@@ -83,9 +83,14 @@ impl Trees {
     }
 }
 
+/// Where finished units are kept.
+fn unfinished_at(target: &Path) -> PathBuf {
+    partial_beside(target).unwrap_or_else(|_| target.to_owned())
+}
+
 /// What a stopped training leaves, and how to go on.
 fn kept(finished: u64, total: u64, units: &str, target: &Path) -> String {
-    let folder = beside(target, ".partial");
+    let folder = unfinished_at(target);
     // A model that is there is replaced only if that is asked for again.
     let replaces = target.join("manifest.json").exists();
     let flags = if replaces { "--resume --overwrite" } else { "--resume" };
@@ -300,7 +305,7 @@ fn stopped_or(error: TrainError, target: &Path) -> anyhow::Error {
             anyhow::Error::from(source).context(kept)
         }
         TrainError::TimeUp { finished, units } => {
-            let folder = beside(target, ".partial");
+            let folder = unfinished_at(target);
             anyhow!(
                 "the time was up before there was a model: {finished} finished {units} are kept in {}; \
                  go on with --resume, or allow a longer --budget",
@@ -340,6 +345,9 @@ mod tests {
         assert_eq!(kept(), "7 of 50 trees are kept in out/model.partial; go on with --resume");
         trees.end();
         assert_eq!(kept(), NOTHING_KEPT);
+        trees.begin(Path::new("out/model"));
+        watch(Progress { stage: "submodels", done: 9, total: 9 });
+        assert_eq!(kept(), "9 of 9 submodels are kept in out/model.partial; go on with --resume");
     }
 
     #[test]

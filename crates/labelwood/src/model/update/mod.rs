@@ -7,7 +7,9 @@
 
 mod learn;
 
-use super::store::{Begin, Manifest, Partial, Start, StoreError, Training, UnitFile, Update};
+use super::store::{
+    Begin, FormatError, Manifest, Partial, Start, StoreError, Training, UnitFile, Update,
+};
 use super::units::{Stop, Units};
 use super::{Learned, Model, labels, rows, text};
 use crate::data::{Dataset, DatasetView, LabelIndex};
@@ -17,6 +19,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+
+/// How an update starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UpdateStart {
+    /// Replace another model in the target, and drop other work that is unfinished there.
+    pub overwrite: bool,
+    /// Add the rows even if the last update of the model added the same.
+    pub again: bool,
+}
 
 /// What came of an update.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +85,12 @@ pub enum UpdateError {
         /// What it is called here.
         found: String,
     },
+    /// The model has these rows already, and is to be written elsewhere.
+    #[error(
+        "the last update of this model added the same rows: to add them once more, add --again; else \
+         copy the model as it is"
+    )]
+    AddedBefore,
     /// Another training or update into the same folder was not finished.
     #[error(
         "{}: another training or update is unfinished here; finish it with its own command, or add \
@@ -110,9 +127,12 @@ impl From<Stop> for UpdateError {
 /// old model is there until the new one is complete.
 ///
 /// Labels beyond those of the model are new, and so are their names. Features beyond those of the
-/// model are left out. The same rows in the same order of updates give the same bytes. A killed
-/// update goes on when it is repeated; `overwrite` replaces another model in `target`, and drops
-/// another unfinished work there.
+/// model are left out. The same rows in the same order of updates give the same bytes.
+///
+/// A killed update goes on when it is repeated, and adds its rows once: if the model was in place
+/// already, its last update was of the same rows, and there is nothing left to do unless
+/// [`UpdateStart::again`] insists. A model that another process has replaced since it was opened
+/// is not replaced: that would lose what the other one did.
 ///
 /// ```
 /// use labelwood::craftml::Params;
@@ -129,7 +149,7 @@ impl From<Stop> for UpdateError {
 /// train(&rows(0..200)?, &algorithm, &path, Default::default(), &run)?;
 ///
 /// let model = Model::open(&path, Default::default(), &run)?;
-/// let updated = update(&model, &rows(200..300)?, &path, false, &run)?;
+/// let updated = update(&model, &rows(200..300)?, &path, Default::default(), &run)?;
 /// assert_eq!(updated.manifest.instances, 300);
 /// assert_eq!(Model::open(&path, Default::default(), &run)?.manifest().training.updates.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -138,7 +158,7 @@ pub fn update(
     model: &Model,
     dataset: &Dataset,
     target: &Path,
-    overwrite: bool,
+    start: UpdateStart,
     run: &Run,
 ) -> Result<Updated, UpdateError> {
     check(model, dataset)?;
@@ -153,7 +173,7 @@ pub fn update(
         manifest,
         was_there,
     };
-    let partial = match begin(model, &training, target, overwrite)? {
+    let partial = match begin(model, &training, target, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(updated(manifest, true)),
     };
@@ -202,22 +222,52 @@ fn describe(manifest: &Manifest, dataset: &Dataset) -> Training {
     training
 }
 
-/// Starts, or goes on with the same update.
+/// Starts, goes on with the same update, or finds that it is finished.
 fn begin(
     model: &Model,
     training: &Training,
     target: &Path,
-    overwrite: bool,
+    start: UpdateStart,
 ) -> Result<Begin, UpdateError> {
+    let old = model.manifest();
     let place = |path: &Path| fs::canonicalize(path).ok();
     let is_in_place =
         model.stored().folder().and_then(place).is_some_and(|folder| place(target) == Some(folder));
-    let is_other = Partial::training(target)?.is_some_and(|found| found != *training);
-    if is_other && !overwrite {
-        return Err(UpdateError::Unfinished { folder: target.to_owned() });
+    if !start.again && is_same(old.training.updates.last(), training.updates.last()) {
+        if !is_in_place {
+            return Err(UpdateError::AddedBefore);
+        }
+        Partial::finish(target)?;
+        return Ok(Begin::Finished(old.clone()));
     }
-    let start = Start { resume: !is_other, overwrite: overwrite || is_in_place };
-    Ok(Partial::begin(target, training, start)?)
+    let begin = |resume| {
+        let begin = Start { resume, overwrite: start.overwrite };
+        match is_in_place {
+            true => Partial::begin_from(old, target, training, begin),
+            false => Partial::begin(target, training, begin),
+        }
+    };
+    match begin(true) {
+        Err(StoreError::Different { .. } | StoreError::Format(FormatError::Settings { .. }))
+            if start.overwrite =>
+        {
+            Ok(begin(false)?)
+        }
+        Err(StoreError::Different { .. }) => {
+            Err(UpdateError::Unfinished { folder: target.to_owned() })
+        }
+        // Another process has just finished the same update.
+        Err(StoreError::Replaced { folder }) if !start.again => match Manifest::read(target)? {
+            now if now.training == *training => Ok(Begin::Finished(now)),
+            _ => Err(StoreError::Replaced { folder }.into()),
+        },
+        begun => Ok(begun?),
+    }
+}
+
+/// Whether two updates added the same rows.
+fn is_same(one: Option<&Update>, other: Option<&Update>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| (&one.data, one.rows) == (&other.data, other.rows))
 }
 
 /// The rows with the features of the model, and with all labels.

@@ -92,7 +92,7 @@ fn open(folder: &Path) -> Model {
 }
 
 fn add(folder: &Path, more: &Dataset, target: &Path, threads: usize) -> Updated {
-    update(&open(folder), more, target, false, &run(threads)).unwrap()
+    update(&open(folder), more, target, UpdateStart::default(), &run(threads)).unwrap()
 }
 
 /// How many rows have their label 25 among the best two.
@@ -109,7 +109,8 @@ fn the_same_updates_give_the_same_bytes_on_any_number_of_threads() {
         let (model, other) = (folder.path().join("model"), folder.path().join("other"));
         let before = open(&model);
         if !keep_rows && matches!(algorithm, Algorithm::LabelTree(_) | Algorithm::OneVsRest(_)) {
-            let error = update(&before, &part(200, 250), &other, false, &run(1)).unwrap_err();
+            let error = update(&before, &part(200, 250), &other, UpdateStart::default(), &run(1))
+                .unwrap_err();
             assert!(matches!(error, UpdateError::NeedsRows { .. }), "{error}");
             assert!(error.to_string().contains("--keep-rows"));
             continue;
@@ -163,19 +164,21 @@ fn a_stopped_update_leaves_the_old_model_and_goes_on_when_it_is_repeated() {
                 canceller.cancel();
             }
         });
-        let stopped = update(&before, &part(200, 300), &model, false, &stopping);
+        let stopped = update(&before, &part(200, 300), &model, UpdateStart::default(), &stopping);
         // One-vs-rest has one block here, and is done with it.
         if !matches!(algorithm, Algorithm::OneVsRest(_)) {
             assert!(matches!(stopped, Err(UpdateError::Cancelled { .. })), "{stopped:?}");
             assert_eq!(open(&model).manifest(), before.manifest());
-            let other = update(&before, &part(200, 250), &model, false, &run(1)).unwrap_err();
+            let other = update(&before, &part(200, 250), &model, UpdateStart::default(), &run(1))
+                .unwrap_err();
             assert!(matches!(other, UpdateError::Unfinished { .. }), "{other}");
             assert_eq!(add(&model, &part(200, 300), &model, 2).manifest, expected);
         }
         assert_eq!(open(&model).manifest(), &expected);
         // What is finished is not done again.
         assert!(add(&whole, &part(200, 201), &folder.path().join("new"), 1).rows == 1);
-        let again = update(&before, &part(200, 300), &whole, false, &run(1)).unwrap();
+        let again =
+            update(&before, &part(200, 300), &whole, UpdateStart::default(), &run(1)).unwrap();
         assert!(again.was_there);
     }
 }
@@ -194,7 +197,9 @@ fn updates_keep_a_model_that_was_made_smaller_in_order() {
 fn rows_that_do_not_fit_are_refused_or_fitted() {
     let folder = trained(&Algorithm::CraftMl(forest()), false);
     let model = folder.path().join("model");
-    let refused = |more: &Dataset| update(&open(&model), more, &model, false, &run(1)).unwrap_err();
+    let refused = |more: &Dataset| {
+        update(&open(&model), more, &model, UpdateStart::default(), &run(1)).unwrap_err()
+    };
     assert!(matches!(refused(&part(200, 200)), UpdateError::NoRows));
     let mut bare = part(200, 201);
     bare.labels = LabelRows::new(25);
@@ -218,6 +223,82 @@ fn rows_that_do_not_fit_are_refused_or_fitted() {
     let forest = label_forest::Params { submodels: 3, tree, ..Default::default() };
     let folder = trained(&Algorithm::LabelForest(forest), true);
     let model = open(&folder.path().join("model"));
-    let error = update(&model, &part(200, 210), folder.path(), false, &run(1)).unwrap_err();
+    let error = update(&model, &part(200, 210), folder.path(), UpdateStart::default(), &run(1))
+        .unwrap_err();
     assert!(matches!(error, UpdateError::Never { .. }));
+}
+
+/// What is in a folder beside the model: an unfinished update, or nothing.
+fn beside(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name != "model").collect()
+}
+
+#[test]
+fn the_same_rows_are_added_once_unless_it_is_insisted() {
+    for (algorithm, keep_rows) in algorithms().iter().zip([false, true, true, true]) {
+        let folder = trained(algorithm, keep_rows);
+        let (model, other) = (folder.path().join("model"), folder.path().join("other"));
+        // The last thirty rows have a new label, which the model then knows.
+        let more = part(260, 300);
+        let first = add(&model, &more, &model, 1);
+        let repeated = add(&model, &more, &model, 1);
+        assert!(repeated.was_there);
+        assert_eq!(repeated.manifest, first.manifest);
+        let elsewhere = update(&open(&model), &more, &other, UpdateStart::default(), &run(1));
+        assert!(matches!(elsewhere, Err(UpdateError::AddedBefore)));
+        let again = UpdateStart { again: true, ..UpdateStart::default() };
+        let third = update(&open(&model), &more, &model, again, &run(1)).unwrap();
+        assert_eq!((third.was_there, third.manifest.instances), (false, 280));
+        // Only the last update can be one that was killed late.
+        add(&model, &part(200, 210), &model, 1);
+        assert_eq!(add(&model, &more, &model, 1).manifest.instances, 330);
+        assert!(beside(&folder).is_empty());
+    }
+}
+
+#[test]
+fn a_model_that_was_replaced_after_it_was_opened_is_not_replaced() {
+    let algorithm = Algorithm::CraftMl(forest());
+    let folder = trained(&algorithm, false);
+    let model = folder.path().join("model");
+    let (opened, also_opened) = (open(&model), open(&model));
+    let newer = add(&model, &part(200, 250), &model, 1).manifest;
+    for (overwrite, again) in [(false, false), (true, false), (false, true), (true, true)] {
+        let start = UpdateStart { overwrite, again };
+        let late = update(&opened, &part(250, 300), &model, start, &run(1)).unwrap_err();
+        assert!(matches!(late, UpdateError::Store(StoreError::Replaced { .. })), "{late}");
+        assert_eq!(open(&model).manifest(), &newer);
+        assert!(beside(&folder).is_empty());
+    }
+    // The same update by two processes is one, unless it is insisted.
+    let same = update(&also_opened, &part(200, 250), &model, UpdateStart::default(), &run(1));
+    assert!(same.unwrap().was_there);
+    let again = UpdateStart { again: true, ..UpdateStart::default() };
+    let insisting = update(&also_opened, &part(200, 250), &model, again, &run(1)).unwrap_err();
+    assert!(matches!(insisting, UpdateError::Store(StoreError::Replaced { .. })));
+    let start = Start { overwrite: true, ..Start::default() };
+    train_with(&part(0, 150), Extras::default(), &algorithm, &model, start, &run(1)).unwrap();
+    let late = update(&opened, &part(200, 250), &model, UpdateStart::default(), &run(1));
+    assert!(matches!(late, Err(UpdateError::Store(StoreError::Replaced { .. }))));
+    assert_eq!(open(&model).manifest().instances, 150);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_and_a_link_to_it_have_one_lock() {
+    let folder = trained(&Algorithm::CraftMl(forest()), false);
+    let (model, link) = (folder.path().join("model"), folder.path().join("link"));
+    std::os::unix::fs::symlink("model", &link).unwrap();
+    let before = open(&model).manifest().clone();
+    let training = describe(&before, &part(200, 250));
+    let held = Partial::begin_from(&before, &model, &training, Start::default()).unwrap();
+    let busy = update(&open(&link), &part(250, 300), &link, UpdateStart::default(), &run(1));
+    assert!(matches!(busy, Err(UpdateError::Store(StoreError::Busy { .. }))));
+    drop(held);
+    let other = update(&open(&link), &part(250, 300), &link, UpdateStart::default(), &run(1));
+    assert!(matches!(other, Err(UpdateError::Unfinished { .. })));
+    assert_eq!(add(&link, &part(200, 250), &link, 1).manifest.instances, 250);
+    assert_eq!(add(&model, &part(250, 300), &model, 1).manifest.instances, 300);
 }
