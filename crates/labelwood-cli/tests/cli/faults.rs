@@ -100,3 +100,41 @@ fn a_reader_that_goes_away_is_no_error() {
         assert_eq!((output.status.code(), error.as_str()), (Some(0), ""), "{command}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn few_open_files_and_links_in_place_of_a_lock_end_in_one_line() {
+    let folder = furnished();
+    let binary = env!("CARGO_BIN_EXE_labelwood");
+    for files in 4..12 {
+        // Ten seconds are far more than it takes; a process that goes round in circles is ended.
+        let limits = format!("ulimit -t 10; ulimit -n {files}");
+        let train = "train three.txt --model few --overwrite --threads 1 -q";
+        let output = std::process::Command::new("sh")
+            .args(["-c", &format!("{limits}; exec '{binary}' {train}")])
+            .current_dir(folder.path(""))
+            .output()
+            .expect("there is a shell");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        match output.status.code() {
+            Some(0) => assert_eq!(error, ""),
+            code => {
+                assert_eq!(code, Some(3), "{files}: {error}");
+                assert!(error.contains("Too many open files"), "{files}: {error}");
+            }
+        }
+    }
+    folder.write("diary", "important");
+    std::fs::create_dir(folder.path("new.partial")).expect("the folder is writable");
+    std::os::unix::fs::symlink("../diary", folder.path("new.partial/.lock")).expect("it can be");
+    let error = folder.run("train three.txt --model new --overwrite -q").fails(1);
+    assert!(error.contains("holds `.lock`, which is a symbolic link"), "{error}");
+    assert_eq!(folder.read("diary"), "important");
+    // A plan's own files replace links.
+    std::fs::create_dir(folder.path("plan")).expect("the folder is writable");
+    std::os::unix::fs::symlink("../diary", folder.path("plan/data.lwd")).expect("it can be");
+    let done = folder.run("plan three.txt --shards 2 --output plan --trees 2 -q");
+    assert_eq!(done.code(), 0, "{}", done.stderr());
+    assert!(!folder.path("plan/data.lwd").is_symlink());
+    assert_eq!(folder.read("diary"), "important");
+}
