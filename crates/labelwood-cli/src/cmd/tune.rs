@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, anyhow, bail};
 use labelwood::data::{Splits, write_own};
-use labelwood::model::TrainError;
 use labelwood::run::{Progress, Run};
 use labelwood::tune::{Measure, Outcome, Plan, TuneError, tune};
 use serde_json::json;
