@@ -43,11 +43,12 @@ pub fn run<T: Send, E: Into<Fault> + Send>(
     }
     let outcome = std::thread::scope(|scope| {
         let run = &run;
-        let worker = scope.spawn(move || {
+        let work = move || {
             // However the job ends, a panic included, the one who waits is told.
             let _done = Announce(events);
             job(run)
-        });
+        };
+        let worker = std::thread::Builder::new().spawn_scoped(scope, work).or_raise(py)?;
         let watched = watch(py, &inbox, progress, &run.canceller());
         if watched.is_err() {
             run.canceller().cancel();

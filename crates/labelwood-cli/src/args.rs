@@ -6,7 +6,7 @@ use crate::cmd::Command;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 the input or the settings are at fault, 2 wrong usage, \
-3 the machine is at fault (disk, memory), 130 stopped by a signal.";
+3 the machine is at fault (disk, memory), 130 stopped by a signal, 141 standard output was closed early.";
 
 /// Learns which few of very many labels fit a row of features.
 ///

@@ -5,7 +5,7 @@
 //! there is [`MachineFault`].
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use labelwood::data::ReadError;
@@ -18,6 +18,10 @@ const WRONG_USAGE: u8 = 2;
 
 /// Exit code of a run that a signal stopped: what shells use for Ctrl-C.
 pub const STOPPED: u8 = 130;
+
+/// Exit code when the reader of our output went away: what shells use for programs that SIGPIPE
+/// ends.
+const OUTPUT_CLOSED: u8 = 141;
 
 /// The machine is at fault: too little memory, for example.
 #[derive(Debug)]
@@ -34,7 +38,8 @@ impl std::error::Error for MachineFault {}
 /// Who or what ended the command.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    /// The reader of our output went away, as `head` does: nothing to complain about.
+    /// The reader of our output went away, as `head` does. The exit code tells; a line on stderr
+    /// would only be in the way.
     OutputClosed,
     /// A file, a value in it, or a setting.
     Input,
@@ -47,7 +52,7 @@ enum Fault {
 impl Fault {
     fn exit_code(self) -> u8 {
         match self {
-            Fault::OutputClosed => 0,
+            Fault::OutputClosed => OUTPUT_CLOSED,
             Fault::Input => 1,
             Fault::Machine => 3,
             Fault::Stopped => STOPPED,
@@ -58,21 +63,37 @@ impl Fault {
 /// Prints `error` on stderr, with every cause on its own line if `verbose`; returns the exit code.
 pub fn report(error: &anyhow::Error, verbose: bool) -> ExitCode {
     if let Some(usage) = error.downcast_ref::<clap::Error>() {
-        eprintln!("{}", usage.to_string().trim_end());
+        say(usage.to_string().trim_end());
         return ExitCode::from(WRONG_USAGE);
     }
     let fault = classify(error);
     match fault {
         Fault::OutputClosed => {}
-        Fault::Stopped => eprintln!("stopped: {error}"),
-        Fault::Input | Fault::Machine => eprintln!("error: {}", line(error)),
+        Fault::Stopped => say(format_args!("stopped: {error}")),
+        Fault::Input | Fault::Machine => say(format_args!("error: {}", line(error))),
     }
     if verbose && fault != Fault::OutputClosed {
         for cause in error.chain().skip(1) {
-            eprintln!("  caused by: {cause}");
+            say(format_args!("  caused by: {cause}"));
         }
     }
     ExitCode::from(fault.exit_code())
+}
+
+/// Answers a command line that does not lead to a subcommand: prints the help or the version that it
+/// asks for, or what is wrong with it; returns the exit code.
+pub fn answer(asked: &clap::Error) -> ExitCode {
+    match asked.print().and_then(|()| io::stdout().flush()) {
+        _ if asked.use_stderr() => ExitCode::from(WRONG_USAGE),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => report(&anyhow::Error::from(error).context("standard output"), false),
+    }
+}
+
+/// Writes a line to stderr. Not `eprintln!`, which panics where stderr cannot be written: the exit
+/// code has to tell then.
+pub fn say(text: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 fn classify(error: &anyhow::Error) -> Fault {

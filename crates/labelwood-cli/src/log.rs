@@ -56,16 +56,18 @@ where
     }
 }
 
-/// Stderr with the bar lifted while a line is written.
+/// Stderr with the bar lifted while a line is written. Never fails: nobody to tell is no reason to
+/// stop, and the subscriber would answer a failure with a line on stderr that panics.
 struct BesideBar(ProgressBar);
 
 impl Write for BesideBar {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.suspend(|| io::stderr().write(bytes))
+        let _ = self.0.suspend(|| io::stderr().write_all(bytes));
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        Ok(())
     }
 }
 

@@ -37,7 +37,10 @@ static HEAP: heap::Heap = heap::Heap;
 fn main() -> ExitCode {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     heap::set_up();
-    let cli = args::Cli::parse();
+    let cli = match args::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(asked) => return fault::answer(&asked),
+    };
     let verbose = cli.common.verbose > 0;
     let context = context::Context::new(&cli.common);
     let outcome = cmd::run(cli.command, &context);

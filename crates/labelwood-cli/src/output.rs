@@ -52,6 +52,35 @@ fn are_same(one: &Path, other: &Path) -> bool {
     one == other || path::absolute(one).ok() == path::absolute(other).ok()
 }
 
+/// Puts a pipe without a reader in the place of a standard output that is closed from the start.
+///
+/// Rust's start-up code would open `/dev/null` there, and results would vanish with exit code 0.
+/// Writing to the pipe fails, as it does when a reader goes away.
+#[cfg(target_os = "linux")]
+extern "C" fn replace_closed_stdout() {
+    const STDOUT: libc::c_int = libc::STDOUT_FILENO;
+    // SAFETY: these calls take any number for a file and fail where there is none; `pipe` writes
+    // two numbers into the array. Nothing else has opened a file yet that could be closed here.
+    unsafe {
+        let mut ends = [0; 2];
+        if libc::fcntl(STDOUT, libc::F_GETFD) != -1 || libc::pipe(ends.as_mut_ptr()) != 0 {
+            return;
+        }
+        libc::dup2(ends[1], STDOUT);
+        for end in ends.into_iter().filter(|&end| end != STDOUT) {
+            libc::close(end);
+        }
+    }
+}
+
+/// The functions in this section run before Rust's start-up code.
+#[cfg(target_os = "linux")]
+#[used]
+// SAFETY: the section holds pointers to functions of this type, and the function needs nothing that
+// the start-up code sets up.
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = replace_closed_stdout;
+
 #[cfg(test)]
 mod tests {
     use super::*;

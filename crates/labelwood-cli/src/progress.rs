@@ -4,6 +4,7 @@
 //! log files and pipes stay clean.
 
 use std::sync::Mutex;
+use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,10 +22,14 @@ pub fn bar(visible: bool) -> ProgressBar {
     ProgressBar::no_length().with_style(style.progress_chars("=> "))
 }
 
+/// How often the clock of the bar is drawn when nothing is reported.
+const TICK: Duration = Duration::from_millis(500);
+
 /// Moves `bar` with each report; a new stage starts the bar and its clock afresh.
 ///
 /// Threads report in any order, so within a stage the bar only moves forward.
 pub fn observer(bar: ProgressBar) -> impl Fn(Progress) + Send + Sync + 'static {
+    keep_ticking(&bar);
     let current = Mutex::new("");
     move |progress| {
         let mut stage = current.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -33,11 +38,28 @@ pub fn observer(bar: ProgressBar) -> impl Fn(Progress) + Send + Sync + 'static {
             bar.set_message(progress.stage);
             bar.set_length(progress.total);
             bar.reset();
-            bar.enable_steady_tick(Duration::from_millis(500));
         }
         bar.set_length(progress.total);
         bar.set_position(progress.done.max(bar.position()));
     }
+}
+
+/// Draws the clock of a visible bar on a thread of its own. Not `enable_steady_tick`, which panics
+/// where no thread can start; without one the bar only moves less often.
+fn keep_ticking(bar: &ProgressBar) {
+    if bar.is_hidden() {
+        return;
+    }
+    let bar = bar.downgrade();
+    let _ = thread::Builder::new().name("progress".to_owned()).spawn(move || {
+        while let Some(bar) = bar.upgrade() {
+            if !bar.is_finished() {
+                bar.tick();
+            }
+            drop(bar);
+            thread::sleep(TICK);
+        }
+    });
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::Result;
 use labelwood::run::Canceller;
 
-use crate::fault::{MachineFault, STOPPED};
+use crate::fault::{self, MachineFault, STOPPED};
 
 /// How long a cancelled run has to end by itself.
 const GRACE: Duration = Duration::from_millis(900);
@@ -37,11 +37,15 @@ pub fn cancel_on_signal(
         }
         canceller.cancel();
         let kept = kept.clone();
-        thread::spawn(move || {
+        let end = move || {
             thread::sleep(GRACE);
-            eprintln!("stopped: {}", kept());
+            fault::say(format_args!("stopped: {}", kept()));
             process::exit(STOPPED.into());
-        });
+        };
+        // Without a thread this one waits, and a second signal does not end the process sooner.
+        if thread::Builder::new().spawn(end.clone()).is_err() {
+            end();
+        }
     })
     .map_err(|error| MachineFault(format!("could not watch for signals: {error}")))?;
     ignore_again(&ignored);

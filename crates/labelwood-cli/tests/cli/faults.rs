@@ -90,14 +90,14 @@ fn a_full_disk_is_the_machines_fault() {
 
 #[cfg(unix)]
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_reader_that_goes_away_is_told_by_the_exit_code_alone() {
     let folder = furnished();
     for command in ["inspect model", "man", "completions bash", "evaluate model three.txt"] {
         let mut child = folder.start(command);
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("it ends");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!((output.status.code(), error.as_str()), (Some(0), ""), "{command}");
+        assert_eq!((output.status.code(), error.as_str()), (Some(141), ""), "{command}");
     }
 }
 
@@ -137,4 +137,89 @@ fn few_open_files_and_links_in_place_of_a_lock_end_in_one_line() {
     assert_eq!(done.code(), 0, "{}", done.stderr());
     assert!(!folder.path("plan/data.lwd").is_symlink());
     assert_eq!(folder.read("diary"), "important");
+}
+
+/// The exit code and the text on standard error of `labelwood ARGS` with the redirections that a
+/// shell makes of `how`.
+#[cfg(target_os = "linux")]
+fn redirected(folder: &Folder, args: &str, how: &str) -> (Option<i32>, String) {
+    let line = format!("exec \"$0\" {args} {how}");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &line, env!("CARGO_BIN_EXE_labelwood")]).current_dir(folder.path("."));
+    let output = shell.output().expect("there is a shell");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn results_for_a_closed_standard_output_are_no_success() {
+    let folder = furnished();
+    for command in ["predict model three.txt", "evaluate model three.txt", "--help", "--version"] {
+        for how in [">&-", ">&- <&-", ">&- 2>&- <&-"] {
+            let found = redirected(&folder, command, how);
+            assert_eq!(found, (Some(141), String::new()), "{command} {how}");
+        }
+        let (code, error) = redirected(&folder, command, "> /dev/full");
+        assert_eq!(code, Some(3), "{command}: {error}");
+        assert!(error.starts_with("error: standard output: No space left"), "{command}: {error}");
+    }
+    // Who writes nothing there does not need it.
+    let (code, error) = redirected(&folder, "train three.txt --model new", ">&-");
+    assert_eq!(code, Some(0), "{error}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_standard_error_that_cannot_be_written_leaves_the_exit_code_as_it_is() {
+    let folder = furnished();
+    for (command, code) in [
+        ("predict model three.txt > out.tsv", 0),
+        ("-v predict model three.txt > out.tsv", 0),
+        ("evaluate model train.txt --test-split missing.txt", 1),
+        ("predict model missing.txt", 1),
+        ("-v predict model missing.txt", 1),
+        ("predict model three.txt --nonsense", 2),
+        ("predict model three.txt > /dev/full", 3),
+    ] {
+        for how in ["2> /dev/full", "2>&-"] {
+            assert_eq!(redirected(&folder, command, how).0, Some(code), "{command} {how}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_cannot_start_are_the_machines_fault() {
+    let folder = furnished();
+    let shared = |name: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        let rights = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path(name), rights).expect("the folder is ours");
+    };
+    shared(".");
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|found| {
+        use std::os::unix::fs::MetadataExt;
+        found.uid() == 0
+    });
+    // Root may start as many as there are, and somebody else has no other processes here.
+    let other = if is_root { "setpriv --reuid 65534 --clear-groups" } else { "" };
+    let mut codes = Vec::new();
+    for most in 1..=6 {
+        let line = format!(
+            "exec {other} prlimit --nproc={most} \"$0\" predict model three.txt --threads 2"
+        );
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &line, env!("CARGO_BIN_EXE_labelwood")]).current_dir(folder.path("."));
+        let output = shell.output().expect("there is a shell");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let code = output.status.code();
+        if matches!(code, Some(126 | 127)) {
+            return eprintln!("skipped: {error}");
+        }
+        assert!(matches!(code, Some(0 | 3)), "{most}: {code:?} {error}");
+        let is_line = error.starts_with("error: could not ") && error.lines().count() == 1;
+        assert_eq!(code == Some(3), is_line, "{most}: {error}");
+        codes.push(code);
+    }
+    assert_eq!(codes[0], Some(3));
 }
