@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use labelwood::data::documents::{self, Documents, Labels as Demand};
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{self, Dataset, Format, LabelIndex, ReadOptions, WriteError, corpus};
+use labelwood::run::Run;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
@@ -91,7 +92,7 @@ pub fn write(
     let (features, labels) = (features.to_owned(), labels.to_owned());
     let label_names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
     let dataset = Dataset { features, labels, label_names };
-    work::run(py, 1, None, |_| -> Result<(), Fault> {
+    work::run(py, 1, None, |run| -> Result<(), Fault> {
         data::check_output(&path, &[], overwrite).map_err(|error| match error {
             WriteError::Exists { path } => Fault::Input(format!(
                 "{path}: the file is already there: give overwrite=True to replace it, or choose another name"
@@ -101,18 +102,18 @@ pub fn write(
         if let Some(names) = &dataset.label_names
             && matches!(format.or(Format::of_path(&path)), Some(Format::Xc | Format::Libsvm))
         {
-            write_names_beside(&path, names)?;
+            write_names_beside(&path, names, run)?;
         }
         Ok(data::write(&path, &dataset, format)?)
     })
 }
 
 /// Writes names where the readers of a file look for them, unless they are there.
-fn write_names_beside(path: &Path, names: &LabelIndex) -> Result<(), Fault> {
+fn write_names_beside(path: &Path, names: &LabelIndex, run: &Run) -> Result<(), Fault> {
     let Some(beside) = data::names_beside(path) else {
         return Ok(names.write(&path.with_file_name("labels.txt"))?);
     };
-    if LabelIndex::read(&beside)? == *names {
+    if LabelIndex::read(&beside, run)? == *names {
         return Ok(());
     }
     let beside = beside.display();
@@ -134,11 +135,17 @@ pub fn read_documents(
     let demand = if labels_required { Demand::Required } else { Demand::Optional };
     work::run(py, threads, None, |run| -> Result<Vec<Text>, Fault> {
         let mut documents = Documents::open(&path, format, &options, demand, run)?;
-        let mut all = Vec::new();
+        let (mut all, mut bytes) = (Vec::new(), 0);
         while let Some(batch) = documents.next_batch()? {
             for (row, text) in batch.texts().enumerate() {
-                let labels = batch.labels(row).map(str::to_owned).collect();
-                all.push((batch.id(row).map(str::to_owned), text.to_owned(), labels));
+                let id = batch.id(row).map(str::to_owned);
+                let labels: Vec<String> = batch.labels(row).map(str::to_owned).collect();
+                // Strings here, and then Python's, which have some bytes before their text.
+                let strings = [id.as_ref().map_or(0, String::len), text.len()];
+                let strings = strings.into_iter().chain(labels.iter().map(String::len));
+                bytes += strings.map(|length| 2 * length + 96).sum::<usize>();
+                documents.keep(bytes)?;
+                all.push((id, text.to_owned(), labels));
             }
         }
         Ok(all)
@@ -148,7 +155,7 @@ pub fn read_documents(
 /// Reads a file of label names, one line for each label.
 #[pyfunction]
 pub fn read_label_names(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
-    let names = work::run(py, 1, None, |_| LabelIndex::read(&path))?;
+    let names = work::run(py, 1, None, |run| LabelIndex::read(&path, run))?;
     Ok(names.lines().map(str::to_owned).collect())
 }
 

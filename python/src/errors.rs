@@ -10,7 +10,7 @@ use std::io;
 use labelwood::data::ReadError;
 use labelwood::model::TrainError;
 use labelwood::model::store::StoreError;
-use labelwood::run::{Cancelled, ThreadError};
+use labelwood::run::{Cancelled, OutOfMemory, ThreadError};
 use labelwood::shard::{PartError, ShardError};
 use labelwood::text::{FitError, TextError};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -40,7 +40,7 @@ impl<E: Error + 'static> From<E> for Fault {
             if is_cancelled(this) {
                 return Fault::Stopped;
             }
-            if this.is::<io::Error>() || this.is::<ThreadError>() {
+            if this.is::<io::Error>() || this.is::<ThreadError>() || this.is::<OutOfMemory>() {
                 let kind = this.downcast_ref().map(io::Error::kind);
                 let is_missing = kind == Some(io::ErrorKind::NotFound);
                 return if is_missing { Fault::Missing(text) } else { Fault::Machine(text) };

@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use labelwood::data::documents::read_lines;
 use labelwood::data::{self, Dataset, Format, ReadError, ReadOptions};
 use labelwood::run::{Cancelled, Run};
 use labelwood::sparse::{CsrView, Predictions, Row, Scored, top_k};
@@ -386,8 +387,16 @@ pub fn read_omikuji_rows<'py>(
     let read = work::run(py, threads, None, |run| {
         data::read(&path, &options, run).or_else(|first| match first {
             ReadError::Content { .. } => {
-                let (text, name) = (without_liberties(&fs::read(&path)?), path.to_string_lossy());
-                data::read_bytes(&text, &name, &options, run).map_err(|_| Fault::from(first))
+                let mut text = Vec::new();
+                let again = read_lines(&path, run, |line| {
+                    text.extend(without_liberties(line.as_bytes()));
+                    text.push(b'\n');
+                    text.len()
+                });
+                let name = path.to_string_lossy();
+                again
+                    .and_then(|()| data::read_bytes(&text, &name, &options, run))
+                    .map_err(|_| Fault::from(first))
             }
             other => Err(other.into()),
         })

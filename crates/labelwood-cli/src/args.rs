@@ -2,6 +2,7 @@
 
 use clap::{ArgAction, Args, Parser};
 
+use crate::bytes::Bytes;
 use crate::cmd::Command;
 
 const EXIT_CODES: &str = "\
@@ -34,6 +35,11 @@ pub struct Common {
     /// Threads to work on; 0 means as many as the machine and its CPU quota give
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]
     pub threads: usize,
+
+    /// The most memory for what is read and learned, such as 8G; by default what the machine or its
+    /// control group has. What needs more is refused
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub max_memory: Option<Bytes>,
 
     /// Print errors and results only: no progress, no warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]

@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use labelwood::run::{Progress, Run};
 
 use crate::args::Common;
+use crate::bytes::Bytes;
 use crate::machine::{self, Clock};
 use crate::{log, progress, signals};
 
@@ -21,6 +22,8 @@ pub struct Context {
     pub seed: u64,
     /// The seed, if it was typed: it goes before one that comes from elsewhere.
     pub typed_seed: Option<u64>,
+    /// The most memory, if it was typed.
+    pub max_memory: Option<Bytes>,
     threads: usize,
     quiet: bool,
     bar: ProgressBar,
@@ -35,6 +38,7 @@ impl Context {
         Context {
             seed: common.seed.unwrap_or(SEED),
             typed_seed: common.seed,
+            max_memory: common.max_memory,
             threads: common.threads,
             quiet: common.quiet,
             bar,
@@ -56,11 +60,19 @@ impl Context {
         kept: impl Fn() -> String + Send + Sync + 'static,
     ) -> Result<Run> {
         let draw = progress::observer(self.bar.clone());
-        let run = Run::new(self.threads)?.on_progress(move |progress| draw(watch(progress)));
+        let memory = self.max_memory.or_else(machine::memory_limit);
+        let run = Run::new(self.threads)?
+            .limit_memory(memory.map(|limit| limit.0))
+            .on_progress(move |progress| draw(watch(progress)));
         signals::cancel_on_signal(run.canceller(), kept)?;
-        let limit = machine::memory_limit().map_or("unknown".to_owned(), |limit| limit.to_string());
+        let limit = memory.map_or("unknown".to_owned(), |limit| limit.to_string());
         tracing::info!("seed {}, {} threads, memory limit {limit}", self.seed, run.threads());
         Ok(run)
+    }
+
+    /// Whose limit of memory it is.
+    pub fn who_limits_memory(&self) -> &'static str {
+        if self.max_memory.is_some() { "--max-memory" } else { "this machine" }
     }
 
     /// When the command started.

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use labelwood::data::ReadError;
 use labelwood::model::store::StoreError;
-use labelwood::run::{Cancelled, ThreadError};
+use labelwood::run::{Cancelled, OutOfMemory, ThreadError};
 use labelwood::shard::{PartError, ShardError};
 
 /// Exit code for flags that do not go together, as clap has it.
@@ -100,7 +100,10 @@ fn classify(error: &anyhow::Error) -> Fault {
     let known = error.chain().find_map(|cause| {
         if is_cancelled(cause) {
             Some(Fault::Stopped)
-        } else if cause.is::<ThreadError>() || cause.is::<MachineFault>() {
+        } else if cause.is::<ThreadError>()
+            || cause.is::<OutOfMemory>()
+            || cause.is::<MachineFault>()
+        {
             Some(Fault::Machine)
         } else {
             cause.downcast_ref::<io::Error>().map(classify_io)

@@ -21,9 +21,6 @@ const REGION: usize = 64 << 20;
 const STEP: usize = 60 << 20;
 /// Free memory at the end of a region is given back from here on.
 const KEPT: usize = 32 << 20;
-/// Advice must begin where a page does, on any machine.
-const PAGE: usize = 64 << 10;
-
 thread_local! {
     /// The region that this thread gave advice on last.
     static LAST: Cell<usize> = const { Cell::new(0) };
@@ -47,7 +44,10 @@ fn advise(start: *mut u8, size: usize) {
     }
     let (start, end) = (start.addr(), start.addr() + size);
     let (first, end) = if size >= LARGE {
-        (start.next_multiple_of(PAGE), end / PAGE * PAGE)
+        // All of its mapping, which starts some bytes before it: a mapping of which only a part is
+        // advised counts as several, and those are copied, not moved, when the allocation grows.
+        let page = page();
+        (start / page * page, end.next_multiple_of(page))
     } else {
         (start / REGION * REGION, end.next_multiple_of(REGION))
     };
@@ -56,6 +56,12 @@ fn advise(start: *mut u8, size: usize) {
     }
     // SAFETY: this advice changes no content, whatever lies there, and may be refused.
     unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_HUGEPAGE) };
+}
+
+/// The size of small pages.
+fn page() -> usize {
+    // SAFETY: `sysconf` takes any name and returns -1 for one that it does not know.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
 // SAFETY: all is left to the system's allocator; its answers are passed on as they are.

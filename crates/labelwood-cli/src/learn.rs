@@ -138,10 +138,10 @@ impl LearnArgs {
         let (options, params) = base.map_or((Options::default(), Params::default()), |text| {
             (text.documents, text.vectoriser)
         });
-        let params = self.vectoriser.over(params)?;
+        let params = self.vectoriser.over(params, run)?;
         let documents =
             self.documents.open(&self.data, Some(format), &options, Labels::Required, run)?;
-        let names = text::known_labels(&self.data, self.reading.label_names.as_deref())?;
+        let names = text::known_labels(&self.data, self.reading.label_names.as_deref(), run)?;
         let (reader, dataset) = text::fit(documents, params, names, run)?;
         Ok(Rows { dataset, reader: Some(reader) })
     }

@@ -6,13 +6,13 @@
 use std::fs;
 use std::time::Instant;
 
-use labelwood::run::group_memory;
+use labelwood::run;
 
 use crate::bytes::Bytes;
 
 /// The most memory this process may use: the machine's, or less if a control group says so.
 pub fn memory_limit() -> Option<Bytes> {
-    physical_memory().into_iter().chain(group_memory().map(Bytes)).min()
+    run::memory_limit().map(Bytes).or_else(physical_memory_elsewhere)
 }
 
 /// The most memory this process has had resident so far.
@@ -81,14 +81,7 @@ impl Clock {
     }
 }
 
-fn physical_memory() -> Option<Bytes> {
-    match fs::read_to_string("/proc/meminfo") {
-        Ok(info) => kibibytes(&info, "MemTotal:"),
-        Err(_) => physical_memory_elsewhere(),
-    }
-}
-
-/// The figure of a line such as `MemTotal:   16384 kB`.
+/// The figure of a line such as `VmHWM:   16384 kB`.
 fn kibibytes(text: &str, key: &str) -> Option<Bytes> {
     let figure = text.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: u64 = figure.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
@@ -147,10 +140,6 @@ mod tests {
     fn figures_of_proc_files_are_read() {
         let status = "Name:\tlabelwood\nVmHWM:\t    2180 kB\nVmRSS:\t 99 kB\n";
         assert_eq!(kibibytes(status, "VmHWM:"), Some(Bytes(2180 * 1024)));
-        assert_eq!(
-            kibibytes("MemTotal:       24684100 kB\n", "MemTotal:"),
-            Some(Bytes(24684100 * 1024))
-        );
         assert_eq!(kibibytes("VmHWM: lots", "VmHWM:"), None);
         assert_eq!(kibibytes("", "VmHWM:"), None);
     }

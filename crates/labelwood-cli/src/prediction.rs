@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use labelwood::data::documents::{self, Documents, Labels};
 use labelwood::data::{
@@ -91,9 +91,10 @@ impl ModelArgs {
     }
 
     /// The labels that may be named, if not all.
-    pub fn allowed(&self, model: &Model) -> Result<Option<LabelSet>> {
-        let read =
-            |file: &Option<PathBuf>| file.as_ref().map(|file| labels_in(file, model)).transpose();
+    pub fn allowed(&self, model: &Model, run: &Run) -> Result<Option<LabelSet>> {
+        let read = |file: &Option<PathBuf>| {
+            file.as_ref().map(|file| labels_in(file, model, run)).transpose()
+        };
         let (only, without) = (read(&self.only_labels)?, read(&self.without_labels)?);
         if only.is_none() && without.is_none() {
             return Ok(None);
@@ -115,23 +116,29 @@ impl ModelArgs {
 
 /// The labels that a file names, one a line; those that the model does not know are counted in a
 /// warning.
-fn labels_in(file: &Path, model: &Model) -> Result<LabelSet> {
-    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+fn labels_in(file: &Path, model: &Model, run: &Run) -> Result<LabelSet> {
     let count = model.labels().counts().len();
     let find = |line: &str| match model.labels().names() {
         Some(names) => names.find(line),
         None => line.parse().ok().filter(|&label: &u32| (label as usize) < count),
     };
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let found: Vec<Option<u32>> = lines.map(find).collect();
-    let unknown = found.iter().filter(|label| label.is_none()).count();
-    if unknown == found.len() {
+    let (mut found, mut unknown) = (BTreeSet::new(), 0);
+    documents::read_lines(file, run, |line| {
+        match find(line.trim()) {
+            _ if line.trim().is_empty() => {}
+            Some(label) => drop(found.insert(label)),
+            None => unknown += 1,
+        }
+        // No more than the model has.
+        0
+    })?;
+    if found.is_empty() {
         bail!("{}: the model knows none of its labels: there must be one a line", file.display());
     }
     if unknown > 0 {
         tracing::warn!("{}: the model does not know {unknown} of its labels", file.display());
     }
-    Ok(found.into_iter().flatten().collect())
+    Ok(found.into_iter().collect())
 }
 
 /// How the rows for a model are read.
@@ -231,7 +238,7 @@ impl RowArgs {
         };
         let names = match known {
             Some(known) => LabelIndexBuilder::new(known),
-            None => text::known_labels(path, None)?,
+            None => text::known_labels(path, None, run)?,
         };
         let base = documents::Options::default();
         let (documents, _) =

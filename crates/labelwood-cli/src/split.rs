@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use labelwood::data::{Dataset, Splits};
+use labelwood::run::Run;
+
+use crate::bytes::Bytes;
 
 /// The flags that divide one data file.
 #[derive(Debug, clap::Args)]
@@ -68,12 +71,13 @@ impl SplitArgs {
     }
 
     /// Reads the split files, if there are any, for a data file of `rows` rows.
-    pub fn read(&self, rows: usize) -> Result<Option<SplitFiles>> {
+    pub fn read(&self, rows: usize, run: &Run) -> Result<Option<SplitFiles>> {
         let Some(train_path) = &self.train_split else {
             return Ok(None);
         };
-        let train = Splits::read(train_path, rows)?;
-        let test = self.test_split.as_ref().map(|path| Splits::read(path, rows)).transpose()?;
+        let train = Splits::read(train_path, rows, run)?;
+        let test = self.test_split.as_ref().map(|path| Splits::read(path, rows, run));
+        let test = test.transpose()?;
         if let (Some(test), Some(test_path)) = (&test, &self.test_split)
             && test.len() != train.len()
         {
@@ -101,14 +105,33 @@ impl SplitFiles {
     }
 
     /// The rows of a column, counted from 1, to train on and to test with.
-    pub fn select(&self, dataset: &Dataset, column: usize) -> Result<(Dataset, Option<Dataset>)> {
-        let train = dataset.select(self.train.column(column)?);
+    pub fn select(
+        &self,
+        dataset: &Dataset,
+        column: usize,
+        run: &Run,
+    ) -> Result<(Dataset, Option<Dataset>)> {
+        let train = select(dataset, self.train.column(column)?, run)?;
         let test = match &self.test {
-            Some(splits) => Some(dataset.select(splits.column(column)?)),
+            Some(splits) => Some(select(dataset, splits.column(column)?, run)?),
             None => None,
         };
         Ok((train, test))
     }
+}
+
+/// The rows of a split, copied, unless that takes more memory than there may be: a split may name a
+/// row any number of times.
+pub fn select(dataset: &Dataset, rows: &[usize], run: &Run) -> Result<Dataset> {
+    let bytes = |&row: &usize| {
+        let (entries, labels) = (dataset.features.row(row), dataset.labels.row(row));
+        16 + 8 * entries.indices.len() as u64 + 4 * labels.indices.len() as u64
+    };
+    let needed = rows.iter().map(bytes).fold(0, u64::saturating_add);
+    run.memory().hold().set(needed).with_context(|| {
+        format!("the {} rows of the split take {}: give a smaller split", rows.len(), Bytes(needed))
+    })?;
+    Ok(dataset.select(rows))
 }
 
 /// The models of `count` splits: `DIR-01`, `DIR-02` and so on.

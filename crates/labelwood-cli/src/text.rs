@@ -1,11 +1,10 @@
 //! Text as an argument: the flags that say how documents are read and become vectors.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::data::documents::{Documents, Format, Labels, Options, Separator};
-use labelwood::data::{Dataset, LabelIndex, LabelIndexBuilder, names_beside};
+use labelwood::data::documents::{Documents, Format, Labels, Options, Separator, read_lines};
+use labelwood::data::{Dataset, LabelIndexBuilder, names_beside};
 use labelwood::run::Run;
 use labelwood::text::{
     CharNgramsIn, FitError, Frequency, Language, Params, StopWords, TextError, TextReader, Tokens,
@@ -222,25 +221,32 @@ fn ngrams(text: &str) -> Result<Ngrams, String> {
 impl VectoriserArgs {
     /// Whether a flag was typed.
     pub fn is_typed(&self) -> bool {
-        self.over(Params::default()).map_or(true, |params| params != Params::default())
+        self.stop_words.is_some() || self.params(Params::default()) != Params::default()
     }
 
     /// What was typed, and `base` for the rest, checked.
-    pub fn over(&self, base: Params) -> Result<Params> {
+    pub fn over(&self, mut base: Params, run: &Run) -> Result<Params> {
+        if let Some(file) = &self.stop_words {
+            base.stop_words = stop_words(file, run)?;
+        }
+        let params = self.params(base);
+        params.check().map_err(as_flag)?;
+        Ok(params)
+    }
+
+    /// What was typed, and `base` for the rest and for the stop words.
+    fn params(&self, base: Params) -> Params {
         let ngrams = |typed: Option<Ngrams>, base| match typed {
             None => base,
             Some((0, _)) => None,
             some => some,
         };
-        let params = Params {
+        Params {
             tokens: self.tokens.unwrap_or(base.tokens),
             min_token: self.min_token.unwrap_or(base.min_token),
             lowercase: base.lowercase && !self.keep_case,
             stem: self.stem.or(base.stem),
-            stop_words: match &self.stop_words {
-                Some(file) => stop_words(file)?,
-                None => base.stop_words,
-            },
+            stop_words: base.stop_words,
             word_ngrams: ngrams(self.word_ngrams, base.word_ngrams),
             char_ngrams: ngrams(self.char_ngrams, base.char_ngrams),
             char_ngrams_in: self.char_ngrams_in.unwrap_or(base.char_ngrams_in),
@@ -251,27 +257,32 @@ impl VectoriserArgs {
             idf: base.idf && !self.no_idf,
             smooth_idf: base.smooth_idf && !self.no_smooth_idf,
             hashing: self.hashing.or(base.hashing),
-        };
-        params.check().map_err(as_flag)?;
-        Ok(params)
+        }
     }
 }
 
-fn stop_words(file: &Path) -> Result<StopWords> {
+fn stop_words(file: &Path, run: &Run) -> Result<StopWords> {
     if file == Path::new("english") {
         return Ok(StopWords::English);
     }
-    let text = fs::read_to_string(file).with_context(|| {
-        format!("{}: the stop words cannot be read: name a file, or english", file.display())
-    })?;
-    let words = text.lines().map(str::trim).filter(|word| !word.is_empty());
-    Ok(StopWords::Words(words.map(str::to_owned).collect()))
+    let (mut words, mut bytes) = (Vec::new(), 0);
+    read_lines(file, run, |line| {
+        let word = line.trim();
+        if !word.is_empty() {
+            words.push(word.to_owned());
+            // They are kept twice, the second time in a table.
+            bytes += 2 * word.len() + 128;
+        }
+        bytes
+    })
+    .context("the stop words cannot be read: name a file, or english")?;
+    Ok(StopWords::Words(words))
 }
 
 /// The labels of documents to learn from: those of a file of names come first.
-pub fn known_labels(data: &Path, given: Option<&Path>) -> Result<LabelIndexBuilder> {
+pub fn known_labels(data: &Path, given: Option<&Path>, run: &Run) -> Result<LabelIndexBuilder> {
     match given.map(Path::to_owned).or_else(|| names_beside(data)) {
-        Some(names) => Ok(LabelIndexBuilder::new(&LabelIndex::read(&names)?)),
+        Some(names) => Ok(LabelIndexBuilder::read(&names, run)?),
         None => Ok(LabelIndexBuilder::default()),
     }
 }
@@ -358,6 +369,10 @@ mod tests {
         vectoriser: VectoriserArgs,
     }
 
+    fn run() -> Run {
+        Run::new(1).expect("a thread can start")
+    }
+
     fn parse(line: &str) -> Command {
         Command::parse_from(["x"].into_iter().chain(line.split_whitespace()))
     }
@@ -381,7 +396,8 @@ mod tests {
         let line = "--tokens unicode --min-token 1 --keep-case --stem finnish --stop-words english \
             --word-ngrams none --char-ngrams 3,5 --char-ngrams-in text --min-df 3 --max-df 0.5 \
             --max-features 9 --no-sublinear-tf --no-idf --no-smooth-idf";
-        let params = parse(line).vectoriser.over(Params::default()).expect("they are possible");
+        let params =
+            parse(line).vectoriser.over(Params::default(), &run()).expect("they are possible");
         let expected = Params {
             tokens: Tokens::Unicode,
             min_token: 1,
@@ -401,10 +417,12 @@ mod tests {
         };
         assert_eq!(params, expected);
         assert!(
-            parse("").vectoriser.over(expected.clone()).expect("they are possible") == expected
+            parse("").vectoriser.over(expected.clone(), &run()).expect("they are possible")
+                == expected
         );
         assert!(parse("--min-token 1").vectoriser.is_typed() && !parse("").vectoriser.is_typed());
-        let error = parse("--word-ngrams none").vectoriser.over(Params::default()).unwrap_err();
+        let error =
+            parse("--word-ngrams none").vectoriser.over(Params::default(), &run()).unwrap_err();
         assert!(error.to_string().starts_with("--word-ngrams is none"), "{error}");
     }
 }

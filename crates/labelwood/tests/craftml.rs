@@ -94,7 +94,8 @@ fn compat() -> PathBuf {
 fn compat_rows(run: &Run) -> Dataset {
     let mut dataset =
         data::read(&compat().join("rows.txt"), &ReadOptions::default(), run).unwrap().dataset;
-    dataset.label_names = Some(LabelIndex::read(&compat().join("labels.txt")).unwrap());
+    let names = LabelIndex::read(&compat().join("labels.txt"), run);
+    dataset.label_names = Some(names.unwrap());
     dataset
 }
 

@@ -24,7 +24,7 @@ use crate::learn::warn_of_learned_rows;
 use crate::machine::{Clock, Spent};
 use crate::output::{check_outputs, print};
 use crate::prediction::{ModelArgs, RowArgs};
-use crate::split::{Column, numbered};
+use crate::split::{Column, numbered, select};
 use crate::spread::Spread;
 
 /// Arguments of `labelwood evaluate`.
@@ -231,19 +231,19 @@ fn over_columns(args: &Args, run: &Run) -> Result<()> {
     }
     let mut stages = Stages::default();
     // A model says how DATA is read, and how many rows that are is known only then.
-    let folders = match numbered(folder, Splits::read(split, usize::MAX)?.len()) {
+    let folders = match numbered(folder, Splits::read(split, usize::MAX, run)?.len()) {
         several if several.first().is_some_and(|one| one.exists()) && !folder.exists() => several,
         _ => vec![folder.clone()],
     };
     let mut model = stages.time("load", || args.opening.open(&folders[0], run))?;
     let rows = stages.time("read", || args.reading.read(&args.data, &model, run))?;
-    let splits = Splits::read(split, rows.len())?;
+    let splits = Splits::read(split, rows.len(), run)?;
     let (mut figures, mut unseen) = (Vec::new(), 0);
     for column in 1..=splits.len() {
         if column > 1 && folders.len() > 1 {
             model = stages.time("load", || args.opening.open(&folders[column - 1], run))?;
         }
-        let some = rows.select(splits.column(column)?);
+        let some = select(&rows, splits.column(column)?, run)?;
         let subject = predicted(args, &model, some, std::mem::take(&mut stages), run)?;
         let evaluation = subject.evaluation(&subject.predictions, &args.metric_options())?;
         let metrics = evaluation.metrics();
@@ -279,7 +279,7 @@ fn of_model(args: &Args, folder: &Path, run: &Run) -> Result<Subject> {
     let model = stages.time("load", || args.opening.open(folder, run))?;
     let rows = stages.time("read", || {
         let rows = args.reading.read(&args.data, &model, run)?;
-        args.part(rows, args.test_split.as_deref())
+        args.part(rows, args.test_split.as_deref(), run)
     })?;
     predicted(args, &model, rows, stages, run)
 }
@@ -298,8 +298,8 @@ fn predicted(
         warn_of_learned_rows(&args.data);
     }
     let counts = model.labels().counts().to_vec();
-    let filter = args.read_filter(&rows, counts.len())?;
-    let allowed = args.opening.allowed(model)?;
+    let filter = args.read_filter(&rows, counts.len(), run)?;
+    let allowed = args.opening.allowed(model, run)?;
     let query = args.opening.query(args.deepest(&filter), allowed.as_ref());
     let predictions =
         stages.time("predict", || Ok(model.predict(rows.features.view(), query, run)?))?;
@@ -328,6 +328,7 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
         let train = args.part(
             args.reading.read_labels(train_path, None, |_| (), run)?,
             args.foreign.train_split.as_deref(),
+            run,
         )?;
         let (test, ids) = args.read_truth(train.label_names.as_ref(), run)?;
         let labels = train.labels.columns().max(test.labels.columns());
@@ -338,7 +339,7 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
             Some(names) if is_text || !is_number(name) => names.find(name),
             _ => None,
         };
-        let predictions = read_file_for(file, format, labels, id, &ids)?;
+        let predictions = read_file_for(file, format, labels, id, &ids, run)?;
         Ok((train, test, predictions))
     })?;
     let has_splits = args.foreign.train_split.is_some() || args.test_split.is_some();
@@ -346,7 +347,7 @@ fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
         warn_of_learned_rows(&args.data);
     }
     let counts = train.labels.view().column_counts();
-    let filter = args.read_filter(&test, counts.len())?;
+    let filter = args.read_filter(&test, counts.len(), run)?;
     let (training_rows, names) = (train.len(), train.label_names);
     Ok(Subject { truth: test.labels, predictions, filter, training_rows, counts, names, stages })
 }
@@ -382,18 +383,18 @@ impl Args {
         let rows = self.reading.read_labels(&self.data, known, note, run)?;
         ids.resize(rows.len(), None);
         let Some(split) = &self.test_split else { return Ok((rows, ids)) };
-        let splits = Splits::read(split, rows.len())?;
+        let splits = Splits::read(split, rows.len(), run)?;
         let chosen = splits.column(self.split_column.one())?;
-        Ok((rows.select(chosen), chosen.iter().map(|&row| ids[row].clone()).collect()))
+        Ok((select(&rows, chosen, run)?, chosen.iter().map(|&row| ids[row].clone()).collect()))
     }
 
     /// The rows that a split file names, or all.
-    fn part(&self, rows: Dataset, split: Option<&Path>) -> Result<Dataset> {
+    fn part(&self, rows: Dataset, split: Option<&Path>, run: &Run) -> Result<Dataset> {
         match split {
             None => Ok(rows),
             Some(path) => {
                 let column = self.split_column.one();
-                Ok(rows.select(Splits::read(path, rows.len())?.column(column)?))
+                select(&rows, Splits::read(path, rows.len(), run)?.column(column)?, run)
             }
         }
     }
@@ -407,10 +408,13 @@ impl Args {
         }
     }
 
-    fn read_filter(&self, rows: &Dataset, labels: usize) -> Result<Vec<(usize, u32)>> {
+    fn read_filter(&self, rows: &Dataset, labels: usize, run: &Run) -> Result<Vec<(usize, u32)>> {
         match &self.filter {
             None => Ok(Vec::new()),
-            Some(path) => Ok(read_filter(path, rows.len(), labels.max(rows.labels.columns()))?),
+            Some(path) => {
+                let labels = labels.max(rows.labels.columns());
+                Ok(read_filter(path, rows.len(), labels, run)?)
+            }
         }
     }
 

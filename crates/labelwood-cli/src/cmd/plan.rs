@@ -93,7 +93,8 @@ impl Args {
         let Rows { dataset, reader } = rows;
         let (threads, reader) = (run.threads(), reader.as_ref());
         let fits = |algorithm: &Algorithm| {
-            Need { dataset, algorithm, calibrate, threads, keeps_model: false, reader }.fits(None)
+            Need { dataset, algorithm, calibrate, threads, keeps_model: false, reader }
+                .fits(context.max_memory)
         };
         let limits = auto::Limits::default();
         let auto::Choice { algorithm, why } =

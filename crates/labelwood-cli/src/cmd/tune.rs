@@ -12,13 +12,13 @@ use labelwood::tune::{Measure, Outcome, Plan, TuneError, tune};
 use serde_json::json;
 
 use super::train::memory;
-use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::duration::Seconds;
 use crate::learn::{LearnArgs, Rows, Wish};
 use crate::output::print;
 use crate::settings::{TUNED, Wanted, named};
 use crate::signals::NOTHING_KEPT;
+use crate::split::select;
 
 /// The files for people in the folder.
 const PAGE: &str = "table.md";
@@ -54,10 +54,6 @@ pub struct Args {
     /// Stop after this time, such as 5m, and decide by the rounds that are done
     #[arg(long, value_name = "TIME")]
     budget: Option<Seconds>,
-
-    /// The most memory, such as 8G; by default what the machine has
-    #[arg(long, value_name = "SIZE")]
-    max_memory: Option<Bytes>,
 
     /// Use these rows of DATA only: a table of row numbers counted from 1, a column a split
     #[arg(long, value_name = "FILE")]
@@ -104,7 +100,8 @@ impl Args {
         let dataset = match &self.train_split {
             None => dataset,
             Some(split) => {
-                dataset.select(Splits::read(split, dataset.len())?.column(self.split_column)?)
+                let splits = Splits::read(split, dataset.len(), run)?;
+                select(&dataset, splits.column(self.split_column)?, run)?
             }
         };
         self.learn.check_rows(&dataset)?;
@@ -129,7 +126,7 @@ impl Args {
                 keeps_model: true,
                 reader: rows.reader.as_ref(),
             };
-            memory::check(&need, self.max_memory)?;
+            memory::check(&need, context.max_memory)?;
         }
         let round = |round: &labelwood::tune::Round| {
             format!("{} candidates on {} rows", round.candidates, round.rows)

@@ -69,7 +69,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let model = Model::open(&args.model, Options::default(), &run)?;
     let dataset = args.rows.read_more(&args.data, &model, args.label_names.as_deref(), &run)?;
-    check_memory(&model, &dataset, &run)?;
+    check_memory(&model, &dataset, context, &run)?;
     let target = args.output.as_ref().unwrap_or(&args.model);
     let start = UpdateStart { overwrite: args.overwrite, again: args.again };
     let updated = update(&model, &dataset, target, start, &run).map_err(|error| match error {
@@ -113,8 +113,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// Refuses an update for which the machine has not enough memory.
-fn check_memory(model: &Model, dataset: &Dataset, run: &Run) -> Result<()> {
-    let Some(limit) = machine::memory_limit() else { return Ok(()) };
+fn check_memory(model: &Model, dataset: &Dataset, context: &Context, run: &Run) -> Result<()> {
+    let Some(limit) = context.max_memory.or_else(machine::memory_limit) else { return Ok(()) };
     let manifest = model.manifest();
     let (features, labels) = (dataset.features.view(), dataset.labels.view());
     let of_new = model.learned().algorithm().estimate(features, labels, run.threads()).memory;
@@ -126,10 +126,10 @@ fn check_memory(model: &Model, dataset: &Dataset, run: &Run) -> Result<()> {
     if needed <= limit.0 {
         return Ok(());
     }
-    let needed = Bytes(needed);
+    let (needed, who) = (Bytes(needed), context.who_limits_memory());
     let remedy = if run.threads() > 1 { "try --threads 1" } else { "add fewer rows at a time" };
     Err(MachineFault(format!(
-        "the update needs about {needed} of memory, but this machine allows {limit}: {remedy}"
+        "the update needs about {needed} of memory, but {who} allows {limit}: {remedy}"
     ))
     .into())
 }

@@ -174,6 +174,6 @@ fn a_calibrated_training_is_repeated_and_resumed() {
     let error = folder.run("train train.txt --trees 3 --model whole --resume -q").fails(1);
     assert!(error.contains("calibrate is true there but false here"), "{error}");
     let text =
-        folder.run("train train.txt --trees 2 --calibrate --max-memory 1M --model x").stderr();
+        folder.run("train train.txt --trees 2 --calibrate --max-memory 8M --model x").stderr();
     assert!(text.contains("--max-memory allows"), "{text}");
 }

@@ -8,6 +8,7 @@ mod trained;
 
 mod convert;
 mod demo;
+mod endless;
 mod evaluate;
 mod faults;
 mod generate;

@@ -272,9 +272,9 @@ fn resuming_a_finished_model_names_what_differs() {
 #[test]
 fn too_much_memory_exits_with_3_and_names_the_remedy() {
     let folder = generated(3000);
-    let error = folder.run("train train.txt --model model --max-memory 1M").fails(3);
+    let error = folder.run("train train.txt --model model --max-memory 8M").fails(3);
     assert!(error.starts_with("error: the training needs about "), "{error}");
-    assert!(error.contains("but --max-memory allows 1.0 MiB: give it fewer rows"), "{error}");
+    assert!(error.contains("but --max-memory allows 8.0 MiB: give it fewer rows"), "{error}");
     let error = folder.run("train train.txt --model model --max-memory 100M --threads 8").fails(3);
     assert!(error.contains(": try --threads "), "{error}");
     let gaussian = "--feature-projection gaussian --feature-dimensions 1000 --threads 1";

@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// The rows of every batch but the last. Prediction shares work between the rows of a batch.
 const ROWS: usize = 16_384;
+/// Long rows make a batch as soon as they take this part of the memory that there may be.
+const SHARE: u64 = 8;
 
 /// A data file that is read batch by batch; what is not asked for is not in memory.
 ///
@@ -55,14 +57,13 @@ impl Batches<'static> {
     pub fn open(path: &Path, options: &ReadOptions, run: &Run) -> Result<Self, ReadError> {
         let format = format_of(path, options)?;
         if format == Some(Format::Binary) {
-            let mut dataset = binary::open(path)?;
+            let mut dataset = binary::open(path, run.memory())?;
             dataset.features.widen(options.features);
             dataset.labels.widen(options.labels);
             let origin = Origin::Binary(dataset);
             return Ok(Batches { origin, handed_out: 0, warnings: Vec::new(), batch: ROWS });
         }
-        let layout = Layout::for_threads(run.threads());
-        Batches::new(Source::open(path)?, format, options, layout, ROWS)
+        Batches::new(Source::open(path, run.memory())?, format, options, Layout::of(run), ROWS)
     }
 }
 
@@ -125,7 +126,12 @@ impl<'a> Batches<'a> {
             }
         };
         // Empty lines are rows or the end of the file, which only what follows tells.
-        while !*has_ended && rows.len() - rows.empty_tail < self.batch {
+        let room = run.memory().share(SHARE);
+        let is_batch = |rows: &Rows| {
+            let known = rows.len() - rows.empty_tail;
+            known >= self.batch || (known > 0 && rows.bytes() > room)
+        };
+        while !*has_ended && !is_batch(rows) {
             if !parser.parse_block(rows, run)? {
                 *has_ended = true;
                 self.warnings = parser.check_end(self.handed_out, rows)?;

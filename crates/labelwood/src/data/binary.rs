@@ -5,14 +5,16 @@
 //! opened: that the arrays are rows, and that they are the rows that were written.
 
 use super::error::{ReadError, WriteError};
-use super::source::Source;
+use super::source::{Source, is_of_system};
 use super::write::{write_atomically, write_own};
 use super::{Dataset, DatasetView, LabelIndex};
 use crate::array::{Array, FileBytes};
+use crate::run::Memory;
 use crate::sparse::Csr;
 use crate::store::{FormatError, Unit, write_arrays};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -74,33 +76,38 @@ fn check_of(dataset: DatasetView<'_>) -> [u64; 2] {
 }
 
 /// Opens a file of binary data: maps it, unless it is compressed or standard input.
-pub(super) fn open(path: &Path) -> Result<Dataset, ReadError> {
+pub(super) fn open(path: &Path, memory: &Memory) -> Result<Dataset, ReadError> {
     let name = path.display().to_string();
     let failed = |source| ReadError::Io { path: name.clone(), source };
     if path.as_os_str() == "-" || !path.is_file() {
-        return from_source(Source::open(path)?);
+        return from_source(Source::open(path, memory)?);
     }
     let mut file = File::open(path).map_err(failed)?;
     let mut first = Vec::new();
     file.by_ref().take(4).read_to_end(&mut first).map_err(failed)?;
     if COMPRESSED.iter().any(|magic| first.starts_with(magic)) {
-        return from_source(Source::open(path)?);
+        return from_source(Source::open(path, memory)?);
     }
     over(&name, FileBytes::map(&file).map_err(failed)?)
 }
 
 /// Takes binary data from a source that cannot be mapped.
 pub(super) fn from_source(source: Source<'_>) -> Result<Dataset, ReadError> {
-    let (name, mut reader) = source.into_reader();
-    let mut bytes = Vec::new();
-    let read = reader.read_to_end(&mut bytes);
-    match read.and_then(|_| FileBytes::copy(&bytes[..], bytes.len())) {
-        Ok(bytes) => over(&name, bytes),
-        Err(source) if source.kind() == io::ErrorKind::OutOfMemory => {
-            Err(ReadError::Io { path: name, source })
+    let (name, mut charge) = (source.name.clone(), source.charge());
+    // Twice, because they are copied to where numbers may lie.
+    let bytes = charge.read_all(source.into_reader(), 2).map_err(|error| match error {
+        ReadError::Io { path, source } if !is_of_system(&source) => {
+            ReadError::Binary { path, reason: source.to_string() }
         }
-        Err(source) => Err(ReadError::Binary { path: name, reason: source.to_string() }),
-    }
+        other => other,
+    })?;
+    let copy = FileBytes::copy(&bytes[..], bytes.len())
+        .map_err(|source| ReadError::Io { path: name.clone(), source })?;
+    drop(bytes);
+    charge.set(copy.len())?;
+    let dataset = over(&name, copy)?;
+    charge.keep();
+    Ok(dataset)
 }
 
 fn over(name: &str, bytes: FileBytes) -> Result<Dataset, ReadError> {

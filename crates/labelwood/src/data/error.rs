@@ -1,6 +1,6 @@
 //! What can be wrong with a file, in one line that names the place and the remedy.
 
-use crate::run::Cancelled;
+use crate::run::{Bytes, Cancelled, OutOfMemory};
 use std::io;
 use thiserror::Error;
 
@@ -31,6 +31,19 @@ pub enum ReadError {
         path: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// More of it would have to be kept in memory than may be.
+    #[error(
+        "{path}: {source}, {} into the data: read fewer rows at a time, or allow more memory",
+        Bytes(*read)
+    )]
+    Memory {
+        /// The file as it was named.
+        path: String,
+        /// How many bytes were read, after decompression.
+        read: u64,
+        /// How much may be kept.
+        source: OutOfMemory,
     },
     /// The name does not tell the format.
     #[error("{path}: {UNKNOWN_FORMAT}")]

@@ -1,9 +1,10 @@
 //! Label names: which label an id stands for.
 
 use super::error::{Problem, ReadError, Warning, WriteError};
-use super::source::Source;
+use super::source::{Blocks, Source};
 use super::write::write_atomically;
 use crate::array::Array;
+use crate::run::Run;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -41,6 +42,43 @@ struct Orders {
     by_name: Vec<u32>,
 }
 
+/// How much of a file of names is read at a time.
+const BLOCK: usize = 1 << 20;
+
+/// The lines of an index on their way there.
+struct Lines {
+    text: String,
+    starts: Vec<u64>,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Lines { text: String::new(), starts: vec![0] }
+    }
+}
+
+impl Lines {
+    fn push(&mut self, line: &str) {
+        let text = &mut self.text;
+        match line.split_once('\t') {
+            None if line.is_empty() => text.push_str(&(self.starts.len() - 1).to_string()),
+            None => text.push_str(&on_one_line(line)),
+            Some((code, name)) => {
+                text.extend([&*on_one_line(code), "\t", &*on_one_line(name)]);
+            }
+        }
+        self.starts.push(self.text.len() as u64);
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.len() + 8 * self.starts.len()
+    }
+
+    fn finish(self) -> LabelIndex {
+        LabelIndex::from_arrays(self.text.into_bytes().into(), self.starts.into())
+    }
+}
+
 impl PartialEq for LabelIndex {
     fn eq(&self, other: &Self) -> bool {
         self.starts == other.starts && self.text == other.text
@@ -58,19 +96,9 @@ impl LabelIndex {
     /// Makes an index of lines, each `name` or `code<TAB>name`. Line breaks within become spaces, and
     /// so do TABs in a name.
     pub fn from_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut text = String::new();
-        let mut starts = vec![0];
-        for (id, line) in lines.into_iter().enumerate() {
-            match line.split_once('\t') {
-                None if line.is_empty() => text.push_str(&id.to_string()),
-                None => text.push_str(&on_one_line(line)),
-                Some((code, name)) => {
-                    text.extend([&*on_one_line(code), "\t", &*on_one_line(name)]);
-                }
-            }
-            starts.push(text.len() as u64);
-        }
-        Self::from_arrays(text.into_bytes().into(), starts.into())
+        let mut joined = Lines::default();
+        lines.into_iter().for_each(|line| joined.push(line));
+        joined.finish()
     }
 
     /// Takes over the arrays of [`arrays`](Self::arrays). Lines that lie outside of the text or are
@@ -102,8 +130,8 @@ impl LabelIndex {
     }
 
     /// Reads a file of label names, plain, gzip or zstd, or standard input for `-`.
-    pub fn read(path: &Path) -> Result<Self, ReadError> {
-        Ok(Self::read_noting(path, false)?.0)
+    pub fn read(path: &Path, run: &Run) -> Result<Self, ReadError> {
+        Ok(Self::read_noting(path, false, run)?.0)
     }
 
     /// Takes label names from the bytes of a file; `name` appears in messages.
@@ -123,35 +151,50 @@ impl LabelIndex {
     pub(super) fn read_noting(
         path: &Path,
         lenient: bool,
+        run: &Run,
     ) -> Result<(Self, Option<Warning>), ReadError> {
-        Self::from_source(Source::open(path)?, lenient)
+        Self::from_source(Source::open(path, run.memory())?, lenient)
     }
 
     fn from_source(source: Source, lenient: bool) -> Result<(Self, Option<Warning>), ReadError> {
-        let (path, text) = source.read_all()?;
-        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-        let length = text.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);
-        let mut damaged = 0;
-        let mut lines = Vec::new();
-        for (at, line) in text[..length].split(|&byte| byte == b'\n').enumerate() {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            match std::str::from_utf8(line) {
-                Ok(line) => lines.push(Cow::Borrowed(line)),
-                Err(_) if lenient => {
-                    damaged += 1;
-                    lines.push(String::from_utf8_lossy(line));
+        let mut blocks = Blocks::new(source, BLOCK);
+        let mut charge = blocks.charge();
+        let (mut lines, mut damaged) = (Lines::default(), 0);
+        // Empty lines that name labels if there is something after them.
+        let mut pending = 0;
+        while let Some(block) = blocks.next()? {
+            for (at, line) in (block.first_line..).zip(block.text.split(|&byte| byte == b'\n')) {
+                let end = line.iter().rposition(|&byte| byte != b'\r').map_or(0, |last| last + 1);
+                if end == 0 {
+                    pending += 1;
+                    continue;
                 }
-                Err(error) => {
-                    let place = (at as u64 + 1, error.valid_up_to() as u64 + 1);
-                    return Err(ReadError::content(&path, place, Problem::Encoding));
+                let line = match std::str::from_utf8(&line[..end]) {
+                    Ok(line) => Cow::Borrowed(line),
+                    Err(_) if lenient => {
+                        damaged += 1;
+                        String::from_utf8_lossy(&line[..end])
+                    }
+                    Err(error) => {
+                        let place = (at, error.valid_up_to() as u64 + 1);
+                        return Err(ReadError::content(blocks.name(), place, Problem::Encoding));
+                    }
+                };
+                for _ in 0..std::mem::take(&mut pending) {
+                    lines.push("");
+                    charge.set(lines.bytes())?;
                 }
+                lines.push(&line);
+                charge.set(lines.bytes())?;
             }
+            // A block ends with a line feed, and nothing comes after it.
+            pending -= 1;
+            charge.set(lines.bytes() + 16 * pending)?;
         }
-        if length == 0 {
-            lines.clear();
-        }
-        let index = Self::from_lines(lines.iter().map(|line| &**line));
-        Ok((index, (damaged > 0).then_some(Warning::Encoding { path, lines: damaged })))
+        charge.keep();
+        let path = blocks.name().to_owned();
+        let warning = (damaged > 0).then_some(Warning::Encoding { path, lines: damaged });
+        Ok((lines.finish(), warning))
     }
 
     /// Writes the lines to a file, gzip or zstd by its ending; readers see the old file or the new.
@@ -220,9 +263,31 @@ impl LabelIndex {
 pub struct LabelIndexBuilder {
     lines: Vec<String>,
     ids: HashMap<String, u32>,
+    /// The length of all lines.
+    text: usize,
 }
 
 impl LabelIndexBuilder {
+    /// What a label takes besides its text: two strings, and its place in the table, which may be
+    /// half empty.
+    const LABEL: usize = 160;
+
+    /// Starts with the labels of a file of label names, plain, gzip or zstd.
+    pub fn read(path: &Path, run: &Run) -> Result<Self, ReadError> {
+        let source = Source::open(path, run.memory())?;
+        let mut charge = source.charge();
+        let (names, _) = LabelIndex::from_source(source, false)?;
+        // Two keys of the table at most: the code and the name.
+        charge.set(2 * names.len() * Self::LABEL + 3 * names.text.len())?;
+        charge.keep();
+        Ok(Self::new(&names))
+    }
+
+    /// The memory that the labels take, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lines.len() * Self::LABEL + 2 * self.text
+    }
+
     /// Starts with the labels of an index, by code and by name. Angle brackets around a code, as
     /// lists of URIs have them, are removed.
     pub fn new(known: &LabelIndex) -> Self {
@@ -240,7 +305,8 @@ impl LabelIndexBuilder {
                 ids.entry(name.to_owned()).or_insert(id);
             }
         }
-        LabelIndexBuilder { lines, ids }
+        let text = lines.iter().map(String::len).sum();
+        LabelIndexBuilder { lines, ids, text }
     }
 
     /// The id of a label, a new one if it was not met before.
@@ -254,6 +320,7 @@ impl LabelIndexBuilder {
             return id;
         }
         let id = u32::try_from(self.lines.len()).expect("ids of labels have 32 bits");
+        self.text += label.len();
         self.lines.push(label.clone().into_owned());
         self.ids.insert(label.into_owned(), id);
         id
@@ -355,7 +422,7 @@ mod tests {
         for name in ["labels.txt", "labels.txt.gz", "labels.txt.zst"] {
             let path = folder.path().join(name);
             labels.write(&path).unwrap();
-            assert_eq!(LabelIndex::read(&path).unwrap(), labels);
+            assert_eq!(LabelIndex::read(&path, &Run::new(1).unwrap()).unwrap(), labels);
         }
     }
 }

@@ -9,10 +9,11 @@
 //! [`corpus`] is a small set of texts that needs no file; [`generate`] draws rows of any number.
 //!
 //! Files are read in blocks while the last block is parsed on all threads, so the text of a file is
-//! never in memory as a whole, and nothing is reserved because a header says so.
+//! never in memory as a whole, and nothing is reserved because a header says so. What is kept counts as
+//! it grows, and ends in [`ReadError::Memory`] when it is more than the [`Run`](crate::run::Run) allows.
 
 mod error;
-mod source;
+pub(crate) mod source;
 mod number;
 mod rows;
 mod read;

@@ -3,7 +3,7 @@
 use super::error::{Excerpt, Problem, ReadError, Warning};
 use super::number::Cursor;
 use super::rows::{Rows, Rules, Stop};
-use super::source::{Block, Blocks, Source};
+use super::source::{Block, Blocks, Charge, Source};
 use super::{Dataset, LabelIndex, binary};
 use crate::run::Run;
 use std::path::{Path, PathBuf};
@@ -107,9 +107,9 @@ pub fn read(path: &Path, options: &ReadOptions, run: &Run) -> Result<Read, ReadE
         None => names_beside(path),
     };
     if format_of(path, options)? == Some(Format::Binary) {
-        return with_names(binary::open(path)?, names, options);
+        return with_names(binary::open(path, run.memory())?, names, options, run);
     }
-    read_source(path, || Source::open(path), names, options, run)
+    read_source(path, || Source::open(path, run.memory()), names, options, run)
 }
 
 /// Reads a data file that is already in memory; `name` tells the format and appears in messages.
@@ -127,9 +127,10 @@ pub fn read_bytes(
     options: &ReadOptions,
     run: &Run,
 ) -> Result<Read, ReadError> {
-    let open = || Source::from_bytes(name, bytes);
+    let open = || Ok(Source::from_bytes(name, bytes)?.within(run.memory()));
     if format_of(Path::new(name), options)? == Some(Format::Binary) {
-        return with_names(binary::from_source(open()?)?, options.label_names.clone(), options);
+        let dataset = binary::from_source(open()?)?;
+        return with_names(dataset, options.label_names.clone(), options, run);
     }
     read_source(Path::new(name), open, options.label_names.clone(), options, run)
 }
@@ -160,6 +161,7 @@ fn with_names(
     mut dataset: Dataset,
     names: Option<PathBuf>,
     options: &ReadOptions,
+    run: &Run,
 ) -> Result<Read, ReadError> {
     dataset.features.widen(options.features);
     dataset.labels.widen(options.labels);
@@ -169,7 +171,7 @@ fn with_names(
     let wanted = options.label_names.is_some() || dataset.label_names.is_none();
     let mut read = Read { dataset, format: Format::Binary, warnings: Vec::new() };
     if let Some(names) = names.filter(|_| wanted) {
-        attach_names(&mut read, &names, options.lenient)?;
+        attach_names(&mut read, &names, options.lenient, run)?;
     }
     Ok(read)
 }
@@ -182,10 +184,10 @@ fn read_source<'a>(
     run: &Run,
 ) -> Result<Read, ReadError> {
     let format = format_of(path, options)?;
-    let layout = Layout::for_threads(run.threads());
+    let layout = Layout::of(run);
     let mut read = parse(open()?, format, options, layout, run)?;
     if let Some(names) = names {
-        attach_names(&mut read, &names, options.lenient)?;
+        attach_names(&mut read, &names, options.lenient, run)?;
     }
     Ok(read)
 }
@@ -207,9 +209,11 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub fn for_threads(threads: usize) -> Self {
+    /// Enough for all threads. Empty lines take 16 bytes each, so a block takes little of the memory.
+    pub fn of(run: &Run) -> Self {
         let chunk = 256 << 10;
-        Layout { block: chunk * 8 * threads, chunk }
+        let block = (chunk * 8 * run.threads()).min(run.memory().share(64)).max(chunk);
+        Layout { block, chunk }
     }
 }
 
@@ -227,6 +231,7 @@ pub(super) fn parse(
     let warnings = parser.check_end(0, &mut rows)?;
     let (features, labels) = parser.widths();
     let dataset = rows.into_dataset(features, labels);
+    parser.charge.keep();
     Ok(Read { dataset, format: parser.format, warnings })
 }
 
@@ -240,6 +245,8 @@ pub(super) struct Parser<'a> {
     rules: Rules,
     options: ReadOptions,
     pub format: Format,
+    /// For the rows.
+    charge: Charge,
 }
 
 impl<'a> Parser<'a> {
@@ -256,14 +263,14 @@ impl<'a> Parser<'a> {
                 Some(Format::Libsvm) => "lines such as `3,17 1:0.5 12:1`",
                 _ => "a header `rows features labels` and one line per row",
             };
-            return Err(ReadError::content(&blocks.name, (1, 1), Problem::Empty { expected }));
+            return Err(ReadError::content(blocks.name(), (1, 1), Problem::Empty { expected }));
         };
         let format = format.unwrap_or_else(|| sniff(&first.text));
         let (header, body) = match format {
             Format::Xc => {
                 let (header, length) =
                     Header::parse(&first.text).map_err(|(column, problem)| {
-                        ReadError::content(&blocks.name, (1, column), problem)
+                        ReadError::content(blocks.name(), (1, column), problem)
                     })?;
                 (Some(header), length)
             }
@@ -275,7 +282,8 @@ impl<'a> Parser<'a> {
             header: bounds.map(|header| (header.features, header.labels)),
             chunk: layout.chunk,
         };
-        Ok(Parser { blocks, next: Some(first), body, header, rules, options, format })
+        let charge = blocks.charge();
+        Ok(Parser { blocks, next: Some(first), body, header, rules, options, format, charge })
     }
 
     /// The number of rows that the header declares, unless it need not be right.
@@ -305,9 +313,10 @@ impl<'a> Parser<'a> {
             Stop::Cancelled(cancelled) => ReadError::Cancelled(cancelled),
             Stop::Fault(fault) => {
                 let line = block.first_line + u64::from(skip > 0) + fault.row as u64;
-                ReadError::content(&self.blocks.name, (line, fault.column), fault.problem)
+                ReadError::content(self.blocks.name(), (line, fault.column), fault.problem)
             }
         })?;
+        self.charge.set(rows.bytes())?;
         self.next = following?;
         Ok(true)
     }
@@ -321,21 +330,21 @@ impl<'a> Parser<'a> {
         };
         let surplus = (before + rows.len() as u64).saturating_sub(header.rows);
         rows.drop_empty_tail(rows.empty_tail.min(surplus as usize));
-        let path = &self.blocks.name;
+        let path = self.blocks.name();
         let mut warnings = Vec::new();
         let (declared, found) = (header.rows, before + rows.len() as u64);
         if declared != found {
             if !self.options.lenient {
                 return Err(ReadError::content(path, (1, 1), Problem::Rows { declared, found }));
             }
-            warnings.push(Warning::Rows { path: path.clone(), declared, found });
+            warnings.push(Warning::Rows { path: path.to_owned(), declared, found });
         }
         for (what, declared, found) in [
             ("feature", header.features, rows.feature_width),
             ("label", header.labels, rows.label_width),
         ] {
             if found > declared {
-                warnings.push(Warning::Width { path: path.clone(), what, declared, found });
+                warnings.push(Warning::Width { path: path.to_owned(), what, declared, found });
             }
         }
         Ok(warnings)
@@ -390,8 +399,8 @@ fn sniff(text: &[u8]) -> Format {
 
 /// Reads the label names. A LIBSVM file does not say how many labels there are, so there the names
 /// do.
-fn attach_names(read: &mut Read, path: &Path, lenient: bool) -> Result<(), ReadError> {
-    let (names, warning) = LabelIndex::read_noting(path, lenient)?;
+fn attach_names(read: &mut Read, path: &Path, lenient: bool, run: &Run) -> Result<(), ReadError> {
+    let (names, warning) = LabelIndex::read_noting(path, lenient, run)?;
     read.warnings.extend(warning);
     let labels = read.dataset.labels.columns();
     if names.len() < labels {

@@ -71,6 +71,12 @@ impl Rows {
         self.feature_offsets.len() - 1
     }
 
+    /// The memory that they take.
+    pub fn bytes(&self) -> usize {
+        8 * (self.feature_offsets.len() + self.label_offsets.len())
+            + 4 * (self.features.len() + self.values.len() + self.labels.len())
+    }
+
     /// Parses whole lines on the threads of the pool it is called in, and appends them.
     pub fn parse(&mut self, text: &[u8], rules: Rules, run: &Run) -> Result<(), Stop> {
         let chunks = split_at_lines(text, rules.chunk);

@@ -2,7 +2,8 @@
 
 use super::error::{Excerpt, Problem, ReadError};
 use super::number::Cursor;
-use super::source::Source;
+use super::source::{Blocks, Source};
+use crate::run::Run;
 use std::path::Path;
 
 /// Which rows belong to each of several splits.
@@ -25,8 +26,8 @@ pub struct Splits {
 
 impl Splits {
     /// Reads a split file for a data set of `rows` rows.
-    pub fn read(path: &Path, rows: usize) -> Result<Self, ReadError> {
-        Self::from_source(Source::open(path)?, rows)
+    pub fn read(path: &Path, rows: usize, run: &Run) -> Result<Self, ReadError> {
+        Self::from_source(Source::open(path, run.memory())?, rows)
     }
 
     /// Takes splits from the bytes of a file; `name` appears in messages.
@@ -36,9 +37,9 @@ impl Splits {
 
     fn from_source(source: Source, rows: usize) -> Result<Self, ReadError> {
         const REMEDY: &str = "a split file has row numbers counted from 1, as many in every line";
-        let (path, text) = source.read_all()?;
+        let path = source.name.clone();
         let mut columns: Vec<Vec<usize>> = Vec::new();
-        for_each_line(&path, &text, REMEDY, |fields| {
+        for_each_line(source, REMEDY, |fields| {
             if columns.is_empty() {
                 columns.resize(fields.len(), Vec::new());
             }
@@ -46,7 +47,8 @@ impl Splits {
             for (field, column) in fields.iter().zip(&mut columns) {
                 column.push(field.id("row", 1, rows)?);
             }
-            Ok(())
+            let lines = columns.first().map_or(0, Vec::len);
+            Ok(columns.len() * (size_of::<Vec<usize>>() + size_of::<usize>() * lines.max(4)))
         })?;
         if columns.is_empty() {
             let expected = "row numbers counted from 1, one column per split";
@@ -85,15 +87,17 @@ impl Splits {
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("filter_labels_test.txt");
 /// std::fs::write(&path, "1 4\n0 7\n1 4\n")?;
-/// assert_eq!(labelwood::data::read_filter(&path, 2, 8)?, [(0, 7), (1, 4)]);
+/// let run = labelwood::run::Run::new(1)?;
+/// assert_eq!(labelwood::data::read_filter(&path, 2, 8, &run)?, [(0, 7), (1, 4)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_filter(
     path: &Path,
     rows: usize,
     labels: usize,
+    run: &Run,
 ) -> Result<Vec<(usize, u32)>, ReadError> {
-    filter_from_source(Source::open(path)?, rows, labels)
+    filter_from_source(Source::open(path, run.memory())?, rows, labels)
 }
 
 fn filter_from_source(
@@ -102,12 +106,11 @@ fn filter_from_source(
     labels: usize,
 ) -> Result<Vec<(usize, u32)>, ReadError> {
     const REMEDY: &str = "a filter file has a row and a label in every line, counted from 0";
-    let (path, text) = source.read_all()?;
     let mut pairs = Vec::new();
-    for_each_line(&path, &text, REMEDY, |fields| {
+    for_each_line(source, REMEDY, |fields| {
         expect_fields(fields, 2, REMEDY)?;
         pairs.push((fields[0].id("row", 0, rows)?, fields[1].id("label", 0, labels)? as u32));
-        Ok(())
+        Ok(size_of_val(&pairs[..]))
     })?;
     pairs.sort_unstable();
     pairs.dedup();
@@ -146,41 +149,58 @@ fn expect_fields(
     }
 }
 
-/// Hands the whole numbers of each line that is not blank to `take`, which may fail at a column.
+/// How much of a table is read at a time.
+const BLOCK: usize = 1 << 20;
+
+/// Hands the whole numbers of each line that is not blank to `take`, which says how many bytes it
+/// keeps in all, or fails at a column.
 fn for_each_line(
-    path: &str,
-    text: &[u8],
+    source: Source<'_>,
     remedy: &'static str,
-    mut take: impl FnMut(&[Field]) -> Result<(), (u64, Problem)>,
+    mut take: impl FnMut(&[Field]) -> Result<usize, (u64, Problem)>,
 ) -> Result<(), ReadError> {
-    let mut cursor = Cursor::new(text);
-    let mut line = 0;
-    let mut fields = Vec::new();
-    while !cursor.is_at_end() {
-        line += 1;
-        let start = cursor.at;
-        let at_line =
-            |(column, problem): (u64, Problem)| ReadError::content(path, (line, column), problem);
-        fields.clear();
-        loop {
-            cursor.skip_blanks();
-            if cursor.peek() == b'\n' {
-                break;
+    let mut blocks = Blocks::new(source, BLOCK);
+    let mut charge = blocks.charge();
+    while let Some(block) = blocks.next()? {
+        let mut cursor = Cursor::new(&block.text);
+        let mut fields = Vec::new();
+        let mut line = block.first_line;
+        while !cursor.is_at_end() {
+            let at_line = |(column, problem): (u64, Problem)| {
+                ReadError::content(blocks.name(), (line, column), problem)
+            };
+            parse_line(&mut cursor, remedy, &mut fields).map_err(at_line)?;
+            if !fields.is_empty() {
+                charge.set(take(&fields).map_err(at_line)?)?;
             }
-            let at = cursor.at;
-            let column = (at - start) as u64 + 1;
-            let number = cursor.integer().filter(|_| cursor.ends_field());
-            let text = cursor.field_from(at);
-            let number = number.ok_or_else(|| {
-                at_line((column, Problem::Integer { found: Excerpt::new(text), remedy }))
-            })?;
-            fields.push(Field { number, text, column });
-        }
-        cursor.at += 1;
-        if !fields.is_empty() {
-            take(&fields).map_err(at_line)?;
+            line += 1;
         }
     }
+    charge.keep();
+    Ok(())
+}
+
+/// Takes the whole numbers of the next line.
+fn parse_line<'t>(
+    cursor: &mut Cursor<'t>,
+    remedy: &'static str,
+    fields: &mut Vec<Field<'t>>,
+) -> Result<(), (u64, Problem)> {
+    fields.clear();
+    let start = cursor.at;
+    loop {
+        cursor.skip_blanks();
+        if cursor.peek() == b'\n' {
+            break;
+        }
+        let at = cursor.at;
+        let column = (at - start) as u64 + 1;
+        let number = cursor.integer().filter(|_| cursor.ends_field());
+        let text = cursor.field_from(at);
+        let integer = || (column, Problem::Integer { found: Excerpt::new(text), remedy });
+        fields.push(Field { number: number.ok_or_else(integer)?, text, column });
+    }
+    cursor.at += 1;
     Ok(())
 }
 

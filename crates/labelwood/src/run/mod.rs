@@ -1,20 +1,24 @@
-//! The context that all work runs under: threads, cancellation and progress.
+//! The context that all work runs under: threads, memory, cancellation and progress.
 //!
 //! There is no global state: the caller makes a [`Run`], hands it in, and decides what progress
 //! looks like and when to stop.
 
+mod bytes;
 mod groups;
+mod memory;
 
+pub use bytes::Bytes;
 pub use groups::group_memory;
+pub use memory::{Held, Memory, OutOfMemory, memory_limit};
 
 use crate::sparse::{CsrView, Predictions};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use thiserror::Error;
 
-/// Threads, cancellation and progress of one piece of work.
+/// Threads, memory, cancellation and progress of one piece of work.
 ///
 /// ```
 /// use labelwood::run::Run;
@@ -29,6 +33,8 @@ pub struct Run {
     canceller: Canceller,
     observer: Option<Box<dyn Fn(Progress) + Send + Sync>>,
     deadline: Deadline,
+    /// Made when it is first asked for: small pieces of work never do.
+    memory: OnceLock<Memory>,
 }
 
 /// A moment that can be moved while others look at it.
@@ -123,6 +129,7 @@ impl Run {
             canceller: Canceller::default(),
             observer: None,
             deadline: Deadline::never(),
+            memory: OnceLock::new(),
         })
     }
 
@@ -151,6 +158,7 @@ impl Run {
             canceller: Canceller::default(),
             observer: None,
             deadline: Deadline::never(),
+            memory: OnceLock::new(),
         })
     }
 
@@ -158,6 +166,27 @@ impl Run {
     pub fn on_progress(mut self, observer: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.observer = Some(Box::new(observer));
         self
+    }
+
+    /// Lets input take at most so many bytes of memory, or any number of them, instead of as many as
+    /// the machine gives.
+    ///
+    /// ```
+    /// use labelwood::{data, run::Run};
+    /// let run = Run::new(1)?.limit_memory(Some(100_000));
+    /// let (text, options) = ("0 1:1\n".repeat(50_000), data::ReadOptions::default());
+    /// let error = data::read_bytes(text.as_bytes(), "a.svm", &options, &run).unwrap_err();
+    /// assert!(error.to_string().starts_with("a.svm: the 97.7 KiB of memory that may be used are full"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn limit_memory(mut self, bytes: Option<u64>) -> Self {
+        self.memory = OnceLock::from(Memory::limited_to(bytes));
+        self
+    }
+
+    /// The memory that input may take.
+    pub fn memory(&self) -> &Memory {
+        self.memory.get_or_init(Memory::of_machine)
     }
 
     /// The handle that stops this run.

@@ -78,6 +78,11 @@ impl Predictions {
         self.len() == 0
     }
 
+    /// The memory that they take.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.scored[..]) + size_of_val(&self.offsets[..])
+    }
+
     /// The predictions of one row, best first.
     pub fn row(&self, row: usize) -> &[Scored] {
         &self.scored[self.offsets[row] as usize..self.offsets[row + 1] as usize]

@@ -104,21 +104,40 @@ impl Fitting {
 
     /// Takes in texts, each a row. After an error, some of them may have been added.
     pub fn add<T: AsRef<str> + Sync>(&mut self, texts: &[T], run: &Run) -> Result<(), FitError> {
+        self.add_charged(texts, run, |_| Ok(()))
+    }
+
+    /// The same; `charge` is told of the memory that all texts so far take, and may refuse.
+    pub(super) fn add_charged<T: AsRef<str> + Sync, E: From<FitError>>(
+        &mut self,
+        texts: &[T],
+        run: &Run,
+        mut charge: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<(), E> {
         for ranges in ranges(texts).chunks(PIECES * run.threads()) {
-            let mut pieces = run.install(|| {
+            let pieces = run.install(|| {
                 let (analyser, known) = (&self.analyser, self.terms.view());
                 let read = |range: &Range<usize>| {
                     run.check()?;
                     Ok(Piece::read(analyser, known, &texts[range.clone()]))
                 };
                 ranges.par_iter().map(read).collect::<Result<Vec<_>, Cancelled>>()
-            })?;
+            });
+            let mut pieces = pieces.map_err(FitError::from)?;
             if self.analyser.params().hashing.is_none() {
                 self.merge_terms(&mut pieces, run)?;
             }
             pieces.iter().for_each(|piece| self.append(piece));
+            charge(self.bytes())?;
         }
         Ok(())
+    }
+
+    /// The memory that the rows and terms take, and what choosing and sorting the terms adds.
+    fn bytes(&self) -> usize {
+        let Terms { text, starts, slots } = &self.terms;
+        let rows = 8 * self.offsets.len() + 4 * (self.ids.len() + self.counts.len());
+        rows + 2 * text.len() + 8 * (4 * starts.len() + slots.len())
     }
 
     /// Adds the new terms of all pieces, whose rows then have the ids that these got.

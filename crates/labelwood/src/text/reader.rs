@@ -4,6 +4,7 @@ use super::fit::{FitError, Fitting};
 use super::params::Params;
 use super::vectorise::Vectoriser;
 use crate::data::documents::{Batch, Documents, Options};
+use crate::data::source::Charge;
 use crate::data::{Dataset, LabelIndex, LabelIndexBuilder, ReadError};
 use crate::params::ParamError;
 use crate::run::{Cancelled, Run};
@@ -98,12 +99,15 @@ impl TextReader {
         run: &Run,
     ) -> Result<(Self, Dataset), TextError> {
         let mut fitting = Fitting::new(params)?;
-        let mut labels = Labels::new(names);
+        let mut charge = documents.charge();
+        let mut labels = Labels::new(names, &documents);
         for_each_batch(&mut documents, run, |batch| {
-            labels.add(batch);
-            Ok(fitting.add(&batch.texts().collect::<Vec<_>>(), run)?)
+            labels.add(batch)?;
+            let texts: Vec<_> = batch.texts().collect();
+            fitting.add_charged(&texts, run, |bytes| Ok::<_, TextError>(charge.set(bytes)?))
         })?;
         let (vectoriser, features) = fitting.finish(run)?;
+        charge.keep();
         if vectoriser.columns() == 0 {
             let &Params { min_df, max_df, .. } = vectoriser.params();
             return Err(TextError::NoTerms { documents: features.len(), min_df, max_df });
@@ -120,7 +124,7 @@ impl TextReader {
         names: &LabelIndex,
         run: &Run,
     ) -> Result<Dataset, TextError> {
-        self.read_noting(documents, names, |_| (), run)
+        self.read_noting(documents, names, |_| 0, run)
     }
 
     /// The same, and how many different terms are not known.
@@ -147,7 +151,10 @@ impl TextReader {
         run: &Run,
     ) -> Result<(Dataset, usize), TextError> {
         let mut unknown = HashSet::new();
-        let note = |batch: &Batch| self.vectoriser.note_unknown(batch.texts(), &mut unknown);
+        let note = |batch: &Batch| {
+            self.vectoriser.note_unknown(batch.texts(), &mut unknown);
+            2 * size_of::<u64>() * unknown.capacity()
+        };
         let dataset = self.read_noting(documents, names, note, run)?;
         Ok((dataset, unknown.len()))
     }
@@ -156,21 +163,23 @@ impl TextReader {
         &self,
         mut documents: Documents<'_>,
         names: &LabelIndex,
-        mut note: impl FnMut(&Batch) + Send,
+        mut note: impl FnMut(&Batch) -> usize + Send,
         run: &Run,
     ) -> Result<Dataset, TextError> {
-        let mut labels = Labels::new(LabelIndexBuilder::new(names));
+        let mut charge = documents.charge();
+        let mut labels = Labels::new(LabelIndexBuilder::new(names), &documents);
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for_each_batch(&mut documents, run, |batch| {
-            labels.add(batch);
-            note(batch);
+            labels.add(batch)?;
+            let noted = note(batch);
             let rows = self.vectorise(batch, run)?;
             let before = indices.len() as u64;
             offsets.extend(rows.view().offsets()[1..].iter().map(|end| before + end));
             indices.extend_from_slice(rows.view().indices());
             values.extend_from_slice(rows.view().values());
-            Ok(())
+            Ok(charge.set(noted + 8 * (offsets.len() + indices.len()))?)
         })?;
+        charge.keep();
         let features = Csr::try_new(self.vectoriser.columns(), offsets, indices, values)
             .expect("rows of the same columns stay rows one after the other");
         Ok(labels.finish(features))
@@ -217,11 +226,10 @@ pub fn read_labels(
     mut note: impl FnMut(&Batch) + Send,
     run: &Run,
 ) -> Result<Dataset, TextError> {
-    let mut labels = Labels::new(names);
+    let mut labels = Labels::new(names, &documents);
     for_each_batch(&mut documents, run, |batch| {
-        labels.add(batch);
         note(batch);
-        Ok(())
+        labels.add(batch)
     })?;
     let no_features = Csr::try_new(0, vec![0; labels.offsets.len()], Vec::new(), Vec::new());
     Ok(labels.finish(no_features.expect("rows may be empty")))
@@ -274,14 +282,15 @@ struct Labels {
     names: LabelIndexBuilder,
     offsets: Vec<u64>,
     ids: Vec<u32>,
+    charge: Charge,
 }
 
 impl Labels {
-    fn new(names: LabelIndexBuilder) -> Self {
-        Labels { names, offsets: vec![0], ids: Vec::new() }
+    fn new(names: LabelIndexBuilder, documents: &Documents<'_>) -> Self {
+        Labels { names, offsets: vec![0], ids: Vec::new(), charge: documents.charge() }
     }
 
-    fn add(&mut self, batch: &Batch) {
+    fn add(&mut self, batch: &Batch) -> Result<(), TextError> {
         let mut row_ids = Vec::new();
         for row in 0..batch.len() {
             row_ids.clear();
@@ -290,10 +299,14 @@ impl Labels {
             row_ids.dedup();
             self.ids.extend_from_slice(&row_ids);
             self.offsets.push(self.ids.len() as u64);
+            let rows = 4 * self.ids.len() + 8 * self.offsets.len();
+            self.charge.set(rows + self.names.bytes())?;
         }
+        Ok(())
     }
 
     fn finish(self, features: Csr) -> Dataset {
+        self.charge.keep();
         let no_values = vec![(); self.ids.len()];
         let labels = LabelRows::try_new(self.names.len(), self.offsets, self.ids, no_values)
             .expect("ids are sorted, single and known");

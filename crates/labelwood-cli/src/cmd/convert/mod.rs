@@ -109,7 +109,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             let names_file = match &dataset.label_names {
                 // Binary data hold names that have to go somewhere else now.
                 Some(names) if from == Some(Kind::Vectors(Binary)) && to != Binary => {
-                    args.names_file_of(names)?
+                    args.names_file_of(names, &run)?
                 }
                 _ => names_file,
             };
@@ -156,17 +156,17 @@ fn text_to_vectors(
     if let Some(folder) = &args.save_vectoriser {
         check_target(folder, args.overwrite)?;
     }
-    let params = args.settings.over(Params::default())?;
+    let params = args.settings.over(Params::default(), run)?;
     let options = Options::default();
     let documents =
         args.documents.open(&args.input, Some(from), &options, Labels::Required, run)?;
-    let known = text::known_labels(&args.input, args.reading.label_names.as_deref())?;
+    let known = text::known_labels(&args.input, args.reading.label_names.as_deref(), run)?;
     let (reader, dataset) = text::fit(documents, params, known, run)?;
     context.note(args.documents.describe(&reader, &dataset));
     let names = dataset.label_names.clone().unwrap_or_default();
     let names_file = match to {
         Binary => None,
-        _ => args.names_file_of(&names)?,
+        _ => args.names_file_of(&names, run)?,
     };
     write_vectors(&args.output, &dataset, to, run)?;
     if let Some(path) = names_file {
@@ -327,14 +327,14 @@ impl Args {
 
     /// Where the labels of text go, whose numbers nobody knows otherwise: `labels.txt` beside the
     /// output, unless they are there already. Another file of that name is not replaced.
-    fn names_file_of(&self, names: &LabelIndex) -> Result<Option<PathBuf>> {
+    fn names_file_of(&self, names: &LabelIndex, run: &Run) -> Result<Option<PathBuf>> {
         if self.output == Path::new("-") {
             return Ok(None);
         }
         let path = self.output.with_file_name("labels.txt");
         match path.exists() {
             false => Ok(Some(path)),
-            true if LabelIndex::read(&path)? == *names => Ok(None),
+            true if LabelIndex::read(&path, run)? == *names => Ok(None),
             true => bail!(
                 "{} is already there and names other labels: move it away, or write OUT elsewhere",
                 path.display()

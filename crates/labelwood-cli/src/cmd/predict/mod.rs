@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use labelwood::data::predictions::{
     DocumentFormat, DocumentWriter, PredictionFormat, Writer, write_table,
@@ -115,6 +115,10 @@ enum Format {
     Npz,
 }
 
+/// What is said where the predictions of all rows, which some formats take, do not fit into memory.
+const ALL_AT_ONCE: &str =
+    "this format keeps the predictions of all rows: choose --format tsv or jsonl";
+
 /// Predicts the rows of DATA and writes the predictions, a batch of rows at a time.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(shards) = args.part.shards {
@@ -134,7 +138,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let model = opened.model();
     let source = RowSource::open(&args.data, &args.reading, model, &run)?;
     shown.total.store(source.len().unwrap_or(0), Ordering::Relaxed);
-    let allowed = args.opening.allowed(model)?;
+    let allowed = args.opening.allowed(model, &run)?;
     let parts = match &opened {
         Opened::Whole(_) => None,
         Opened::Parts(combiner) => Some(Parts::open(combiner, parts)?),
@@ -229,16 +233,19 @@ impl Predicted<'_> {
         let names = |label| model.labels().name(label);
         let Some(format) = format.of_file() else {
             // The widths of a table's columns follow from all rows.
-            let mut all = Predictions::default();
+            let (mut all, mut held) = (Predictions::default(), self.run.memory().hold());
             while let Some((batch, _)) = self.next()? {
                 all.append(&batch);
+                held.set(all.bytes() as u64).context(ALL_AT_ONCE)?;
             }
             return Ok(write_table(output, &all, names)?);
         };
         let labels = model.labels().counts().len();
         let mut writer = Writer::new(output, format, self.source.len(), labels, names)?;
+        let mut held = self.run.memory().hold();
         while let Some((batch, _)) = self.next()? {
             writer.push(&batch)?;
+            held.set(writer.kept_bytes() as u64).context(ALL_AT_ONCE)?;
         }
         Ok(writer.finish()?)
     }

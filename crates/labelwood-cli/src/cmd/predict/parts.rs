@@ -72,7 +72,7 @@ fn is_part(path: &Path) -> bool {
 fn write_shard(args: &Args, share: Share, path: &Path, run: &Run) -> Result<u64> {
     let part = ModelPart::open(&args.model, share, args.opening.options(), run)?;
     let mut source = RowSource::open(&args.data, &args.reading, part.model(), run)?;
-    let allowed = args.opening.allowed(part.model())?;
+    let allowed = args.opening.allowed(part.model(), run)?;
     let query = args.opening.query(args.top_k.get(), allowed.as_ref());
     let (mut failed, mut rows) = (None, 0);
     let mut fill = |output: &mut dyn Write| -> Result<()> {

@@ -33,11 +33,6 @@ pub struct LimitArgs {
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Seconds>,
 
-    /// The most memory, such as 8G; by default what the machine has. auto chooses what fits, others
-    /// are refused if they need more
-    #[arg(long, value_name = "SIZE")]
-    pub max_memory: Option<Bytes>,
-
     /// The largest model, such as 200M: trees are added while there is room. For auto, grove,
     /// craftml and label-tree
     #[arg(long, value_name = "SIZE")]
@@ -86,7 +81,7 @@ impl Args {
         let (threads, keeps_model) = (run.threads(), self.model.is_none());
         let fits = |algorithm: &Algorithm| {
             Need { dataset: train, algorithm, calibrate, threads, keeps_model, reader }
-                .fits(self.limits.max_memory)
+                .fits(context.max_memory)
         };
         let auto::Choice { algorithm, why } = auto::choose(train.view(), seed, limits, fits, run)?;
         why.iter().for_each(|reason| self.note(context, format!("auto: {reason}")));

@@ -143,13 +143,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let run = context.watched_run(trees.watch(), trees.kept())?;
     let clock = Clock::start();
     let rows = args.learn.read(args.split.train_split.is_some(), &run)?;
-    let splits = args.split.read(rows.dataset.len())?;
+    let splits = args.split.read(rows.dataset.len(), &run)?;
     let read = clock.spent();
     // Read before the training so that a wrong name does not cost an hour.
     let test =
         args.test.as_ref().map(|test| args.learn.read_test(test, &rows, &run)).transpose()?;
     let Rows { dataset, reader } = rows;
-    let select = |splits: &SplitFiles| splits.select(&dataset, args.split.one());
+    let select = |splits: &SplitFiles| splits.select(&dataset, args.split.one(), &run);
     let selected = splits.as_ref().map(select).transpose()?;
     let (train, split_test) = match &selected {
         Some((train, test)) => (train, test.as_ref()),
@@ -220,7 +220,7 @@ impl Training<'_> {
         }
         let mut fitted: Vec<Fitted> = Vec::new();
         for column in 1..=splits.columns() {
-            let (train, test) = splits.select(dataset, column)?;
+            let (train, test) = splits.select(dataset, column, &self.run)?;
             if column == 1 {
                 // Every column has as many rows.
                 self.announce(&train)?;
@@ -256,7 +256,7 @@ impl Training<'_> {
             keeps_model: self.args.model.is_none(),
             reader: self.reader.as_ref(),
         };
-        let text = memory::check(&need, self.args.limits.max_memory)?;
+        let text = memory::check(&need, self.context.max_memory)?;
         let what = match &self.reader {
             Some(reader) => self.args.learn.describe(reader, train),
             None => weighting_text(self.algorithm.weighting(), train.features.view()).to_owned(),

@@ -71,6 +71,12 @@ impl Batch {
         self.labels[start..self.label_ends[row]].iter().map(|span| span.of(&self.arena))
     }
 
+    /// The memory that the documents take.
+    pub(super) fn bytes(&self) -> usize {
+        let spans = self.texts.len() + self.ids.len() + self.labels.len();
+        self.arena.len() + spans * size_of::<Span>() + self.label_ends.len() * size_of::<usize>()
+    }
+
     /// An empty batch over a text, parts of which are to become documents.
     pub(super) fn over(arena: String) -> Self {
         Batch { arena, ..Batch::default() }

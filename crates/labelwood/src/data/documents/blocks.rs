@@ -1,7 +1,41 @@
 //! Blocks of whole lines that are known to be UTF-8.
 
 use super::super::error::{Excerpt, Problem, ReadError};
-use super::super::source::{Blocks, Source};
+use super::super::source::{Blocks, Charge, Source};
+use crate::run::Run;
+use std::path::Path;
+
+/// How much of a file of lines is read at a time.
+const BLOCK: usize = 1 << 20;
+
+/// Hands every line of a file of text, plain, gzip or zstd, or of standard input for `-`, to `take`,
+/// which says how many bytes it keeps of all lines so far.
+///
+/// ```
+/// let (folder, run) = (tempfile::tempdir()?, labelwood::run::Run::new(1)?);
+/// let path = folder.path().join("words.txt");
+/// std::fs::write(&path, "the\r\na\n")?;
+/// let mut words = Vec::new();
+/// labelwood::data::documents::read_lines(&path, &run, |line| {
+///     words.push(line.to_owned());
+///     64 * words.len()
+/// })?;
+/// assert_eq!(words, ["the", "a"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_lines(
+    path: &Path,
+    run: &Run,
+    mut take: impl FnMut(&str) -> usize,
+) -> Result<(), ReadError> {
+    let mut blocks = TextBlocks::new(Source::open(path, run.memory())?, BLOCK);
+    let mut charge = blocks.charge();
+    while let Some(block) = blocks.next()? {
+        block.text.lines().try_for_each(|line| charge.set(take(line)))?;
+    }
+    charge.keep();
+    Ok(())
+}
 
 /// Cuts a source into texts that end with a line feed.
 pub(super) struct TextBlocks<'a>(Blocks<'a>);
@@ -21,7 +55,17 @@ impl<'a> TextBlocks<'a> {
 
     /// What messages call the source.
     pub fn name(&self) -> &str {
-        &self.0.name
+        self.0.name()
+    }
+
+    /// Something that keeps what is made of the texts.
+    pub fn charge(&self) -> Charge {
+        self.0.charge()
+    }
+
+    /// Refuses a row of several lines that is too long; `line` is the one that it starts in.
+    pub fn check_row(&mut self, line: u64, bytes: usize) -> Result<(), ReadError> {
+        self.0.check_line(line, bytes)
     }
 
     /// An error at a line and a column, counted from 1.

@@ -151,7 +151,11 @@ impl<'a> Feed<'a> {
 
     fn check(&mut self, text: &str, first_line: u64) -> Result<(), ReadError> {
         let checked = self.quotes.check(text, first_line);
-        checked.map_err(|(place, problem)| self.blocks.fault(place, problem))
+        checked.map_err(|(place, problem)| self.blocks.fault(place, problem))?;
+        match self.quotes.open() {
+            Some((line, bytes)) => self.blocks.check_row(line, bytes),
+            None => Ok(()),
+        }
     }
 
     /// Gets the next block, if there is one.

@@ -5,7 +5,8 @@
 //! fields to take. Labels come as they are written; a
 //! [`LabelIndexBuilder`](super::LabelIndexBuilder) turns them into ids.
 //!
-//! All of a file must be UTF-8. A line, or a row of a CSV file, may have up to 256 MiB.
+//! All of a file must be UTF-8. A line, or a row of a CSV file, may have up to 256 MiB, and up to a
+//! thirty-second of the memory that input may take.
 
 mod batch;
 mod blocks;
@@ -16,12 +17,13 @@ mod separator;
 mod tsv;
 
 pub use batch::Batch;
+pub use blocks::read_lines;
 pub use separator::Separator;
 
 use self::blocks::TextBlocks;
 use super::error::{Problem, ReadError};
 use super::read::plain_ending;
-use super::source::Source;
+use super::source::{Charge, Source};
 use crate::run::Run;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -147,6 +149,11 @@ pub struct Documents<'a> {
     separator: Option<Separator>,
     rows: u64,
     run: &'a Run,
+    /// For the batches: one is read while the last is being used.
+    charge: Charge,
+    last: usize,
+    /// For what a caller keeps of them.
+    kept: Charge,
 }
 
 enum Reader<'a> {
@@ -174,7 +181,7 @@ impl<'a> Documents<'a> {
                 return Err(ReadError::UnknownDocumentFormat { path });
             }
         };
-        Self::new(Source::open(path)?, format, options, labels, BATCH, run)
+        Self::new(Source::open(path, run.memory())?, format, options, labels, BATCH, run)
     }
 
     /// Reads documents from the bytes of a file; `name` appears in messages.
@@ -186,7 +193,8 @@ impl<'a> Documents<'a> {
         labels: Labels,
         run: &'a Run,
     ) -> Result<Self, ReadError> {
-        Self::new(Source::from_bytes(name, bytes)?, format, options, labels, BATCH, run)
+        let source = Source::from_bytes(name, bytes)?.within(run.memory());
+        Self::new(source, format, options, labels, BATCH, run)
     }
 
     fn new(
@@ -197,6 +205,7 @@ impl<'a> Documents<'a> {
         size: usize,
         run: &'a Run,
     ) -> Result<Self, ReadError> {
+        let (charge, kept) = (source.charge(), source.charge());
         let blocks = TextBlocks::new(source, size);
         let path = blocks.name().to_owned();
         let reader = match format {
@@ -205,7 +214,7 @@ impl<'a> Documents<'a> {
             Format::Jsonl => Reader::Jsonl(jsonl::Reader::new(blocks, options, labels)),
         };
         let separator = options.separator.clone();
-        Ok(Documents { reader, path, format, separator, rows: 0, run })
+        Ok(Documents { reader, path, format, separator, rows: 0, run, charge, last: 0, kept })
     }
 
     /// The next documents, never none; nothing at the end. A file without any is an error.
@@ -231,6 +240,8 @@ impl<'a> Documents<'a> {
                 self.separator = fallback.and_then(decide);
             }
             batch.split_labels(self.separator.as_ref().and_then(Separator::text));
+            self.charge.set(self.last + batch.bytes())?;
+            self.last = batch.bytes();
             batch.first_row = self.rows;
             self.rows += batch.len() as u64;
             return Ok(Some(batch));
@@ -244,6 +255,17 @@ impl<'a> Documents<'a> {
             return Err(ReadError::content(&self.path, (1, 1), Problem::Empty { expected }));
         }
         Ok(None)
+    }
+
+    /// States how many bytes are kept of all documents so far, by who keeps them; too many are an
+    /// error.
+    pub fn keep(&mut self, bytes: usize) -> Result<(), ReadError> {
+        self.kept.set(bytes)
+    }
+
+    /// Something that keeps what is made of the documents.
+    pub(crate) fn charge(&self) -> Charge {
+        self.charge.another()
     }
 
     /// The format of the file.

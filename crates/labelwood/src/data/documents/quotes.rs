@@ -58,6 +58,11 @@ impl Quotes {
         Ok(())
     }
 
+    /// The line of a quote that is open, and how many bytes of its field are known.
+    pub fn open(&self) -> Option<(u64, usize)> {
+        self.open.map(|((line, _), length)| (line, length))
+    }
+
     /// At the end of the table no quote may be open.
     pub fn finish(&self) -> Result<(), (Place, Problem)> {
         self.open.map_or(Ok(()), |(place, _)| Err((place, Problem::OpenQuote)))

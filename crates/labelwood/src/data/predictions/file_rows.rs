@@ -13,6 +13,8 @@ pub(super) struct FileRows {
     pub predictions: Predictions,
     /// As many as there are rows, or none.
     pub ids: Vec<Option<String>>,
+    /// The bytes of all ids.
+    pub id_bytes: usize,
     /// What is wrong with the first row that the file numbers otherwise than by its place.
     pub misplaced: Option<PredictionError>,
     /// The line of the first row, if the format has lines.
@@ -22,6 +24,17 @@ pub(super) struct FileRows {
 }
 
 impl FileRows {
+    /// Adds the id of the next row.
+    pub fn push_id(&mut self, id: Option<String>) {
+        self.id_bytes += id.as_ref().map_or(0, String::capacity);
+        self.ids.push(id);
+    }
+
+    /// The memory that the rows take.
+    pub fn bytes(&self) -> usize {
+        self.predictions.bytes() + self.id_bytes + self.ids.capacity() * size_of::<Option<String>>()
+    }
+
     /// The rows in the order of the file.
     pub fn in_file_order(self) -> Result<Predictions, PredictionError> {
         self.misplaced.map_or(Ok(self.predictions), Err)
@@ -147,7 +160,9 @@ impl FileRows {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{KnownLabels, PredictionFormat, read_rows};
+    use super::super::{KnownLabels, PredictionFormat, read_source};
+    use crate::data::source::Source;
+    use crate::run::Memory;
 
     /// The best label of each row of predictions of labels 0 to 9, in the order of some ids.
     fn matched(
@@ -157,7 +172,8 @@ mod tests {
     ) -> Result<Vec<u32>, String> {
         let wanted: Vec<Option<String>> = wanted.iter().map(|id| id.map(str::to_owned)).collect();
         let known = KnownLabels { labels: 10, id: &|_| None };
-        let ordered = read_rows(text.as_bytes(), "f", format, known)
+        let source = Source::new("f".to_owned(), text.as_bytes(), &Memory::of_machine()).unwrap();
+        let ordered = read_source(source, format, known)
             .and_then(|rows| rows.in_order_of(&wanted, "f"))
             .map_err(|error| error.to_string())?;
         Ok(ordered.rows().map(|row| row[0].id).collect())

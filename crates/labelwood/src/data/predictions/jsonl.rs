@@ -3,6 +3,7 @@
 use super::file_rows::FileRows;
 use super::text::{Line, Parsed, read_lines};
 use super::{KnownLabels, PredictionError, RowBuilder};
+use crate::data::source::Charge;
 use crate::sparse::Predictions;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,8 +43,9 @@ pub(super) fn read(
     input: impl BufRead,
     path: &str,
     known: KnownLabels<'_>,
+    charge: &mut Charge,
 ) -> Result<FileRows, PredictionError> {
-    read_lines(input, path, |line, number, row| parse_row(line, number as u64, known, row))
+    read_lines(input, path, charge, |line, number, row| parse_row(line, number as u64, known, row))
 }
 
 fn parse_row(line: &str, number: u64, known: KnownLabels<'_>, row: &mut RowBuilder) -> Parsed {

@@ -31,8 +31,9 @@ pub use writer::Writer;
 use self::file_rows::FileRows;
 use super::error::ReadError;
 use super::source::Source;
+use crate::run::{Memory, Run};
 use crate::sparse::{Predictions, Scored, best_first};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use thiserror::Error;
 
@@ -116,7 +117,8 @@ impl PredictionFormat {
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("best.tsv");
 /// std::fs::write(&path, "1 0.75\t0 0.5\n")?;
-/// let predictions = read_file(&path, PredictionFormat::Tsv, 2, |_| None)?;
+/// let run = labelwood::run::Run::new(1)?;
+/// let predictions = read_file(&path, PredictionFormat::Tsv, 2, |_| None, &run)?;
 /// assert_eq!(predictions.row(0)[0].id, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -125,8 +127,10 @@ pub fn read_file(
     format: PredictionFormat,
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
+    run: &Run,
 ) -> Result<Predictions, PredictionError> {
-    read_rows_of_file(path, format, labels, id)?.1.in_file_order()
+    let source = Source::open(path, run.memory())?;
+    read_source(source, format, KnownLabels { labels, id: &id })?.in_file_order()
 }
 
 /// The same, in the order of the data that the predictions are of: `rows` are the ids of its rows.
@@ -137,11 +141,12 @@ pub fn read_file(
 ///
 /// ```
 /// use labelwood::data::predictions::{PredictionFormat, read_file_for};
+/// use labelwood::run::Run;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("best.tsv");
 /// std::fs::write(&path, "x7\t1 0.75\nx6\t0 0.5\n")?;
-/// let rows = ["x6", "x7"].map(|id| Some(id.to_owned()));
-/// let predictions = read_file_for(&path, PredictionFormat::Tsv, 2, |_| None, &rows)?;
+/// let (rows, run) = (["x6", "x7"].map(|id| Some(id.to_owned())), Run::new(1)?);
+/// let predictions = read_file_for(&path, PredictionFormat::Tsv, 2, |_| None, &rows, &run)?;
 /// assert_eq!((predictions.row(0)[0].id, predictions.row(1)[0].id), (0, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -151,24 +156,15 @@ pub fn read_file_for(
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
     rows: &[Option<String>],
+    run: &Run,
 ) -> Result<Predictions, PredictionError> {
-    let (name, read) = read_rows_of_file(path, format, labels, id)?;
-    read.in_order_of(rows, &name)
+    let source = Source::open(path, run.memory())?;
+    let name = source.name.clone();
+    read_source(source, format, KnownLabels { labels, id: &id })?.in_order_of(rows, &name)
 }
 
-fn read_rows_of_file(
-    path: &Path,
-    format: PredictionFormat,
-    labels: usize,
-    id: impl Fn(&str) -> Option<u32>,
-) -> Result<(String, FileRows), PredictionError> {
-    let (name, input) = Source::open(path)?.into_reader();
-    let input = BufReader::with_capacity(1 << 16, input);
-    let rows = read_rows(input, &name, format, KnownLabels { labels, id: &id })?;
-    Ok((name, rows))
-}
-
-/// Reads predictions; `path` names the input in errors.
+/// Reads predictions; `path` names the input in errors. They may take as much memory as the machine
+/// gives.
 ///
 /// Labels are names that `id` knows, or ids below `labels`; in `xc` a number is always an id.
 ///
@@ -189,30 +185,33 @@ fn read_rows_of_file(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read(
-    input: impl BufRead,
+    input: impl Read + Send,
     path: &str,
     format: PredictionFormat,
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
 ) -> Result<Predictions, PredictionError> {
-    read_rows(input, path, format, KnownLabels { labels, id: &id })?.in_file_order()
+    let source = Source::new(path.to_owned(), input, &Memory::of_machine())?;
+    read_source(source, format, KnownLabels { labels, id: &id })?.in_file_order()
 }
 
-fn read_rows(
-    input: impl BufRead,
-    path: &str,
+fn read_source(
+    source: Source<'_>,
     format: PredictionFormat,
     known: KnownLabels<'_>,
 ) -> Result<FileRows, PredictionError> {
-    match format {
-        PredictionFormat::Tsv => text::read_tsv(input, path, known),
-        PredictionFormat::Xc => text::read_xc(input, path, known),
-        PredictionFormat::Jsonl => jsonl::read(input, path, known),
-        PredictionFormat::Npz => {
-            let predictions = npz::read(input, path, known.labels)?;
-            Ok(FileRows { predictions, ..FileRows::default() })
-        }
-    }
+    let path = &*source.name.clone();
+    let mut charge = source.charge();
+    let input = BufReader::with_capacity(1 << 16, source.into_reader());
+    let rows = match format {
+        PredictionFormat::Tsv => text::read_tsv(input, path, known, &mut charge),
+        PredictionFormat::Xc => text::read_xc(input, path, known, &mut charge),
+        PredictionFormat::Jsonl => jsonl::read(input, path, known, &mut charge),
+        PredictionFormat::Npz => npz::read(input, path, known.labels, &mut charge)
+            .map(|predictions| FileRows { predictions, ..FileRows::default() }),
+    }?;
+    charge.keep();
+    Ok(rows)
 }
 
 /// Writes predictions of labels below `labels`; `name` gives the names that `jsonl` adds.

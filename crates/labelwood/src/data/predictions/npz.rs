@@ -3,37 +3,74 @@
 //! A zip file of five arrays in NumPy's npy format: `indices`, `indptr`, `format`, `shape`, `data`.
 
 use super::{PredictionError, RowBuilder, out_of_range, zip};
+use crate::data::source::Charge;
 use crate::sparse::Predictions;
 use std::io::{self, BufRead, Write};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 pub(super) fn read(
-    mut input: impl BufRead,
+    input: impl BufRead,
     path: &str,
     labels: usize,
+    charge: &mut Charge,
 ) -> Result<Predictions, PredictionError> {
-    let mut archive = Vec::new();
-    input
-        .read_to_end(&mut archive)
-        .map_err(|source| PredictionError::Io { path: path.to_owned(), source })?;
-    parse(&archive, labels)
-        .map_err(|problem| PredictionError::Npz { path: path.to_owned(), problem })
+    let archive = charge.read_all(input, 1)?;
+    // The bytes of an array, its numbers, which may be twice as wide, and the predictions.
+    charge.set(archive.len().saturating_add(zip::unpacked(&archive).saturating_mul(4)))?;
+    let path = path.to_owned();
+    parse(&archive, labels).map_err(|fault| match fault {
+        Fault::Content(problem) => PredictionError::Npz { path, problem },
+        Fault::System(source) => PredictionError::Io { path, source },
+    })
 }
 
-fn parse(archive: &[u8], labels: usize) -> Result<Predictions, String> {
+/// Why a file could not be taken.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// What is wrong with it.
+    Content(String),
+    /// What the system said.
+    System(io::Error),
+}
+
+impl From<String> for Fault {
+    fn from(problem: String) -> Self {
+        Fault::Content(problem)
+    }
+}
+
+impl From<&str> for Fault {
+    fn from(problem: &str) -> Self {
+        Fault::Content(problem.to_owned())
+    }
+}
+
+fn parse(archive: &[u8], labels: usize) -> Result<Predictions, Fault> {
     let format = Array::of(archive, "format")?.text();
     if format != "csr" {
         return Err(format!(
             "format is `{}`, not `csr`: save the matrix with `save_npz(path, matrix.tocsr())`",
             super::excerpt(&format)
-        ));
+        )
+        .into());
     }
     let shape = Array::of(archive, "shape")?.integers()?;
     let offsets = Array::of(archive, "indptr")?.integers()?;
     let columns = Array::of(archive, "indices")?.integers()?;
     let scores = Array::of(archive, "data")?.floats()?;
-    let &[rows, _] = &shape[..] else {
+    Ok(matrix(&shape, &offsets, &columns, &scores, labels)?)
+}
+
+/// The predictions that the arrays of a CSR matrix are.
+fn matrix(
+    shape: &[u64],
+    offsets: &[u64],
+    columns: &[u64],
+    scores: &[f32],
+    labels: usize,
+) -> Result<Predictions, String> {
+    let &[rows, _] = shape else {
         return Err(format!("shape has {} dimensions: a matrix has 2", shape.len()));
     };
     if rows.checked_add(1) != Some(offsets.len() as u64) {
@@ -72,11 +109,12 @@ struct Array {
 }
 
 impl Array {
-    fn of(archive: &[u8], name: &'static str) -> Result<Self, String> {
+    fn of(archive: &[u8], name: &'static str) -> Result<Self, Fault> {
         let Some(mut bytes) = zip::member(archive, &format!("{name}.npy"))? else {
             return Err(format!(
                 "there is no array `{name}`: save the matrix with scipy's save_npz"
-            ));
+            )
+            .into());
         };
         let (header, data) =
             split_npy(&bytes).ok_or_else(|| format!("{name} is no NumPy array"))?;
@@ -205,7 +243,14 @@ mod tests {
         ];
         let mut archive = Vec::new();
         zip::write(&mut archive, &members).unwrap();
-        parse(&archive, 4)
+        parse(&archive, 4).map_err(problem)
+    }
+
+    fn problem(fault: Fault) -> String {
+        match fault {
+            Fault::Content(problem) => problem,
+            Fault::System(error) => panic!("{error}"),
+        }
     }
 
     #[test]
@@ -233,13 +278,13 @@ mod tests {
         let mut archive = Vec::new();
         let format = ("format.npy", npy("|S3", "()", b"csr"));
         zip::write(&mut archive, std::slice::from_ref(&format)).unwrap();
-        assert!(parse(&archive, 4).unwrap_err().contains("no array `shape`"));
+        assert!(problem(parse(&archive, 4).unwrap_err()).contains("no array `shape`"));
         archive.clear();
         let shape = ("shape.npy", npy(">i8", "(2,)", &[0; 16]));
         zip::write(&mut archive, &[format, shape]).unwrap();
-        assert!(parse(&archive, 4).unwrap_err().starts_with("shape has type `>i8`"));
+        assert!(problem(parse(&archive, 4).unwrap_err()).starts_with("shape has type `>i8`"));
         archive.clear();
         zip::write(&mut archive, &[("format.npy", b"\x93NUMPY\x01\x00\xff\xff".to_vec())]).unwrap();
-        assert!(parse(&archive, 4).unwrap_err().contains("no NumPy array"));
+        assert!(problem(parse(&archive, 4).unwrap_err()).contains("no NumPy array"));
     }
 }

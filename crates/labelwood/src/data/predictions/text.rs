@@ -2,11 +2,9 @@
 
 use super::file_rows::FileRows;
 use super::{KnownLabels, PredictionError, RowBuilder, excerpt, is_number, parse_score};
+use crate::data::source::Charge;
 use crate::sparse::{Predictions, Scored};
 use std::io::{self, BufRead, Read, Write};
-
-/// No row of predictions is longer; what is, is no text file.
-const LONGEST_LINE: usize = 1 << 30;
 
 /// Lines of a file, without byte order mark and line ends, with their number.
 struct Lines<'p, R> {
@@ -22,9 +20,9 @@ impl<'p, R: BufRead> Lines<'p, R> {
     }
 
     /// The next line, or nothing at the end of the file.
-    fn next(&mut self) -> Result<Option<&str>, PredictionError> {
+    fn next(&mut self, charge: &mut Charge) -> Result<Option<&str>, PredictionError> {
         self.bytes.clear();
-        let mut limited = self.input.by_ref().take(LONGEST_LINE as u64);
+        let mut limited = self.input.by_ref().take(charge.longest_line() as u64 + 1);
         let read = limited.read_until(b'\n', &mut self.bytes);
         let read =
             read.map_err(|source| PredictionError::Io { path: self.path.to_owned(), source })?;
@@ -32,7 +30,7 @@ impl<'p, R: BufRead> Lines<'p, R> {
             return Ok(None);
         }
         self.number += 1;
-        if read == LONGEST_LINE && !self.bytes.ends_with(b"\n") {
+        if !charge.fits_line(read)? {
             return Err(self.error(1, "the line has no end: this is no text file".to_owned()));
         }
         let mut line = self.bytes.as_slice();
@@ -72,12 +70,13 @@ pub(super) enum Line {
 pub(super) fn read_lines(
     input: impl BufRead,
     path: &str,
+    charge: &mut Charge,
     mut parse: impl FnMut(&str, usize, &mut RowBuilder) -> Parsed,
 ) -> Result<FileRows, PredictionError> {
     let mut lines = Lines::new(input, path);
     let mut read = FileRows { first_line: Some(1), ..FileRows::default() };
     let mut row = RowBuilder::default();
-    while let Some(line) = lines.next()? {
+    while let Some(line) = lines.next(charge)? {
         let parsed = parse(line, read.predictions.len(), &mut row);
         let parsed = parsed.and_then(|line| match line {
             Line::Row => row.finish(&mut read.predictions).map(|()| true),
@@ -88,10 +87,11 @@ pub(super) fn read_lines(
             read.first_line = Some(lines.number + 1);
             continue;
         }
-        read.ids.push(row.id.take());
+        read.push_id(row.id.take());
         if let Some(problem) = row.misplaced.take() {
             read.misplaced.get_or_insert_with(|| lines.error(1, problem));
         }
+        charge.set(read.bytes())?;
     }
     Ok(read)
 }
@@ -100,11 +100,12 @@ pub(super) fn read_tsv(
     input: impl BufRead,
     path: &str,
     known: KnownLabels<'_>,
+    charge: &mut Charge,
 ) -> Result<FileRows, PredictionError> {
     // Whether documents' ids stand before the labels: the first row that has anything tells.
     let mut has_ids = None;
     let mut is_blank = true;
-    let mut read = read_lines(input, path, |line, _, row| {
+    let mut read = read_lines(input, path, charge, |line, _, row| {
         let first = line.split('\t').next().unwrap_or(line);
         let (mut start, is_id) = (0, !is_entry(first));
         if !first.trim().is_empty() {
@@ -152,11 +153,12 @@ pub(super) fn read_xc(
     input: impl BufRead,
     path: &str,
     known: KnownLabels<'_>,
+    charge: &mut Charge,
 ) -> Result<FileRows, PredictionError> {
     let id = |name: &str| if is_number(name) { None } else { (known.id)(name) };
     let mut header = None;
     let mut is_first = true;
-    let read = read_lines(input, path, |line, _, row| {
+    let read = read_lines(input, path, charge, |line, _, row| {
         if std::mem::take(&mut is_first) {
             header = parse_header(line);
             if header.is_some() {

@@ -72,6 +72,11 @@ impl<'n, W: Write, N: Fn(u32) -> Option<&'n str>> Writer<W, N> {
         Ok(())
     }
 
+    /// The memory that predictions take that can be written only when all are there.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept.as_ref().map_or(0, Predictions::bytes)
+    }
+
     /// Completes the file.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some(all) = self.kept.take() {
