@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use labelwood::run::{Progress, Run};
+use labelwood::run::{Memory, Progress, Run};
 
 use crate::args::Common;
 use crate::bytes::Bytes;
@@ -60,9 +60,11 @@ impl Context {
         kept: impl Fn() -> String + Send + Sync + 'static,
     ) -> Result<Run> {
         let draw = progress::observer(self.bar.clone());
-        let memory = self.max_memory.or_else(machine::memory_limit);
+        let machine = machine::memory_limit();
+        let memory = self.max_memory.or(machine);
+        let for_input = machine.map(|limit| Bytes(Memory::for_input(limit.0)));
         let run = Run::new(self.threads)?
-            .limit_memory(memory.map(|limit| limit.0))
+            .limit_memory(self.max_memory.or(for_input).map(|limit| limit.0))
             .on_progress(move |progress| draw(watch(progress)));
         signals::cancel_on_signal(run.canceller(), kept)?;
         let limit = memory.map_or("unknown".to_owned(), |limit| limit.to_string());

@@ -62,9 +62,15 @@ impl Memory {
         Memory { limit, held: Arc::default() }
     }
 
-    /// As much as the machine gives to this process.
+    /// What input may take of the memory that the machine gives to this process.
     pub fn of_machine() -> Self {
-        Self::limited_to(memory_limit())
+        Self::limited_to(memory_limit().map(Self::for_input))
+    }
+
+    /// What input may take of a machine's memory: a quarter stays for the process and its buffers,
+    /// which are not counted, since the system ends a process that takes more than there is.
+    pub fn for_input(machine: u64) -> u64 {
+        machine / 4 * 3
     }
 
     /// The number of bytes that may be held, if there is a limit.
