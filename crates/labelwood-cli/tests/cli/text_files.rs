@@ -171,7 +171,7 @@ fn standard_input_is_read_as_the_training_file_was() {
     folder.run("train goods.csv --model model --trees 2 -q").succeeds();
     let best = folder.run("predict model goods.csv").succeeds();
     let without_times = |table: String| table.split("\nIn percent").next().map(str::to_owned);
-    let figures = without_times(folder.run("evaluate model goods.csv").succeeds());
+    let figures = without_times(folder.run("evaluate -q model goods.csv").succeeds());
     assert_eq!(best.lines().count(), 40);
     for path in ["-", "goods", "goods.dat", "goods.txt", "goods.txt.gz"] {
         if path != "-" {
@@ -181,7 +181,7 @@ fn standard_input_is_read_as_the_training_file_was() {
             folder.run_with_input(&format!("{command} {path}"), goods(40).as_bytes())
         };
         assert_eq!(run("predict model").succeeds(), best, "{path}");
-        assert_eq!(without_times(run("evaluate model").succeeds()), figures, "{path}");
+        assert_eq!(without_times(run("evaluate -q model").succeeds()), figures, "{path}");
         let done = run(&format!("update --output more/{path}.model model"));
         let notes = done.stderr();
         assert!(notes.contains("40 rows and 0 new labels added"), "{path}: {notes}");

@@ -53,7 +53,9 @@ impl<'a> Weigher<'a> {
         }
         let length = squares.sqrt();
         for (at, (&entry, &weight)) in entries.iter().zip(&self.weights).enumerate() {
-            take(at, (entry >> 32) as u32, (weight / length) as f32);
+            let value = (weight / length) as f32;
+            // Weights are positive, unless their file changed after it was checked.
+            take(at, (entry >> 32) as u32, if value.is_finite() { value } else { 0.0 });
         }
     }
 
@@ -89,6 +91,15 @@ mod tests {
         let ratio = f64::from(row[1].1 / row[0].1);
         assert!((ratio - (1.0 + 100f64.ln())).abs() < 1e-6);
         assert!(weighed(&plain, &[], &[]).is_empty());
+    }
+
+    #[test]
+    fn weights_that_became_nonsense_give_numbers_all_the_same() {
+        let entries = [entry(0, 1), entry(1, 2)];
+        for nonsense in [0.0, f32::NAN, f32::INFINITY] {
+            let row = weighed(&Params::default(), &[nonsense; 2], &entries);
+            assert_eq!(row, [(0, 0.0), (1, 0.0)]);
+        }
     }
 
     #[test]
