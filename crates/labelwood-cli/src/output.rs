@@ -1,6 +1,7 @@
 //! Results: on standard output, and in files that the user names.
 
 use std::fmt::Display;
+use std::fs;
 use std::path::{self, Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -49,7 +50,21 @@ fn are_same(one: &Path, other: &Path) -> bool {
     if let Ok(found) = other.metadata() {
         return found.is_file() && check_output(other, &[one], true).is_err();
     }
-    one == other || path::absolute(one).ok() == path::absolute(other).ok()
+    destination(one) == destination(other)
+}
+
+/// Where a file that is not there yet will be: links that lead nowhere are followed, too.
+fn destination(path: &Path) -> PathBuf {
+    let mut found = path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    // As many links as the system follows.
+    for _ in 0..40 {
+        let Ok(target) = fs::read_link(&found) else { break };
+        found = found.with_file_name("").join(target);
+    }
+    match (found.parent().map(fs::canonicalize), found.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => found,
+    }
 }
 
 /// Puts a pipe without a reader in the place of a standard output that is closed from the start.
@@ -96,6 +111,13 @@ mod tests {
             error.ends_with("are the same file to write: give them different names"),
             "{error}"
         );
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("a", path("link")).expect("it can be linked");
+            assert!(check(&path("a"), &path("link")).is_err(), "the link leads to the first");
+            assert!(check(&path("link"), &path("a")).is_err());
+            assert!(check(&path("b"), &path("link")).is_ok());
+        }
         std::fs::write(path("a"), "").expect("it is writable");
         std::fs::hard_link(path("a"), path("b")).expect("it can be linked");
         assert!(check(&path("a"), &path("b")).is_err());

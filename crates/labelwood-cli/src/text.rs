@@ -337,6 +337,14 @@ fn example(separator: Option<&Separator>, dataset: &Dataset) -> Option<String> {
     let names = dataset.label_names.as_ref()?;
     let codes = || (0..names.len() as u32).map(|label| names.code(label));
     if let Some(text) = separator.and_then(Separator::text) {
+        // A comma may as well be part of a name.
+        if text == "," {
+            let several = dataset.labels.rows().find(|row| row.indices.len() > 1)?;
+            let [one, other] = [0, 1].map(|at| names.code(several.indices[at]));
+            return Some(format!(
+                "for example \"{one}\" and \"{other}\"; --label-separator none would keep fields whole"
+            ));
+        }
         let is_sign = |code: &&str| !code.contains(char::is_alphanumeric);
         let sign = codes().find(is_sign).filter(|_| text == " ")?;
         return Some(format!(

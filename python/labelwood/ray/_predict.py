@@ -79,11 +79,11 @@ def predict(
     refuse_missing(model)
     if by not in ("rows", "model"):
         raise InputError(f"by is {by!r}, but must be rows or model")
+    if sparse.issparse(X):
+        refuse_impossible(X)
     refuse_without_ray()
     refuse_less_than_one(batch=batch, cpus=cpus, attempts=attempts)
     k, beam = asked(k, beam)
-    if sparse.issparse(X):
-        refuse_impossible(X)
     X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else _texts(X)
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     path = str(Path(model).absolute())

@@ -26,14 +26,17 @@ impl Shape {
         let width = features.columns() as f64;
         let mean = features.entries() as f64 / features.len().max(1) as f64;
         // The features of a label's rows repeat, the more the more rows there are.
-        let own = |&count: &u32| (mean * libm::pow(f64::from(count), 0.8)).min(width);
+        let own = |rows: &[u32]| (mean * libm::pow(rows.len() as f64, 0.8)).min(width);
+        // Labels without a row cost nothing here, however many are declared.
+        let mut found = labels.indices().to_vec();
+        found.sort_unstable();
         Shape {
             rows: features.len() as f64,
             features: width,
             labels: labels.columns() as f64,
             entries: features.entries() as f64,
             label_entries: labels.entries() as f64,
-            pairs: labels.column_counts().iter().map(own).sum(),
+            pairs: found.chunk_by(|one, other| one == other).map(own).sum(),
         }
     }
 

@@ -10,10 +10,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
 
 /// The most memory this process may use, where the system tells: the machine's, or less if a
-/// control group says so.
+/// control group or `ulimit -v` says so.
 pub fn memory_limit() -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    machine_memory(&info).into_iter().chain(group_memory()).min()
+    machine_memory(&info).into_iter().chain(group_memory()).chain(address_space()).min()
+}
+
+/// What `ulimit -v` says.
+#[cfg(unix)]
+fn address_space() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::As).current
+}
+
+#[cfg(not(unix))]
+fn address_space() -> Option<u64> {
+    None
 }
 
 /// The figure of the line `MemTotal:   16384 kB`.

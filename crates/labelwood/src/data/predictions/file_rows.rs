@@ -7,13 +7,16 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+/// Bytes that a small piece of memory takes beside what it holds, about.
+const ALLOCATION: usize = 32;
+
 /// The rows of a file with the ids of their documents, where it has them.
 #[derive(Default)]
 pub(super) struct FileRows {
     pub predictions: Predictions,
     /// As many as there are rows, or none.
     pub ids: Vec<Option<String>>,
-    /// The bytes of all ids.
+    /// The memory of all ids.
     pub id_bytes: usize,
     /// What is wrong with the first row that the file numbers otherwise than by its place.
     pub misplaced: Option<PredictionError>,
@@ -26,7 +29,7 @@ pub(super) struct FileRows {
 impl FileRows {
     /// Adds the id of the next row.
     pub fn push_id(&mut self, id: Option<String>) {
-        self.id_bytes += id.as_ref().map_or(0, String::capacity);
+        self.id_bytes += id.as_ref().map_or(0, |id| id.capacity() + ALLOCATION);
         self.ids.push(id);
     }
 
