@@ -16,10 +16,12 @@ pub fn memory_limit() -> Option<u64> {
     machine_memory(&info).into_iter().chain(group_memory()).chain(address_space()).min()
 }
 
-/// What `ulimit -v` says.
+/// Half of what `ulimit -v` says: stacks, libraries and what the allocator keeps in reserve take
+/// addresses, too.
 #[cfg(unix)]
 fn address_space() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::As).current
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    limit.map(|bytes| bytes / 2)
 }
 
 #[cfg(not(unix))]
