@@ -97,7 +97,7 @@ impl Workspace {
         largest_first.iter().take(kept).zip(0..).for_each(|(&group, to)| renamed[group] = to);
 
         // Of two groups that chance offers a block, the smaller takes it.
-        let seed = mix(random.below(1 << 30) as u64);
+        let seed = mix(random.seed());
         let mut taken = [0usize; LANES];
         group_of.clear();
         group_of.resize(self.lanes.len() + LANES + 1, NOWHERE);

@@ -35,6 +35,11 @@ impl Stream {
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
 
+    /// A uniform number below 2^64 - 1, the same on machines of any word size: a seed for others.
+    pub fn seed(&mut self) -> u64 {
+        ((u128::from(self.0.next_u64()) * u128::from(u64::MAX)) >> 64) as u64
+    }
+
     /// A uniform number in `[0, 1)` with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
