@@ -12,13 +12,13 @@ use labelwood::data::generate::{Generator, Profile};
 use labelwood::label_forest;
 use labelwood::model::store::{Load, Manifest, Options};
 use labelwood::model::{Algorithm, Model};
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Csr, Query};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-static RUN: LazyLock<Run> = LazyLock::new(|| Run::new(1).expect("one thread can be started"));
+static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
     let halves = Algorithm::preset("label-tree", "parabel").expect("it is a preset");
     let forest = label_forest::Params { submodels: 3, ..Default::default() };

@@ -8,13 +8,13 @@
 
 use labelwood::model::{Learned, Model};
 use labelwood::model::store::{Load, Manifest, Options};
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Csr, Query};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-static RUN: LazyLock<Run> = LazyLock::new(|| Run::new(1).expect("one thread can be started"));
+static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 static FIXTURE: LazyLock<Fixture> = LazyLock::new(Fixture::load);
 
 struct Fixture {

@@ -7,13 +7,13 @@
 
 use labelwood::data::{self, ReadOptions};
 use labelwood::model::{Algorithm, Extras};
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use labelwood::shard::{Options, Plan};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-static RUN: LazyLock<Run> = LazyLock::new(|| Run::new(1).expect("one thread can be started"));
+static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     std::env::temp_dir().join(format!("labelwood-fuzz-plan-{}", std::process::id()))
 });

@@ -7,11 +7,11 @@
 #![no_main]
 
 use labelwood::data::{self, ReadOptions};
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-static RUN: LazyLock<Run> = LazyLock::new(|| Run::new(1).expect("one thread can be started"));
+static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
     std::env::temp_dir().join(format!("labelwood-fuzz-{}.lwd", std::process::id()))
 });

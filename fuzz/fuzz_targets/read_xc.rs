@@ -3,10 +3,10 @@
 #![no_main]
 
 use labelwood::data::{self, Format, ReadOptions};
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use std::sync::LazyLock;
 
-static RUN: LazyLock<Run> = LazyLock::new(|| Run::new(1).expect("one thread can be started"));
+static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let strict = data::read_bytes(bytes, "fuzz.txt", &ReadOptions::default(), &RUN);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use labelwood::data::documents::{self, Documents, Labels as Demand};
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{self, Dataset, Format, LabelIndex, ReadOptions, WriteError, corpus};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
@@ -109,7 +109,7 @@ pub fn write(
 }
 
 /// Writes names where the readers of a file look for them, unless they are there.
-fn write_names_beside(path: &Path, names: &LabelIndex, run: &Run) -> Result<(), Fault> {
+fn write_names_beside(path: &Path, names: &LabelIndex, run: &Task) -> Result<(), Fault> {
     let Some(beside) = data::names_beside(path) else {
         return Ok(names.write(&path.with_file_name("labels.txt"))?);
     };

@@ -10,7 +10,7 @@ use std::io;
 use labelwood::data::ReadError;
 use labelwood::model::TrainError;
 use labelwood::model::store::StoreError;
-use labelwood::run::{Cancelled, OutOfMemory, ThreadError};
+use labelwood::run::{OutOfMemory, Stopped, ThreadError};
 use labelwood::shard::{PartError, ShardError};
 use labelwood::text::{FitError, TextError};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -53,22 +53,22 @@ impl<E: Error + 'static> From<E> for Fault {
 
 /// Whether the run was cancelled. An error that is transparent for another hides it from the chain.
 fn is_cancelled(cause: &(dyn Error + 'static)) -> bool {
-    let store = |error: &StoreError| matches!(error, StoreError::Cancelled(_));
-    let read = |error: &ReadError| matches!(error, ReadError::Cancelled(_));
-    cause.is::<Cancelled>()
+    let store = |error: &StoreError| matches!(error, StoreError::Stopped(_));
+    let read = |error: &ReadError| matches!(error, ReadError::Stopped(_));
+    cause.is::<Stopped>()
         || cause.downcast_ref().is_some_and(store)
         || cause.downcast_ref().is_some_and(read)
         || cause.downcast_ref().is_some_and(|error| match error {
-            TrainError::Cancelled { .. } => true,
+            TrainError::Stopped { .. } => true,
             TrainError::Store(error) => store(error),
             _ => false,
         })
         || cause.downcast_ref().is_some_and(|error| match error {
-            TextError::Cancelled(_) | TextError::Fit(FitError::Cancelled(_)) => true,
+            TextError::Stopped(_) | TextError::Fit(FitError::Stopped(_)) => true,
             TextError::Read(error) => read(error),
             _ => false,
         })
-        || matches!(cause.downcast_ref(), Some(FitError::Cancelled(_)))
+        || matches!(cause.downcast_ref(), Some(FitError::Stopped(_)))
         || cause.downcast_ref().is_some_and(ShardError::is_cancelled)
         || cause.downcast_ref().is_some_and(PartError::is_cancelled)
 }

@@ -6,7 +6,7 @@ use labelwood::data::{DatasetView, LabelIndex};
 use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Options, Start, StoreError, Stored};
 use labelwood::model::{Algorithm, Extras, Learned, Model as Inner, TrainError, train_with};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::sparse::{CsrView, LabelSet, Query};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -83,7 +83,7 @@ impl Model {
         let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
-        let train = |run: &Run| learn(dataset, extras, &algorithm, into, memory, run);
+        let train = |run: &Task| learn(dataset, extras, &algorithm, into, memory, run);
         work::run(py, threads, progress, train).map(Model::from)
     }
 
@@ -155,7 +155,7 @@ impl Model {
         let rows = features.view(py)?;
         let allowed: Option<LabelSet> = allowed.map(|labels| labels.into_iter().collect());
         let query = Query { k, beam, allowed: allowed.as_ref() };
-        let predict = |run: &Run| self.0.predict(rows, query, run);
+        let predict = |run: &Task| self.0.predict(rows, query, run);
         let predictions = if rows.len() <= FEW && progress.is_none() {
             work::soon(py, threads, &self.1, predict)?
         } else {
@@ -204,7 +204,7 @@ impl Model {
         let Some(reader) = self.0.text() else {
             return Err(refuse(py, "the model was trained on vectors: give it rows, not text"));
         };
-        let transform = |run: &Run| reader.vectoriser().transform(&texts, run);
+        let transform = |run: &Task| reader.vectoriser().transform(&texts, run);
         let rows = if texts.len() <= FEW {
             work::here(py, transform)?
         } else {
@@ -280,7 +280,7 @@ fn learn(
     algorithm: &Algorithm,
     into: Option<Into>,
     memory: Option<u64>,
-    run: &Run,
+    run: &Task,
 ) -> Result<Inner, Fault> {
     let labels = dataset.labels.columns();
     refuse_more(labels as u64 * LABEL, memory, labels)?;
@@ -324,7 +324,7 @@ fn learn_on_disk(
     dataset: DatasetView<'_>,
     extras: Extras<'_>,
     algorithm: &Algorithm,
-    run: &Run,
+    run: &Task,
 ) -> Result<Option<Inner>, Fault> {
     let Ok(temporary) = tempfile::Builder::new().prefix("labelwood-").tempdir() else {
         return Ok(None);

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use labelwood::data::documents::read_lines;
 use labelwood::data::{self, Dataset, Format, ReadError, ReadOptions};
-use labelwood::run::{Cancelled, Run};
+use labelwood::run::{Stopped, Task};
 use labelwood::sparse::{CsrView, Predictions, Row, Scored, top_k};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -149,7 +149,7 @@ impl OmikujiTrees {
         let width = indices.last().map_or(0, |&last| last as usize + 1);
         let offsets = [0, indices.len() as u64];
         let rows = CsrView::try_new(width, &offsets, &indices, &values).or_raise(py)?;
-        let best = work::here(py, |_| Ok::<_, Cancelled>(self.best(rows.row(0), k, beam)))?;
+        let best = work::here(py, |_| Ok::<_, Stopped>(self.best(rows.row(0), k, beam)))?;
         Ok(best.iter().map(|best| (best.id, best.score)).collect())
     }
 
@@ -174,7 +174,7 @@ impl OmikujiTrees {
                 Ok(self.best(rows.row(row), k, beam))
             };
             run.install(|| {
-                (0..rows.len()).into_par_iter().map(best).collect::<Result<Vec<_>, Cancelled>>()
+                (0..rows.len()).into_par_iter().map(best).collect::<Result<Vec<_>, Stopped>>()
             })
         })?;
         let mut predictions = Predictions::default();
@@ -325,7 +325,7 @@ impl Settings {
     }
 }
 
-fn read(folder: &Path, run: &Run) -> Result<OmikujiTrees, Fault> {
+fn read(folder: &Path, run: &Task) -> Result<OmikujiTrees, Fault> {
     let settings = {
         let path = folder.join(SETTINGS);
         read_settings(&path, &fs::read(&path)?)?

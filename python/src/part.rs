@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use labelwood::model::store::Options;
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::shard::{
     Combiner as InnerCombiner, ModelPart as InnerPart, PartError, Scores, Share,
 };
@@ -27,7 +27,7 @@ impl ModelPart {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, index: usize, of: usize) -> PyResult<Self> {
         let share = Share { index, of };
-        let open = |run: &Run| InnerPart::open(&path, share, Options::default(), run);
+        let open = |run: &Task| InnerPart::open(&path, share, Options::default(), run);
         work::run(py, 0, None, open).map(ModelPart)
     }
 
@@ -59,7 +59,7 @@ impl Combiner {
     /// Opens what is needed of the model in a folder.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let open = |run: &Run| InnerCombiner::open(&path, Options::default(), run);
+        let open = |run: &Task| InnerCombiner::open(&path, Options::default(), run);
         work::run(py, 0, None, open).map(Combiner)
     }
 

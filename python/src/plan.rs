@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use labelwood::data::{self, DatasetView, Format, LabelIndex, ReadOptions};
 use labelwood::model::{Algorithm, Extras};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::shard::{Options, Plan as Inner, ShardError, Work};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -134,7 +134,7 @@ impl Plan {
         threads: usize,
     ) -> PyResult<usize> {
         let work = Work { stage: Some(stage), ..Work::default() };
-        let train = |dataset: DatasetView<'_>, run: &Run| -> Result<usize, Fault> {
+        let train = |dataset: DatasetView<'_>, run: &Task| -> Result<usize, Fault> {
             Ok(self.0.train(dataset, &[shard], work, run)?.0)
         };
         let Some((features, labels)) = rows else {
@@ -162,7 +162,7 @@ fn make(
     dataset: DatasetView<'_>,
     extras: Extras<'_>,
     algorithm: &Algorithm,
-    run: &Run,
+    run: &Task,
 ) -> Result<Plan, Fault> {
     let make = |folder: &Path, options: &Options| {
         Inner::make(folder, dataset, extras, algorithm, options, run)

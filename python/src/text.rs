@@ -2,7 +2,7 @@
 
 use labelwood::data::documents::Options;
 use labelwood::data::{Dataset, LabelIndex, LabelIndexBuilder};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::sparse::{Csr, LabelRows};
 use labelwood::text::{
     Arrays, Fitting, Params, TextError, TextReader, Vectoriser as Inner, mostly_unshared,
@@ -138,7 +138,7 @@ impl Reading {
         self,
         texts: &[PyBackedStr],
         tags: &[Vec<PyBackedStr>],
-        run: &Run,
+        run: &Task,
     ) -> Result<(Dataset, TextReader), TextError> {
         let (vectoriser, features) = fit(texts, self.vectoriser, run)?;
         if let Some(unshared) = mostly_unshared(features.view()) {
@@ -155,7 +155,7 @@ impl Reading {
 }
 
 /// Learns the terms of texts, of which at least one must be kept.
-fn fit(texts: &[PyBackedStr], params: Params, run: &Run) -> Result<(Inner, Csr), TextError> {
+fn fit(texts: &[PyBackedStr], params: Params, run: &Task) -> Result<(Inner, Csr), TextError> {
     let mut fitting = Fitting::new(params)?;
     fitting.add(texts, run)?;
     let (vectoriser, rows) = fitting.finish(run)?;

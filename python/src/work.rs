@@ -5,10 +5,10 @@ use std::cell::OnceCell;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use labelwood::run::{Canceller, Progress, Run};
+use labelwood::run::{Canceller, Pool, Progress, Task};
 use pyo3::prelude::*;
 
 use crate::errors::{Fault, OrRaise};
@@ -32,11 +32,11 @@ pub fn run<T: Send, E: Into<Fault> + Send>(
     py: Python<'_>,
     threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
-    job: impl FnOnce(&Run) -> Result<T, E> + Send,
+    job: impl FnOnce(&Task) -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let (events, inbox) = channel();
     let inbox = Mutex::new(inbox);
-    let mut run = Run::new(threads).or_raise(py)?;
+    let mut run = Pool::new(threads).or_raise(py)?.task();
     if progress.is_some() {
         let events = Mutex::new(events.clone());
         run = run.on_progress(move |progress| tell(&events, progress));
@@ -107,13 +107,13 @@ fn watch(
 }
 
 thread_local! {
-    static HERE: OnceCell<Run> = const { OnceCell::new() };
+    static HERE: OnceCell<Pool> = const { OnceCell::new() };
 }
 
 /// Runs a small `job` on the calling thread, without the interpreter's lock.
 pub fn here<T: Send, E: Into<Fault> + Send>(
     py: Python<'_>,
-    job: impl FnOnce(&Run) -> Result<T, E> + Send,
+    job: impl FnOnce(&Task) -> Result<T, E> + Send,
 ) -> PyResult<T> {
     done(py, py.detach(|| on_this_thread(job)))
 }
@@ -145,13 +145,13 @@ pub fn soon<T: Send, E: Into<Fault> + Send>(
     py: Python<'_>,
     threads: usize,
     pace: &Pace,
-    job: impl FnOnce(&Run) -> Result<T, E> + Send,
+    job: impl FnOnce(&Task) -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let outcome = py.detach(|| {
         let crew = if pace.is_slow() { crew(threads) } else { None };
         let start = Instant::now();
         let outcome = match &crew {
-            Some(run) => job(run).map_err(Into::into),
+            Some(pool) => job(&pool.task()).map_err(Into::into),
             None => on_this_thread(job),
         };
         pace.note(start.elapsed(), crew.is_some());
@@ -160,14 +160,13 @@ pub fn soon<T: Send, E: Into<Fault> + Send>(
     done(py, outcome)
 }
 
-fn on_this_thread<T, E: Into<Fault>>(job: impl FnOnce(&Run) -> Result<T, E>) -> Result<T, Fault> {
+fn on_this_thread<T, E: Into<Fault>>(job: impl FnOnce(&Task) -> Result<T, E>) -> Result<T, Fault> {
     HERE.with(|here| {
         if here.get().is_none() {
-            let run = Run::here().map_err(Fault::from)?;
-            let _ = here.set(run);
+            let _ = here.set(Pool::here().map_err(Fault::from)?);
         }
-        let run = here.get().expect("it was set above");
-        job(run).map_err(Into::into)
+        let pool = here.get().expect("it was set above");
+        job(&pool.task()).map_err(Into::into)
     })
 }
 
@@ -183,7 +182,7 @@ struct Crew {
     /// How many were asked for, 0 for all.
     threads: usize,
     /// None on a machine where one is all.
-    run: Option<Arc<Run>>,
+    pool: Option<Pool>,
 }
 
 static CREW: Mutex<Option<Crew>> = Mutex::new(None);
@@ -192,7 +191,7 @@ const MOST: usize = 8;
 
 /// So many threads (0 for all) that wait for small jobs, if that is more than one and nobody else is
 /// asking for them: whoever is, may not be there any more in a process that was forked.
-fn crew(threads: usize) -> Option<Arc<Run>> {
+fn crew(threads: usize) -> Option<Pool> {
     if threads == 1 {
         return None;
     }
@@ -201,17 +200,17 @@ fn crew(threads: usize) -> Option<Arc<Run>> {
     if let Some(crew) = crew.as_ref()
         && (crew.process, crew.threads) == (process, threads)
     {
-        return crew.run.clone();
+        return crew.pool.clone();
     }
     let count = match threads {
         0 => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
         some => some,
     };
-    let run = if count > 1 { Run::new(count.min(MOST)).ok().map(Arc::new) } else { None };
-    let before = crew.replace(Crew { process, threads, run: run.clone() });
+    let pool = if count > 1 { Pool::new(count.min(MOST)).ok() } else { None };
+    let before = crew.replace(Crew { process, threads, pool: pool.clone() });
     if before.as_ref().is_some_and(|before| before.process != process) {
         // Its threads are in another process and cannot be told to end.
         std::mem::forget(before);
     }
-    run
+    pool
 }

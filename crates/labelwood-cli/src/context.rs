@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use labelwood::run::{Memory, Progress, Run};
+use labelwood::run::{Memory, Pool, Progress, Task};
 
 use crate::args::Common;
 use crate::bytes::Bytes;
@@ -48,7 +48,7 @@ impl Context {
 
     /// The run that a subcommand's work goes through: it has `--threads` threads, moves the
     /// progress bar, and stops on a signal. A subcommand asks for it once.
-    pub fn run(&self) -> Result<Run> {
+    pub fn run(&self) -> Result<Task> {
         self.watched_run(|progress| progress, || signals::NOTHING_KEPT.to_owned())
     }
 
@@ -58,12 +58,13 @@ impl Context {
         &self,
         watch: impl Fn(Progress) -> Progress + Send + Sync + 'static,
         kept: impl Fn() -> String + Send + Sync + 'static,
-    ) -> Result<Run> {
+    ) -> Result<Task> {
         let draw = progress::observer(self.bar.clone());
         let machine = machine::memory_limit();
         let memory = self.max_memory.or(machine);
         let for_input = machine.map(|limit| Bytes(Memory::for_input(limit.0)));
-        let run = Run::new(self.threads)?
+        let run = Pool::new(self.threads)?
+            .task()
             .limit_memory(self.max_memory.or(for_input).map(|limit| limit.0))
             .on_progress(move |progress| draw(watch(progress)));
         signals::cancel_on_signal(run.canceller(), kept)?;

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use labelwood::data::ReadError;
 use labelwood::model::store::StoreError;
-use labelwood::run::{Cancelled, OutOfMemory, ThreadError};
+use labelwood::run::{OutOfMemory, Stopped, ThreadError};
 use labelwood::shard::{PartError, ShardError};
 
 /// Exit code for flags that do not go together, as clap has it.
@@ -114,9 +114,9 @@ fn classify(error: &anyhow::Error) -> Fault {
 
 /// Whether the run was cancelled. An error that is transparent for another hides it from the chain.
 fn is_cancelled(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause.is::<Cancelled>()
-        || matches!(cause.downcast_ref(), Some(ReadError::Cancelled(_)))
-        || matches!(cause.downcast_ref(), Some(StoreError::Cancelled(_)))
+    cause.is::<Stopped>()
+        || matches!(cause.downcast_ref(), Some(ReadError::Stopped(_)))
+        || matches!(cause.downcast_ref(), Some(StoreError::Stopped(_)))
         || cause.downcast_ref().is_some_and(ShardError::is_cancelled)
         || cause.downcast_ref().is_some_and(PartError::is_cancelled)
 }
@@ -125,7 +125,7 @@ fn is_cancelled(cause: &(dyn std::error::Error + 'static)) -> bool {
 fn classify_io(error: &io::Error) -> Fault {
     use io::ErrorKind::*;
     match error.kind() {
-        _ if error.get_ref().is_some_and(|inner| inner.is::<Cancelled>()) => Fault::Stopped,
+        _ if error.get_ref().is_some_and(|inner| inner.is::<Stopped>()) => Fault::Stopped,
         BrokenPipe => Fault::OutputClosed,
         StorageFull
         | QuotaExceeded
@@ -189,11 +189,12 @@ mod tests {
     fn markers_are_found_below_a_context() {
         let too_much = anyhow::Error::from(MachineFault("needs 9.0 GiB".into())).context("train");
         assert_eq!(classify(&too_much), Fault::Machine);
-        let stopped = Err::<(), _>(Cancelled).context("3 of 50 trees are kept").unwrap_err();
+        let stopped =
+            Err::<(), _>(Stopped::Cancelled).context("3 of 50 trees are kept").unwrap_err();
         assert_eq!(classify(&stopped), Fault::Stopped);
-        assert_eq!(classify(&ReadError::Cancelled(Cancelled).into()), Fault::Stopped);
-        assert_eq!(classify(&StoreError::Cancelled(Cancelled).into()), Fault::Stopped);
-        assert_eq!(classify(&io::Error::other(Cancelled).into()), Fault::Stopped);
+        assert_eq!(classify(&ReadError::Stopped(Stopped::Cancelled).into()), Fault::Stopped);
+        assert_eq!(classify(&StoreError::Stopped(Stopped::Cancelled).into()), Fault::Stopped);
+        assert_eq!(classify(&io::Error::other(Stopped::Cancelled).into()), Fault::Stopped);
         assert_eq!(classify(&anyhow!("leaf must be at least 1")), Fault::Input);
     }
 

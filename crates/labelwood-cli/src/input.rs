@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use labelwood::data::{self, Dataset, ReadOptions, documents};
-use labelwood::run::Run;
+use labelwood::run::Task;
 
 /// A data format by the name it has in flags.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -123,7 +123,7 @@ pub struct InputArgs {
 
 impl InputArgs {
     /// Reads a file of vectors and shows what deserves a look.
-    pub fn read(&self, path: &Path, format: Option<data::Format>, run: &Run) -> Result<Dataset> {
+    pub fn read(&self, path: &Path, format: Option<data::Format>, run: &Task) -> Result<Dataset> {
         let options = ReadOptions {
             format,
             lenient: self.lenient,
@@ -135,7 +135,7 @@ impl InputArgs {
 }
 
 /// Reads a data file and shows what deserves a look.
-pub fn read(path: &Path, options: &ReadOptions, run: &Run) -> Result<data::Read> {
+pub fn read(path: &Path, options: &ReadOptions, run: &Task) -> Result<data::Read> {
     let read = data::read(path, options, run)?;
     for warning in &read.warnings {
         tracing::warn!("{warning}");

@@ -9,7 +9,7 @@ use labelwood::data::documents::{Labels, Options};
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::favour::Favour;
 use labelwood::model::{Algorithm, check_rows};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::text::{Params, TextReader};
 
 use crate::context::Context;
@@ -121,7 +121,7 @@ impl LearnArgs {
     }
 
     /// Reads DATA, of which a part is to be learned if `is_split`.
-    pub fn read(&self, is_split: bool, run: &Run) -> Result<Rows> {
+    pub fn read(&self, is_split: bool, run: &Task) -> Result<Rows> {
         let kind = Kind::required(&self.data, self.from)?;
         let Some(Kind::Text(format)) = kind else {
             self.refuse_text_flags()?;
@@ -174,7 +174,7 @@ impl LearnArgs {
     }
 
     /// Reads the rows of `--test`, of the kind that was learned.
-    pub fn read_test(&self, test: &Path, rows: &Rows, run: &Run) -> Result<Dataset> {
+    pub fn read_test(&self, test: &Path, rows: &Rows, run: &Task) -> Result<Dataset> {
         let trained_on = rows.reader.as_ref().map(|reader| reader.options().format);
         let kind = expect_kind(test, None, trained_on)?;
         let Some(reader) = &rows.reader else { return self.reading.read(test, None, run) };

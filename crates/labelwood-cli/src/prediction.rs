@@ -12,7 +12,7 @@ use labelwood::data::{
 };
 use labelwood::model::Model;
 use labelwood::model::store::{self, Options};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::sparse::{Csr, CsrView, LabelSet, Query};
 use labelwood::text::TextReader;
 
@@ -41,7 +41,7 @@ enum Load {
 
 impl LoadArgs {
     /// Opens a model folder.
-    pub fn open(&self, folder: &Path, run: &Run) -> Result<Model> {
+    pub fn open(&self, folder: &Path, run: &Task) -> Result<Model> {
         Ok(Model::open(folder, self.options(), run)?)
     }
 
@@ -76,7 +76,7 @@ pub struct ModelArgs {
 
 impl ModelArgs {
     /// Opens a model folder.
-    pub fn open(&self, folder: &Path, run: &Run) -> Result<Model> {
+    pub fn open(&self, folder: &Path, run: &Task) -> Result<Model> {
         self.loading.open(folder, run)
     }
 
@@ -91,7 +91,7 @@ impl ModelArgs {
     }
 
     /// The labels that may be named, if not all.
-    pub fn allowed(&self, model: &Model, run: &Run) -> Result<Option<LabelSet>> {
+    pub fn allowed(&self, model: &Model, run: &Task) -> Result<Option<LabelSet>> {
         let read = |file: &Option<PathBuf>| {
             file.as_ref().map(|file| labels_in(file, model, run)).transpose()
         };
@@ -116,7 +116,7 @@ impl ModelArgs {
 
 /// The labels that a file names, one a line; those that the model does not know are counted in a
 /// warning.
-fn labels_in(file: &Path, model: &Model, run: &Run) -> Result<LabelSet> {
+fn labels_in(file: &Path, model: &Model, run: &Task) -> Result<LabelSet> {
     let count = model.labels().counts().len();
     let find = |line: &str| match model.labels().names() {
         Some(names) => names.find(line),
@@ -165,7 +165,7 @@ impl RowArgs {
 
     /// Reads all rows for a model, with their labels, and tells what deserves a look. Labels that a
     /// model of text does not know get ids beyond its own.
-    pub fn read(&self, path: &Path, model: &Model, run: &Run) -> Result<Dataset> {
+    pub fn read(&self, path: &Path, model: &Model, run: &Task) -> Result<Dataset> {
         let kind = self.kind(path, model)?;
         let Some(reader) = model.text() else {
             let read = input::read(path, &self.options(kind), run)?;
@@ -185,7 +185,7 @@ impl RowArgs {
         path: &Path,
         model: &Model,
         label_names: Option<&Path>,
-        run: &Run,
+        run: &Task,
     ) -> Result<Dataset> {
         let kind = self.kind(path, model)?;
         let known = model.labels().names();
@@ -229,7 +229,7 @@ impl RowArgs {
         path: &Path,
         known: Option<&LabelIndex>,
         note: impl FnMut(&documents::Batch) + Send,
-        run: &Run,
+        run: &Task,
     ) -> Result<Dataset> {
         let kind = Kind::required(path, self.from)?;
         let Some(Kind::Text(format)) = kind else {
@@ -271,7 +271,7 @@ impl RowArgs {
         kind: Option<Kind>,
         reader: &TextReader,
         labels: Labels,
-        run: &'r Run,
+        run: &'r Task,
     ) -> Result<(Documents<'r>, Guess)> {
         let format = kind.and_then(Kind::text);
         let guess = Guess(format.is_none().then_some(reader.options().format));
@@ -331,7 +331,7 @@ pub struct RowBatch {
 
 impl<'m> RowSource<'m> {
     /// Opens a data file whose rows `model` is to predict.
-    pub fn open(path: &Path, args: &RowArgs, model: &'m Model, run: &'m Run) -> Result<Self> {
+    pub fn open(path: &Path, args: &RowArgs, model: &'m Model, run: &'m Task) -> Result<Self> {
         let kind = args.kind(path, model)?;
         let rows = match model.text() {
             Some(reader) => {
@@ -357,7 +357,7 @@ impl<'m> RowSource<'m> {
     }
 
     /// The next rows. At the end, warnings tell what deserves a look.
-    pub fn next(&mut self, run: &Run) -> Result<Option<RowBatch>> {
+    pub fn next(&mut self, run: &Task) -> Result<Option<RowBatch>> {
         let (batches, widths) = match &mut self.rows {
             Rows::Vectors(batches, widths) => (batches, widths),
             Rows::Text(documents, reader, guess) => {

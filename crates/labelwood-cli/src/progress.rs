@@ -1,4 +1,4 @@
-//! The progress bar, fed by the library's [`Run`](labelwood::run::Run).
+//! The progress bar, fed by the library's [`Task`](labelwood::run::Task).
 //!
 //! One bar serves all stages of a run one after the other. It is drawn only on a terminal, so that
 //! log files and pipes stay clean.

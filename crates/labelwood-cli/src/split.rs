@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::data::{Dataset, Splits};
-use labelwood::run::Run;
+use labelwood::run::Task;
 
 use crate::bytes::Bytes;
 
@@ -71,7 +71,7 @@ impl SplitArgs {
     }
 
     /// Reads the split files, if there are any, for a data file of `rows` rows.
-    pub fn read(&self, rows: usize, run: &Run) -> Result<Option<SplitFiles>> {
+    pub fn read(&self, rows: usize, run: &Task) -> Result<Option<SplitFiles>> {
         let Some(train_path) = &self.train_split else {
             return Ok(None);
         };
@@ -109,7 +109,7 @@ impl SplitFiles {
         &self,
         dataset: &Dataset,
         column: usize,
-        run: &Run,
+        run: &Task,
     ) -> Result<(Dataset, Option<Dataset>)> {
         let train = select(dataset, self.train.column(column)?, run)?;
         let test = match &self.test {
@@ -122,7 +122,7 @@ impl SplitFiles {
 
 /// The rows of a split, copied, unless that takes more memory than there may be: a split may name a
 /// row any number of times.
-pub fn select(dataset: &Dataset, rows: &[usize], run: &Run) -> Result<Dataset> {
+pub fn select(dataset: &Dataset, rows: &[usize], run: &Task) -> Result<Dataset> {
     let bytes = |&row: &usize| {
         let (entries, labels) = (dataset.features.row(row), dataset.labels.row(row));
         16 + 8 * entries.indices.len() as u64 + 4 * labels.indices.len() as u64

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use labelwood::data::documents::{Documents, Format, Labels, Options, Separator, read_lines};
 use labelwood::data::{Dataset, LabelIndexBuilder, names_beside};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::text::{
     CharNgramsIn, FitError, Frequency, Language, Params, StopWords, TextError, TextReader, Tokens,
     mostly_unshared,
@@ -74,7 +74,7 @@ impl DocumentArgs {
         format: Option<Format>,
         base: &Options,
         labels: Labels,
-        run: &'a Run,
+        run: &'a Task,
     ) -> Result<(Documents<'a>, Options)> {
         let options = self.over(base);
         let documents = Documents::open(path, format, &options, labels, run)?;
@@ -225,7 +225,7 @@ impl VectoriserArgs {
     }
 
     /// What was typed, and `base` for the rest, checked.
-    pub fn over(&self, mut base: Params, run: &Run) -> Result<Params> {
+    pub fn over(&self, mut base: Params, run: &Task) -> Result<Params> {
         if let Some(file) = &self.stop_words {
             base.stop_words = stop_words(file, run)?;
         }
@@ -261,7 +261,7 @@ impl VectoriserArgs {
     }
 }
 
-fn stop_words(file: &Path, run: &Run) -> Result<StopWords> {
+fn stop_words(file: &Path, run: &Task) -> Result<StopWords> {
     if file == Path::new("english") {
         return Ok(StopWords::English);
     }
@@ -280,7 +280,7 @@ fn stop_words(file: &Path, run: &Run) -> Result<StopWords> {
 }
 
 /// The labels of documents to learn from: those of a file of names come first.
-pub fn known_labels(data: &Path, given: Option<&Path>, run: &Run) -> Result<LabelIndexBuilder> {
+pub fn known_labels(data: &Path, given: Option<&Path>, run: &Task) -> Result<LabelIndexBuilder> {
     match given.map(Path::to_owned).or_else(|| names_beside(data)) {
         Some(names) => Ok(LabelIndexBuilder::read(&names, run)?),
         None => Ok(LabelIndexBuilder::default()),
@@ -292,7 +292,7 @@ pub fn fit(
     (documents, options): (Documents<'_>, Options),
     params: Params,
     names: LabelIndexBuilder,
-    run: &Run,
+    run: &Task,
 ) -> Result<(TextReader, Dataset)> {
     let known = names.len();
     let (reader, dataset) =
@@ -321,7 +321,7 @@ pub fn fit(
 pub fn lift(error: TextError) -> anyhow::Error {
     match error {
         TextError::Read(error) => error.into(),
-        TextError::Cancelled(error) | TextError::Fit(FitError::Cancelled(error)) => error.into(),
+        TextError::Stopped(error) | TextError::Fit(FitError::Stopped(error)) => error.into(),
         TextError::Params(error) => as_flag(error),
         TextError::NoTerms { documents, min_df, max_df } => anyhow::anyhow!(
             "no term of the {documents} documents is kept (--min-df {min_df}, --max-df {max_df}): \
@@ -368,6 +368,7 @@ fn example(separator: Option<&Separator>, dataset: &Dataset) -> Option<String> {
 mod tests {
     use super::*;
     use clap::Parser;
+    use labelwood::run::Pool;
 
     #[derive(clap::Parser)]
     struct Command {
@@ -377,8 +378,8 @@ mod tests {
         vectoriser: VectoriserArgs,
     }
 
-    fn run() -> Run {
-        Run::new(1).expect("a thread can start")
+    fn run() -> Task {
+        Pool::new(1).expect("a thread can start").task()
     }
 
     fn parse(line: &str) -> Command {

@@ -8,7 +8,7 @@ mod timing;
 use labelwood::craftml::{Params, Trainer};
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{Dataset, ReadOptions, read};
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use labelwood::sparse::Query;
 use std::error::Error;
 use std::path::Path;
@@ -22,7 +22,7 @@ const ROUNDS: usize = 3;
 const ROWS: usize = 3000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let run = Run::new(1)?;
+    let run = Pool::new(1)?.task();
     let Some(folder) = std::env::var_os("LABELWOOD_DATA") else {
         let generator = Generator::new(
             Profile { instances: 5000, ..Profile::named("eurlex-4k").ok_or("no such profile")? },
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The best of some rounds.
-fn report(name: &str, dataset: &Dataset, run: &Run) -> Result<(), Box<dyn Error>> {
+fn report(name: &str, dataset: &Dataset, run: &Task) -> Result<(), Box<dyn Error>> {
     let (features, labels) = (dataset.features.view(), dataset.labels.view());
     let trainer = Trainer::new(features, labels, Params { trees: TREES, ..Params::default() })?;
     let mut forest = None;

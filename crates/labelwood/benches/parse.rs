@@ -8,7 +8,7 @@ mod timing;
 
 use labelwood::data::documents::{self, Documents, Labels, Options};
 use labelwood::data::{Format, ReadOptions, read_bytes, write_header, write_row};
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use std::error::Error;
 use std::io::Read;
 
@@ -17,7 +17,7 @@ const BAR: f64 = 250.0;
 const ROUNDS: usize = 15;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let run = Run::new(1)?;
+    let run = Pool::new(1)?.task();
     let (name, text) = text()?;
     let xc = report(&format!("{name}, XC"), &text, "bench.txt", &run)?;
 
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The best of some rounds on one thread.
-fn report(title: &str, text: &[u8], name: &str, run: &Run) -> Result<f64, Box<dyn Error>> {
+fn report(title: &str, text: &[u8], name: &str, run: &Task) -> Result<f64, Box<dyn Error>> {
     let best = timing::best(ROUNDS, || {
         let read = read_bytes(text, name, &ReadOptions::default(), run)?;
         assert!(!read.dataset.is_empty());
@@ -66,7 +66,7 @@ fn report_documents(
     title: &str,
     text: &str,
     format: documents::Format,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), Box<dyn Error>> {
     let options = Options::default();
     let best = timing::best(ROUNDS, || {

@@ -9,7 +9,7 @@ mod timing;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{ReadOptions, read};
 use labelwood::random::Stream;
-use labelwood::run::Run;
+use labelwood::run::Pool;
 use labelwood::solver::{LANES, Loss, Params, Rows, Workspace};
 use labelwood::sparse::{Csr, Entries, LabelRows};
 use std::error::Error;
@@ -21,7 +21,7 @@ const BLOCKS: usize = 8;
 const ROUNDS: usize = 3;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let run = Run::new(1)?;
+    let run = Pool::new(1)?.task();
     let profile = Profile { instances: 15_000, ..Profile::named("eurlex-4k").ok_or("no profile")? };
     let (features, labels) = Generator::new(profile, 1)?.rows(0..15_000, &run)?;
     report("generated", &features, &labels)?;

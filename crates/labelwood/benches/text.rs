@@ -4,7 +4,7 @@
 //! rows; they are taken from the folder that `LABELWOOD_DATA` names. Prints one line per setting:
 //! `cargo bench --bench text`.
 
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use labelwood::text::{Fitting, Language, Params, Tokens};
 use std::error::Error;
 use std::io::Read;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     zstd::Decoder::new(std::fs::File::open(path)?)?.read_to_string(&mut file)?;
     let texts: Vec<&str> =
         file.lines().map(|line| line.split_once('\t').map_or(line, |(text, _)| text)).collect();
-    let run = Run::new(1)?;
+    let run = Pool::new(1)?.task();
     let base = Params::default;
     let settings = [
         ("default", base()),
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The best of some rounds on one thread: fitting, and reading the same texts again.
-fn report(name: &str, params: &Params, texts: &[&str], run: &Run) -> Result<f64, Box<dyn Error>> {
+fn report(name: &str, params: &Params, texts: &[&str], run: &Task) -> Result<f64, Box<dyn Error>> {
     let (mut fit, mut transform) = (Duration::MAX, Duration::MAX);
     let mut terms = 0;
     for _ in 0..ROUNDS {

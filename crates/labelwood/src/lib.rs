@@ -8,10 +8,10 @@
 //! use labelwood::data::{Dataset, generate::{Generator, Profile, TEST_START}};
 //! use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 //! use labelwood::model::{Algorithm, Model, train, store::{Options, Start}};
-//! use labelwood::run::Run;
+//! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //!
-//! let run = Run::new(2)?;
+//! let run = Pool::new(2)?.task();
 //! let profile = Profile { instances: 500, ..Profile::named("eurlex-4k").unwrap() };
 //! let generator = Generator::new(profile, 1)?;
 //! let (features, labels) = generator.rows(0..500, &run)?;
@@ -32,28 +32,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod array;
-pub mod sparse;
-pub mod random;
-pub mod run;
-pub mod params;
-pub mod store;
+pub mod base;
 pub mod data;
 pub mod text;
-pub mod weighting;
-pub mod metrics;
-pub mod cluster;
-pub mod solver;
-pub mod craftml;
-pub mod linear;
-pub mod one_vs_rest;
-pub mod label_tree;
-pub mod label_forest;
-pub mod calibration;
-pub mod grove;
-pub mod favour;
+pub mod learn;
+pub mod algorithms;
 pub mod model;
-pub mod auto;
-pub mod tune;
+pub mod search;
 pub mod shard;
+pub mod metrics;
 pub mod report;
+
+pub use algorithms::{craftml, grove, label_forest, label_tree, one_vs_rest};
+pub use base::{array, random, run, settings as params, sparse, store};
+pub use learn::{calibration, cluster, favour, linear, solver, weighting};
+pub use search::{auto, tune};

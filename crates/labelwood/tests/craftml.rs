@@ -6,7 +6,7 @@ use labelwood::data::{self, Dataset, LabelIndex, ReadOptions};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{Load, Options, Start};
 use labelwood::model::{Algorithm, Model, train};
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Predictions, Query, Scored};
 use std::fmt::Write;
 use std::fs;
@@ -22,12 +22,12 @@ fn precision(train: &Dataset, test: &Dataset, predictions: &Predictions) -> (f64
     (metrics.at[0].precision, metrics.at[1].precision)
 }
 
-fn grow(train: &Dataset, params: Params, run: &Run) -> Forest {
+fn grow(train: &Dataset, params: Params, run: &Task) -> Forest {
     let (features, labels) = (train.features.view(), train.labels.view());
     Trainer::new(features, labels, params).unwrap().forest(run).unwrap()
 }
 
-fn forest_precision(forest: &Forest, train: &Dataset, test: &Dataset, run: &Run) -> (f64, f64) {
+fn forest_precision(forest: &Forest, train: &Dataset, test: &Dataset, run: &Task) -> (f64, f64) {
     let predictions = forest.predict(test.features.view(), Query::top(5), run).unwrap();
     precision(train, test, &predictions)
 }
@@ -49,7 +49,7 @@ fn popularity(train: &Dataset, test: &Dataset) -> (f64, f64) {
 
 #[test]
 fn a_forest_beats_popularity_and_the_paper_s_single_path() {
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     let profile =
         Profile { instances: 2000, test_instances: 2000, ..Profile::named("eurlex-4k").unwrap() };
     let generator = Generator::new(profile, 7).unwrap();
@@ -74,7 +74,7 @@ fn bibtex_is_learned_as_well_as_it_should_be() {
         println!("skipped: LABELWOOD_DATA is not set");
         return;
     };
-    let run = Run::new(0).unwrap();
+    let run = Pool::new(0).unwrap().task();
     let read = |name| {
         let path = Path::new(&folder).join("bibtex").join(name);
         data::read(&path, &ReadOptions::default(), &run).unwrap().dataset
@@ -91,7 +91,7 @@ fn compat() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compat/v1")
 }
 
-fn compat_rows(run: &Run) -> Dataset {
+fn compat_rows(run: &Task) -> Dataset {
     let mut dataset =
         data::read(&compat().join("rows.txt"), &ReadOptions::default(), run).unwrap().dataset;
     let names = LabelIndex::read(&compat().join("labels.txt"), run);
@@ -100,7 +100,7 @@ fn compat_rows(run: &Run) -> Dataset {
 }
 
 /// Predictions as text, one line for each row; scores by their bits, so that they are exact.
-fn compat_text(model: &Model, rows: &Dataset, run: &Run) -> String {
+fn compat_text(model: &Model, rows: &Dataset, run: &Task) -> String {
     let mut text = String::new();
     for beam in [None, Some(1)] {
         writeln!(text, "beam {}", beam.map_or("default".to_owned(), |beam| beam.to_string()))
@@ -125,7 +125,7 @@ fn compat_text(model: &Model, rows: &Dataset, run: &Run) -> String {
 
 #[test]
 fn a_model_of_format_1_predicts_as_it_always_did() {
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let rows = compat_rows(&run);
     let expected = fs::read_to_string(compat().join("expected.txt")).unwrap();
     for load in [Load::Map, Load::Copy] {
@@ -136,7 +136,7 @@ fn a_model_of_format_1_predicts_as_it_always_did() {
 }
 
 /// Rows and label names for a new fixture.
-fn write_compat_rows(run: &Run) {
+fn write_compat_rows(run: &Task) {
     let profile = Profile {
         instances: 30,
         test_instances: 0,
@@ -157,7 +157,7 @@ fn write_compat_rows(run: &Run) {
 #[test]
 #[ignore = "writes the fixture of the current format anew: only for a format that nobody uses yet"]
 fn write_the_fixture_of_the_current_format() {
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     write_compat_rows(&run);
     let rows = compat_rows(&run);
     let params = Params { trees: 3, branches: 4, leaf: 4, ..Params::default() };

@@ -3,14 +3,14 @@
 use labelwood::data::{
     self, Dataset, Format, LabelIndex, Problem, ReadError, ReadOptions, Splits, Warning,
 };
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use labelwood::sparse::Csr;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-fn run() -> Run {
-    Run::new(2).unwrap()
+fn run() -> Task {
+    Pool::new(2).unwrap().task()
 }
 
 fn read(text: impl AsRef<[u8]>, name: &str) -> Result<data::Read, ReadError> {

@@ -8,7 +8,7 @@ use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Manifest, Options, Start};
 use labelwood::model::{Algorithm, Extras, Learned, Model, UpdateStart, train_with, update};
 use labelwood::random::Stream;
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use labelwood::shard::{ModelPart, Share};
 use labelwood::sparse::{Csr, LabelSet, Query};
 use labelwood::text::{self, TextReader};
@@ -103,7 +103,7 @@ fn algorithms() -> Vec<(&'static str, Algorithm)> {
 }
 
 /// A model of each algorithm, with all that models can hold.
-fn saved(parent: &Path, run: &Run) -> Vec<Saved> {
+fn saved(parent: &Path, run: &Task) -> Vec<Saved> {
     let (text, options) = (documents(), Reading::default());
     let documents =
         Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, run);
@@ -132,7 +132,7 @@ fn saved(parent: &Path, run: &Run) -> Vec<Saved> {
 }
 
 /// Asks an open model all kinds of things.
-fn use_model(model: &Model, rows: &Csr, run: &Run) {
+fn use_model(model: &Model, rows: &Csr, run: &Task) {
     let labels = model.labels().counts().len();
     let allowed: LabelSet = (0..labels as u32 + 9).step_by(2).collect();
     for few in [1, 3, rows.len()] {
@@ -170,7 +170,7 @@ fn use_model(model: &Model, rows: &Csr, run: &Run) {
 }
 
 /// Opens a model and asks it; says whether it was opened.
-fn ask(saved: &Saved, load: Load, run: &Run) -> bool {
+fn ask(saved: &Saved, load: Load, run: &Task) -> bool {
     let started = Instant::now();
     MOST_IN_USE.store(IN_USE.load(Ordering::Relaxed), Ordering::Relaxed);
     let before = IN_USE.load(Ordering::Relaxed);
@@ -226,7 +226,7 @@ fn arrays_of(bytes: &[u8]) -> usize {
 
 #[test]
 fn any_bytes_in_any_file_of_a_model_are_refused_or_harmless() {
-    let (parent, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
+    let (parent, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
     let mut random = Stream::new(1);
     for saved in saved(parent.path(), &run) {
         assert!(ask(&saved, Load::Map, &run), "{}", saved.name);
@@ -266,7 +266,7 @@ fn each_number(value: &Value, at: &str, each: &mut impl FnMut(String)) {
 
 #[test]
 fn any_numbers_in_a_manifest_are_refused_or_harmless() {
-    let (parent, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
+    let (parent, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
     for saved in saved(parent.path(), &run) {
         let write = |manifest: &Manifest| {
             fs::write(saved.folder.join("manifest.json"), manifest.to_bytes()).unwrap();
@@ -311,7 +311,7 @@ fn any_numbers_in_a_manifest_are_refused_or_harmless() {
 
 #[test]
 fn files_that_change_under_a_mapped_model_neither_hang_nor_crash_it() {
-    let (parent, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
+    let (parent, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
     let mut random = Stream::new(2);
     for saved in saved(parent.path(), &run) {
         let options = Options { load: Load::Map, verify: true };

@@ -4,7 +4,7 @@ use labelwood::data::documents::{self, Documents, Labels, Options};
 use labelwood::data::predictions::{PredictionFormat, read_file};
 use labelwood::data::{self, LabelIndex, LabelIndexBuilder, ReadError, ReadOptions, Splits};
 use labelwood::data::{Batches, read_filter, write_atomically};
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use labelwood::text::{Params, TextError, TextReader, read_labels};
 use std::error::Error;
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ const LIMIT: u64 = 4 << 20;
 /// What the error of each of these files starts with, after the name of the file.
 const FULL: &str = ": the 4.0 MiB of memory that may be used are full, ";
 
-fn run() -> Run {
-    Run::new(2).unwrap().limit_memory(Some(LIMIT))
+fn run() -> Task {
+    Pool::new(2).unwrap().task().limit_memory(Some(LIMIT))
 }
 
 /// A compressed file of a text that is repeated up to 24 MiB, after a beginning.

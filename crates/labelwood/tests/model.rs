@@ -9,7 +9,7 @@ use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::model::store::{Load, Options, Start, StoreError};
 use labelwood::model::{Algorithm, Extras, Learned, Model, Trained, train};
-use labelwood::run::{Canceller, Run};
+use labelwood::run::{Canceller, Pool, Task};
 use labelwood::sparse::{CsrView, Predictions, Query};
 use labelwood::weighting::Weighting;
 use labelwood::{grove, label_tree};
@@ -27,7 +27,7 @@ fn rows(instances: u64, seed: u64) -> Dataset {
         labels_per_row: 2.0,
         skew: 0.75,
     };
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let generator = Generator::new(profile, seed).unwrap();
     let (features, labels) = generator.rows(0..instances, &run).unwrap();
     Dataset { features, labels, label_names: None }
@@ -41,11 +41,11 @@ fn bits(predictions: &Predictions) -> Vec<Vec<(u32, u32)>> {
         .collect()
 }
 
-fn store(dataset: &Dataset, params: &Params, run: &Run) -> (TempDir, PathBuf) {
+fn store(dataset: &Dataset, params: &Params, run: &Task) -> (TempDir, PathBuf) {
     store_any(dataset, &Algorithm::CraftMl(params.clone()), run)
 }
 
-fn store_any(dataset: &Dataset, algorithm: &Algorithm, run: &Run) -> (TempDir, PathBuf) {
+fn store_any(dataset: &Dataset, algorithm: &Algorithm, run: &Task) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
     train(dataset, algorithm, &target, Start::default(), run).unwrap();
@@ -68,7 +68,7 @@ fn small_grove() -> Algorithm {
 #[test]
 fn a_stored_grove_predicts_what_the_grove_in_memory_does() {
     let dataset = rows(90, 3);
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     let grove = Learned::train(dataset.view(), &small_grove(), &run).unwrap().unwrap();
     let (_folder, target) = store_any(&dataset, &small_grove(), &run);
     let features = dataset.features.view();
@@ -128,7 +128,7 @@ proptest! {
         copy in any::<bool>(),
     ) {
         let dataset = rows(instances, seed);
-        let run = Run::new(2).unwrap();
+        let run = Pool::new(2).unwrap().task();
         let (features, labels) = (dataset.features.view(), dataset.labels.view());
         let forest = Trainer::new(features, labels, params.clone()).unwrap().forest(&run).unwrap();
         let (_folder, target) = store(&dataset, &params, &run);
@@ -145,7 +145,7 @@ proptest! {
 #[test]
 fn a_model_knows_its_labels_and_fills_up_with_the_frequent_ones() {
     let dataset = rows(80, 3);
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let (_folder, target) = store(&dataset, &Params { trees: 2, ..Params::default() }, &run);
     let model = Model::open(&target, Options::default(), &run).unwrap();
     let counts = dataset.labels.view().column_counts();
@@ -171,7 +171,7 @@ fn a_run_cancelled_at_its_last_step_leaves_its_units_and_no_model() {
     let path = folder.path().join("model");
     let canceller = Arc::new(OnceLock::<Canceller>::new());
     let seen = canceller.clone();
-    let run = Run::new(1).unwrap().on_progress(move |progress| {
+    let run = Pool::new(1).unwrap().task().on_progress(move |progress| {
         if progress.done == progress.total {
             seen.get().unwrap().cancel();
         }
@@ -182,7 +182,7 @@ fn a_run_cancelled_at_its_last_step_leaves_its_units_and_no_model() {
     assert!(!path.exists());
 
     let resume = Start { resume: true, ..Start::default() };
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     train(&dataset, &algorithm, &path, resume, &run).unwrap();
     assert!(Model::open(&path, Options::default(), &run).is_ok());
 }
@@ -190,7 +190,7 @@ fn a_run_cancelled_at_its_last_step_leaves_its_units_and_no_model() {
 #[test]
 fn the_same_training_finds_itself_finished() {
     let dataset = rows(40, 5);
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let params = Params { trees: 2, ..Params::default() };
     let (_folder, target) = store(&dataset, &params, &run);
     let start = Start { resume: true, overwrite: false };
@@ -211,7 +211,7 @@ fn tiny() -> &'static Tiny {
     static TINY: OnceLock<Tiny> = OnceLock::new();
     TINY.get_or_init(|| {
         let dataset = rows(30, 11);
-        let run = Run::new(1).unwrap();
+        let run = Pool::new(1).unwrap().task();
         let some = [
             (Precision::Byte, Metric::Cosine, Projection::None, Weighting::None),
             (Precision::Half, Metric::Euclidean, Projection::Hashing, Weighting::Idf),
@@ -264,7 +264,7 @@ fn open_and_predict(
     folder: &Path,
     options: Options,
     features: CsrView<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), StoreError> {
     let model = Model::open(folder, options, run)?;
     for beam in [None, Some(1)] {
@@ -299,7 +299,7 @@ proptest! {
         prop_assume!(files != whole && !differ_in_blanks(&files, &whole));
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &files);
-        let run = Run::new(1).unwrap();
+        let run = Pool::new(1).unwrap().task();
         let features = tiny.dataset.features.view();
         let load = if copy { Load::Copy } else { Load::Map };
         let verified = Options { load, verify: true };
@@ -312,7 +312,7 @@ proptest! {
 #[test]
 fn files_cut_short_or_gone_are_refused_even_without_checksums() {
     let tiny = tiny();
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let features = tiny.dataset.features.view();
     for files in &tiny.models {
         let folder = tempfile::tempdir().unwrap();
@@ -341,7 +341,7 @@ fn files_cut_short_or_gone_are_refused_even_without_checksums() {
 
 #[test]
 fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
-    let (dataset, run) = (rows(60, 1), Run::new(2).unwrap());
+    let (dataset, run) = (rows(60, 1), Pool::new(2).unwrap().task());
     for name in Algorithm::NAMES {
         let algorithm = Algorithm::preset(name, "default").unwrap();
         let folder = tempfile::tempdir().unwrap();

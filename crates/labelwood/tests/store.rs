@@ -7,7 +7,7 @@ use std::time::Duration;
 use labelwood::model::store::{
     Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training,
 };
-use labelwood::run::Run;
+use labelwood::run::Pool;
 
 /// Tells the child where to save.
 const TARGET: &str = "LABELWOOD_TEST_TARGET";
@@ -41,7 +41,7 @@ fn save(target: &Path, seed: u32) {
 
 /// The seed of the model in the folder, which must be whole.
 fn seed_in(target: &Path) -> Option<u64> {
-    let stored = match Stored::open(target, Options::default(), &Run::new(1).unwrap()) {
+    let stored = match Stored::open(target, Options::default(), &Pool::new(1).unwrap().task()) {
         Err(StoreError::NoModel { .. }) => return None,
         other => other.unwrap(),
     };

@@ -3,7 +3,7 @@
 //! `text/scikit_learn.json` was written by scikit-learn; `text/scikit_learn.py` tells how.
 
 use labelwood::data::{ReadOptions, read};
-use labelwood::run::Run;
+use labelwood::run::Pool;
 use labelwood::sparse::Csr;
 use labelwood::text::{Fitting, Frequency, Params};
 use serde::Deserialize;
@@ -47,7 +47,7 @@ fn is_in(ranges: &[(u32, u32)], code: u32) -> bool {
 #[test]
 fn vectors_are_those_of_scikit_learn() {
     let fixture = fixture();
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     for case in &fixture.cases {
         let name = Value::from(case.settings.clone()).to_string();
         let mut settings = serde_json::to_value(Params::default()).unwrap();
@@ -70,7 +70,7 @@ fn vectors_are_those_of_scikit_learn() {
 #[test]
 fn word_characters_and_white_space_are_those_of_python() {
     let fixture = fixture();
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     // Every character between two letters, all in one text: a word character joins them, white
     // space makes terms of characters begin and end there.
     let known: Vec<char> = (0..=char::MAX as u32)
@@ -121,7 +121,7 @@ fn texts_of_the_real_sets_give_the_vectors_that_come_with_them() {
         println!("skipped: LABELWOOD_DATA does not name the folder of the data sets");
         return;
     };
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     for set in ["cve-libraries", "debian-debtags", "wordnet-hyper3", "yso-finna-en-3plus"] {
         let file = |name: &str| Path::new(&folder).join(set).join(name);
         let vectors =

@@ -5,7 +5,7 @@ use labelwood::data::documents::{Documents, Format, Labels, Options, Separator};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::model::store::{Options as Opening, Start, StoreError};
 use labelwood::model::{Algorithm, Model, TrainError, open_text, save_text, train, train_text};
-use labelwood::run::Run;
+use labelwood::run::{Pool, Task};
 use labelwood::sparse::Query;
 use labelwood::text::{self, TextReader};
 use std::path::Path;
@@ -24,7 +24,7 @@ fn corpus() -> String {
     text
 }
 
-fn fit(text: &str, params: text::Params, run: &Run) -> (TextReader, Dataset) {
+fn fit(text: &str, params: text::Params, run: &Task) -> (TextReader, Dataset) {
     let options = Options::default();
     let required = Labels::Required;
     let documents =
@@ -36,7 +36,12 @@ fn algorithm() -> Algorithm {
     Algorithm::CraftMl(Params { trees: 4, leaf: 5, ..Params::default() })
 }
 
-fn trained(target: &Path, start: Start, params: text::Params, run: &Run) -> Result<(), TrainError> {
+fn trained(
+    target: &Path,
+    start: Start,
+    params: text::Params,
+    run: &Task,
+) -> Result<(), TrainError> {
     let (reader, dataset) = fit(&corpus(), params, run);
     train_text(&dataset, &reader, &algorithm(), target, start, run).map(drop)
 }
@@ -57,7 +62,7 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 fn a_model_of_text_reads_text_and_names_labels() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model");
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     trained(&path, Start::default(), text::Params::default(), &run).unwrap();
     let model = Model::open(&path, Opening::default(), &run).unwrap();
     let reader = model.text().unwrap();
@@ -76,7 +81,7 @@ fn a_model_of_text_reads_text_and_names_labels() {
 fn the_terms_of_a_label_are_those_its_documents_have_and_others_lack() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model");
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     trained(&path, Start::default(), text::Params::default(), &run).unwrap();
     let model = Model::open(&path, Opening::default(), &run).unwrap();
     let label = model.labels().names().unwrap().find("maps").unwrap();
@@ -106,7 +111,7 @@ fn the_files_of_a_text_model_do_not_depend_on_threads() {
     let folder = tempfile::tempdir().unwrap();
     let written = [1, 3].map(|threads| {
         let path = folder.path().join(threads.to_string());
-        let run = Run::new(threads).unwrap();
+        let run = Pool::new(threads).unwrap().task();
         trained(&path, Start::default(), text::Params::default(), &run).unwrap();
         files(&path)
     });
@@ -117,7 +122,7 @@ fn the_files_of_a_text_model_do_not_depend_on_threads() {
 fn other_text_settings_are_another_training() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model");
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     trained(&path, Start::default(), text::Params::default(), &run).unwrap();
     let resume = Start { resume: true, overwrite: false };
     trained(&path, resume, text::Params::default(), &run).unwrap();
@@ -128,7 +133,7 @@ fn other_text_settings_are_another_training() {
 #[test]
 fn a_model_of_vectors_reads_no_text() {
     let folder = tempfile::tempdir().unwrap();
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let (_, dataset) = fit(&corpus(), text::Params::default(), &run);
     let path = folder.path().join("model");
     train(&dataset, &algorithm(), &path, Start::default(), &run).unwrap();
@@ -140,7 +145,7 @@ fn a_model_of_vectors_reads_no_text() {
 #[test]
 fn a_saved_vectoriser_is_no_model_but_reads_text_as_the_model_does() {
     let folder = tempfile::tempdir().unwrap();
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let (reader, dataset) = fit(&corpus(), text::Params::default(), &run);
     let path = folder.path().join("words");
     save_text(&reader, &dataset, &path, false).unwrap();
@@ -156,7 +161,7 @@ fn a_saved_vectoriser_is_no_model_but_reads_text_as_the_model_does() {
 fn damaged_files_of_text_give_errors_or_other_words_but_no_crash() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model");
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     trained(&path, Start::default(), text::Params::default(), &run).unwrap();
     let opening = Opening { verify: false, ..Opening::default() };
     let is_text = |name: &str| name.starts_with("text-") || name.starts_with("label-terms-");

@@ -14,7 +14,7 @@ use labelwood::data::{Dataset, LabelIndex, Splits, read_filter, write_atomically
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, Propensity, TrainingCounts};
 use labelwood::model::Model;
 use labelwood::report::EvaluationReport;
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::sparse::{LabelRows, Predictions, Scored, top_k};
 use serde::Serialize;
 
@@ -220,7 +220,7 @@ fn missing(problem: &str) -> anyhow::Error {
 }
 
 /// The mean and spread over the columns of the split file, with one model or with one for each.
-fn over_columns(args: &Args, run: &Run) -> Result<()> {
+fn over_columns(args: &Args, run: &Task) -> Result<()> {
     let (Some(folder), Some(split)) = (&args.model, &args.test_split) else {
         return Err(missing("--split-column all needs a model and --test-split FILE"));
     };
@@ -274,7 +274,7 @@ struct SpreadLine {
 }
 
 /// Predicts with a model.
-fn of_model(args: &Args, folder: &Path, run: &Run) -> Result<Subject> {
+fn of_model(args: &Args, folder: &Path, run: &Task) -> Result<Subject> {
     let mut stages = Stages::default();
     let model = stages.time("load", || args.opening.open(folder, run))?;
     let rows = stages.time("read", || {
@@ -290,7 +290,7 @@ fn predicted(
     model: &Model,
     rows: Dataset,
     mut stages: Stages,
-    run: &Run,
+    run: &Task,
 ) -> Result<Subject> {
     let training = &model.manifest().training;
     let digest = format!("{:032x}", rows.digest());
@@ -309,7 +309,7 @@ fn predicted(
 }
 
 /// Reads the predictions of another system.
-fn of_predictions(args: &Args, file: &Path, run: &Run) -> Result<Subject> {
+fn of_predictions(args: &Args, file: &Path, run: &Task) -> Result<Subject> {
     let Some(train_path) = &args.foreign.train else {
         return Err(missing(
             "--predictions needs --train DATA, the rows that were learned from: \
@@ -374,7 +374,7 @@ impl Args {
     fn read_truth(
         &self,
         known: Option<&LabelIndex>,
-        run: &Run,
+        run: &Task,
     ) -> Result<(Dataset, Vec<Option<String>>)> {
         let mut ids = Vec::new();
         let note = |batch: &Batch| {
@@ -389,7 +389,7 @@ impl Args {
     }
 
     /// The rows that a split file names, or all.
-    fn part(&self, rows: Dataset, split: Option<&Path>, run: &Run) -> Result<Dataset> {
+    fn part(&self, rows: Dataset, split: Option<&Path>, run: &Task) -> Result<Dataset> {
         match split {
             None => Ok(rows),
             Some(path) => {
@@ -408,7 +408,7 @@ impl Args {
         }
     }
 
-    fn read_filter(&self, rows: &Dataset, labels: usize, run: &Run) -> Result<Vec<(usize, u32)>> {
+    fn read_filter(&self, rows: &Dataset, labels: usize, run: &Task) -> Result<Vec<(usize, u32)>> {
         match &self.filter {
             None => Ok(Vec::new()),
             Some(path) => {

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::builder::PossibleValuesParser;
 use labelwood::data::generate::{GenerateError, Generator, Profile};
 use labelwood::data::{Format, write_atomically};
-use labelwood::run::Run;
+use labelwood::run::Task;
 
 use crate::context::Context;
 use crate::output::check_outputs;
@@ -116,11 +116,11 @@ fn check_ending(path: &Path) -> Result<()> {
     )
 }
 
-fn write(path: &Path, generator: &Generator, rows: Range<u64>, run: &Run) -> Result<()> {
+fn write(path: &Path, generator: &Generator, rows: Range<u64>, run: &Task) -> Result<()> {
     let written = write_atomically(path, |mut output| {
         generator.write_xc(rows, &mut output, run).map_err(|error| match error {
             GenerateError::Io(error) => error,
-            GenerateError::Cancelled(cancelled) => io::Error::other(cancelled),
+            GenerateError::Stopped(cancelled) => io::Error::other(cancelled),
             other => io::Error::other(other),
         })
     });

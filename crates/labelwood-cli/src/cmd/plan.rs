@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::model::{Algorithm, Extras};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::shard::{Options, Plan};
 use labelwood::{auto, data};
 use serde::Serialize;
@@ -84,7 +84,7 @@ impl Args {
         calibrate: bool,
         rows: &Rows,
         context: &Context,
-        run: &Run,
+        run: &Task,
     ) -> Result<Algorithm> {
         let seed = match wanted {
             Wanted::Named(algorithm) => return Ok(*algorithm),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::data::{self, ReadOptions};
-use labelwood::run::Cancelled;
+use labelwood::run::Stopped;
 use labelwood::shard::{Plan, Work};
 
 use crate::context::Context;
@@ -82,7 +82,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let work = Work { stage: args.stage.map(usize::from), units: &args.units, wait: args.wait };
     let (trained, all) = plan.train(dataset.view(), &shards, work, &run).map_err(|error| {
         match error.is_cancelled() {
-            true => anyhow::Error::from(Cancelled).context(kept),
+            true => anyhow::Error::from(Stopped::Cancelled).context(kept),
             false => error.into(),
         }
     })?;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, anyhow, bail};
 use labelwood::data::{Splits, write_own};
-use labelwood::run::{Progress, Run};
+use labelwood::run::{Progress, Task};
 use labelwood::tune::{Measure, Outcome, Plan, TuneError, tune};
 use serde_json::json;
 
@@ -78,8 +78,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let plan = Plan::new(dataset.view(), start, &keep, args.measure, args.folds)?;
     args.announce(&plan, &rows, context, &run)?;
     let until = args.budget.map(|budget| context.started() + budget.times(1.0));
-    let outcome = run
-        .with_deadline(until, || tune(dataset.view(), &plan, &args.output, &run))
+    let outcome = tune(dataset.view(), &plan, &args.output, &run.until(until))
         .map_err(|error| stopped_or(error, &args.output))?;
     args.write(&outcome, &wish, &rows)?;
     print(&format_args!("{}\n{}\n", outcome.table(), outcome.verdict()))?;
@@ -95,7 +94,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 impl Args {
-    fn read(&self, run: &Run) -> Result<Rows> {
+    fn read(&self, run: &Task) -> Result<Rows> {
         let Rows { dataset, reader } = self.learn.read(self.train_split.is_some(), run)?;
         let dataset = match &self.train_split {
             None => dataset,
@@ -109,7 +108,7 @@ impl Args {
     }
 
     /// Says what will be tried, and refuses what will not fit.
-    fn announce(&self, plan: &Plan, rows: &Rows, context: &Context, run: &Run) -> Result<()> {
+    fn announce(&self, plan: &Plan, rows: &Rows, context: &Context, run: &Task) -> Result<()> {
         if let Some(reader) = &rows.reader {
             context.note(self.learn.describe(reader, &rows.dataset));
         }
@@ -222,7 +221,7 @@ fn kept(finished: impl Display, total: impl Display, folder: &Path) -> String {
 /// The error of a tuning; a stopped one says what is kept and how to go on.
 fn stopped_or(error: TuneError, folder: &Path) -> anyhow::Error {
     match error {
-        TuneError::Cancelled { finished, total, source } => {
+        TuneError::Stopped { finished, total, source } => {
             anyhow::Error::from(source).context(kept(finished, total, folder))
         }
         TuneError::TimeUp { finished, total } => anyhow!(

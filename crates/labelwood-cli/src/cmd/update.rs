@@ -6,7 +6,7 @@ use anyhow::Result;
 use labelwood::data::Dataset;
 use labelwood::model::store::{Options, check_target};
 use labelwood::model::{Learned, Model, UpdateError, UpdateStart, Updated, update};
-use labelwood::run::Run;
+use labelwood::run::Task;
 
 use crate::bytes::Bytes;
 use crate::context::Context;
@@ -74,7 +74,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let start = UpdateStart { overwrite: args.overwrite, again: args.again };
     let updated = update(&model, &dataset, target, start, &run).map_err(|error| match error {
         UpdateError::Store(error) => error.into(),
-        UpdateError::Cancelled { source } => {
+        UpdateError::Stopped { source } => {
             anyhow::Error::from(source).context(format!("the model is as it was; {goes_on}"))
         }
         other => anyhow::Error::from(other),
@@ -113,7 +113,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// Refuses an update for which the machine has not enough memory.
-fn check_memory(model: &Model, dataset: &Dataset, context: &Context, run: &Run) -> Result<()> {
+fn check_memory(model: &Model, dataset: &Dataset, context: &Context, run: &Task) -> Result<()> {
     let Some(limit) = context.max_memory.or_else(machine::memory_limit) else { return Ok(()) };
     let manifest = model.manifest();
     let (features, labels) = (dataset.features.view(), dataset.labels.view());

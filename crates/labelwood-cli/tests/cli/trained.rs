@@ -3,7 +3,7 @@
 use labelwood::craftml::Params;
 use labelwood::data::{self, ReadOptions};
 use labelwood::model::{Algorithm, store::Start, train};
-use labelwood::run::Run;
+use labelwood::run::Pool;
 
 use crate::harness::Folder;
 
@@ -34,7 +34,7 @@ pub fn named() -> Folder {
 
 /// Trains `model` in the folder from a file in it.
 pub fn train_model(folder: &Folder, data: &str, trees: usize) {
-    let run = Run::new(2).expect("threads can be started");
+    let run = Pool::new(2).expect("threads can be started").task();
     let read = data::read(&folder.path(data), &ReadOptions::default(), &run);
     let dataset = read.expect("the data can be read").dataset;
     let algorithm = Algorithm::CraftMl(Params { trees, ..Params::default() });

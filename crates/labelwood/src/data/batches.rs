@@ -5,7 +5,7 @@ use super::read::{Format, Layout, Parser, ReadOptions, format_of};
 use super::rows::Rows;
 use super::source::Source;
 use super::{Dataset, binary};
-use crate::run::Run;
+use crate::base::run::Task;
 use std::path::Path;
 
 /// The rows of every batch but the last. Prediction shares work between the rows of a batch.
@@ -21,8 +21,8 @@ const SHARE: u64 = 8;
 ///
 /// ```
 /// use labelwood::data::{Batches, ReadOptions};
-/// use labelwood::run::Run;
-/// let (folder, run) = (tempfile::tempdir()?, Run::new(1)?);
+/// use labelwood::run::Pool;
+/// let (folder, run) = (tempfile::tempdir()?, Pool::new(1)?.task());
 /// let path = folder.path().join("rows.txt");
 /// std::fs::write(&path, "2 4 3\n0,2 0:0.5 3:1\n 1:2\n")?;
 /// let mut batches = Batches::open(&path, &ReadOptions::default(), &run)?;
@@ -54,7 +54,7 @@ enum Origin<'a> {
 
 impl Batches<'static> {
     /// Opens a data file, or standard input for `-`, and reads its header.
-    pub fn open(path: &Path, options: &ReadOptions, run: &Run) -> Result<Self, ReadError> {
+    pub fn open(path: &Path, options: &ReadOptions, run: &Task) -> Result<Self, ReadError> {
         let format = format_of(path, options)?;
         if format == Some(Format::Binary) {
             let mut dataset = binary::open(path, run.memory())?;
@@ -111,7 +111,7 @@ impl<'a> Batches<'a> {
     }
 
     /// The next rows, never none of them; nothing at the end.
-    pub fn next(&mut self, run: &Run) -> Result<Option<Dataset>, ReadError> {
+    pub fn next(&mut self, run: &Task) -> Result<Option<Dataset>, ReadError> {
         let (parser, rows, has_ended) = match &mut self.origin {
             Origin::Text { parser, rows, has_ended } => (parser, rows, has_ended),
             Origin::Binary(dataset) => {
@@ -153,7 +153,8 @@ impl<'a> Batches<'a> {
 mod tests {
     use super::super::read::parse;
     use super::*;
-    use crate::sparse::{Csr, LabelRows};
+    use crate::base::run::Pool;
+    use crate::base::sparse::{Csr, LabelRows};
     use proptest::prelude::*;
 
     fn layout() -> impl Strategy<Value = Layout> {
@@ -171,7 +172,7 @@ mod tests {
         .collect()
     }
 
-    fn at_once(text: &str, format: Format, options: &ReadOptions, run: &Run) -> Outcome {
+    fn at_once(text: &str, format: Format, options: &ReadOptions, run: &Task) -> Outcome {
         let source = Source::from_bytes("f", text.as_bytes()).unwrap();
         let whole = Layout { block: 1 << 20, chunk: 1 << 20 };
         let read = parse(source, Some(format), options, whole, run);
@@ -185,7 +186,7 @@ mod tests {
         format: Format,
         options: &ReadOptions,
         (layout, batch): (Layout, usize),
-        run: &Run,
+        run: &Task,
     ) -> Outcome {
         let source = Source::from_bytes("f", text.as_bytes()).unwrap();
         let batches = Batches::new(source, Some(format), options, layout, batch);
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn empty_lines_at_the_end_are_rows_only_if_the_header_counts_them() {
-        let run = Run::new(1).unwrap();
+        let run = Pool::new(1).unwrap().task();
         let layout = Layout { block: 8, chunk: 4 };
         let options = ReadOptions::default();
         let count = |text: &str, format| {
@@ -231,7 +232,7 @@ mod tests {
             batch in 1usize..12,
             is_lenient: bool,
         ) {
-            let run = Run::new(3).unwrap();
+            let run = Pool::new(3).unwrap().task();
             let options = ReadOptions { lenient: is_lenient, ..ReadOptions::default() };
             let declared = if is_lenient { declared } else { lines.len() };
             let xc = format!("{declared} 10 10\n{}", lines.join("\n"));

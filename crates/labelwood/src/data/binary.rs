@@ -8,10 +8,10 @@ use super::error::{ReadError, WriteError};
 use super::source::{Source, is_of_system};
 use super::write::{write_atomically, write_own};
 use super::{Dataset, DatasetView, LabelIndex};
-use crate::array::{Array, FileBytes};
-use crate::run::Memory;
-use crate::sparse::Csr;
-use crate::store::{FormatError, Unit, write_arrays};
+use crate::base::array::{Array, FileBytes};
+use crate::base::run::Memory;
+use crate::base::sparse::Csr;
+use crate::base::store::{FormatError, Unit, write_arrays};
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -26,8 +26,8 @@ const COMPRESSED: [&[u8]; 2] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]];
 /// Writes a data set, label names included, as a file that is mapped rather than read.
 ///
 /// ```
-/// use labelwood::{data, run::Run};
-/// let (folder, run, options) = (tempfile::tempdir()?, Run::new(1)?, data::ReadOptions::default());
+/// use labelwood::{data, run::Task};
+/// let (folder, run, options) = (tempfile::tempdir()?, Pool::new(1)?.task(), data::ReadOptions::default());
 /// let dataset = data::read_bytes(b"2 4 3\n0,2 0:0.5 3:1\n 1:2\n", "a.txt", &options, &run)?.dataset;
 /// let path = folder.path().join("a.lwd");
 /// data::write_binary(&path, dataset.view())?;
@@ -180,13 +180,14 @@ fn reason(error: FormatError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::run::Pool;
     use crate::data::{ReadOptions, read, read_bytes};
-    use crate::run::Run;
     use std::fs;
 
     fn example() -> Dataset {
         let text = b"3 4 3\n0,2 0:0.5 3:1\n 1:2\n1\n";
-        let read = read_bytes(text, "a.txt", &ReadOptions::default(), &Run::new(1).unwrap());
+        let read =
+            read_bytes(text, "a.txt", &ReadOptions::default(), &Pool::new(1).unwrap().task());
         let label_names = Some(LabelIndex::from_lines(["owls", "maps", "p3\tatlases"]));
         Dataset { label_names, ..read.unwrap().dataset }
     }
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_mapped_with_its_names() {
-        let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(1).unwrap());
+        let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(1).unwrap().task());
         for (name, place) in [("a.lwd", "in a file"), ("a.lwd.zst", "in a file")] {
             let path = folder.path().join(name);
             write_binary(&path, example().view()).unwrap();
@@ -212,7 +213,7 @@ mod tests {
 
     #[test]
     fn rows_that_are_changed_no_longer_lie_in_the_file() {
-        let run = Run::new(1).unwrap();
+        let run = Pool::new(1).unwrap().task();
         let bytes = bytes_of(&example());
         let read = read_bytes(&bytes, "a.lwd", &ReadOptions::default(), &run).unwrap();
         let mut features = read.dataset.features.clone();
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn every_flipped_or_missing_byte_is_refused_or_changes_nothing() {
-        let run = Run::new(1).unwrap();
+        let run = Pool::new(1).unwrap().task();
         let bytes = bytes_of(&example());
         let read = |bytes: &[u8]| read_bytes(bytes, "a.lwd", &ReadOptions::default(), &run);
         for len in 0..bytes.len() {

@@ -1,6 +1,6 @@
 //! What can be wrong with a file, in one line that names the place and the remedy.
 
-use crate::run::{Bytes, Cancelled, OutOfMemory};
+use crate::base::run::{Bytes, OutOfMemory, Stopped};
 use std::io;
 use thiserror::Error;
 
@@ -94,7 +94,7 @@ pub enum ReadError {
     },
     /// The run was cancelled.
     #[error(transparent)]
-    Cancelled(#[from] Cancelled),
+    Stopped(#[from] Stopped),
 }
 
 impl ReadError {

@@ -3,8 +3,8 @@
 use super::error::{Problem, ReadError, Warning, WriteError};
 use super::source::{Blocks, Source};
 use super::write::write_atomically;
-use crate::array::Array;
-use crate::run::Run;
+use crate::base::array::Array;
+use crate::base::run::Task;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -130,7 +130,7 @@ impl LabelIndex {
     }
 
     /// Reads a file of label names, plain, gzip or zstd, or standard input for `-`.
-    pub fn read(path: &Path, run: &Run) -> Result<Self, ReadError> {
+    pub fn read(path: &Path, run: &Task) -> Result<Self, ReadError> {
         Ok(Self::read_noting(path, false, run)?.0)
     }
 
@@ -151,7 +151,7 @@ impl LabelIndex {
     pub(super) fn read_noting(
         path: &Path,
         lenient: bool,
-        run: &Run,
+        run: &Task,
     ) -> Result<(Self, Option<Warning>), ReadError> {
         Self::from_source(Source::open(path, run.memory())?, lenient)
     }
@@ -273,7 +273,7 @@ impl LabelIndexBuilder {
     const LABEL: usize = 160;
 
     /// Starts with the labels of a file of label names, plain, gzip or zstd.
-    pub fn read(path: &Path, run: &Run) -> Result<Self, ReadError> {
+    pub fn read(path: &Path, run: &Task) -> Result<Self, ReadError> {
         let source = Source::open(path, run.memory())?;
         let mut charge = source.charge();
         let (names, _) = LabelIndex::from_source(source, false)?;
@@ -359,6 +359,7 @@ fn lowest<'a>(ids: &[u32], wanted: &str, key: impl Fn(u32) -> Option<&'a str>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::run::Pool;
 
     fn read(bytes: &[u8]) -> Result<LabelIndex, ReadError> {
         LabelIndex::from_bytes(bytes, "labels.txt")
@@ -422,7 +423,7 @@ mod tests {
         for name in ["labels.txt", "labels.txt.gz", "labels.txt.zst"] {
             let path = folder.path().join(name);
             labels.write(&path).unwrap();
-            assert_eq!(LabelIndex::read(&path, &Run::new(1).unwrap()).unwrap(), labels);
+            assert_eq!(LabelIndex::read(&path, &Pool::new(1).unwrap().task()).unwrap(), labels);
         }
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! Files are read in blocks while the last block is parsed on all threads, so the text of a file is
 //! never in memory as a whole, and nothing is reserved because a header says so. What is kept counts as
-//! it grows, and ends in [`ReadError::Memory`] when it is more than the [`Run`](crate::run::Run) allows.
+//! it grows, and ends in [`ReadError::Memory`] when it is more than the [`Task`](crate::base::run::Task) allows.
 
 mod error;
 pub(crate) mod source;
@@ -36,7 +36,7 @@ pub use read::{Format, Read, ReadOptions, names_beside, read, read_bytes};
 pub use tables::{Splits, read_filter};
 pub use write::{check_output, write, write_atomically, write_header, write_own, write_row};
 
-use crate::sparse::{Csr, CsrView, LabelRows, LabelRowsView};
+use crate::base::sparse::{Csr, CsrView, LabelRows, LabelRowsView};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Rows with their features and labels.
@@ -111,8 +111,8 @@ impl Dataset {
     /// which a row lists its entries, or on label names.
     ///
     /// ```
-    /// use labelwood::{data, run::Run};
-    /// let (run, options) = (Run::new(1)?, data::ReadOptions::default());
+    /// use labelwood::{data, run::Task};
+    /// let (run, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
     /// let xc = data::read_bytes(b"1 3 2\n1,0 2:0.5 0:1\n", "a.txt", &options, &run)?;
     /// let libsvm = data::read_bytes(b"0,1 1:1 3:.5\n", "a.svm", &options, &run)?;
     /// assert_eq!(xc.dataset.digest(), libsvm.dataset.digest());

@@ -5,7 +5,7 @@ use super::number::Cursor;
 use super::rows::{Rows, Rules, Stop};
 use super::source::{Block, Blocks, Charge, Source};
 use super::{Dataset, LabelIndex, binary};
-use crate::run::Run;
+use crate::base::run::Task;
 use std::path::{Path, PathBuf};
 
 /// How rows are written down.
@@ -91,16 +91,16 @@ pub struct Read {
 /// rows before counts.
 ///
 /// ```
-/// use labelwood::{data, run::Run};
+/// use labelwood::{data, run::Task};
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("train.txt");
 /// std::fs::write(&path, "2 4 3\n0,2 0:0.5 3:1\n 1:2\n")?;
-/// let read = data::read(&path, &data::ReadOptions::default(), &Run::new(1)?)?;
+/// let read = data::read(&path, &data::ReadOptions::default(), &Pool::new(1)?.task())?;
 /// assert_eq!(read.dataset.labels.row(0).indices, [0, 2]);
 /// assert_eq!(read.dataset.features.row(1).values, [2.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn read(path: &Path, options: &ReadOptions, run: &Run) -> Result<Read, ReadError> {
+pub fn read(path: &Path, options: &ReadOptions, run: &Task) -> Result<Read, ReadError> {
     let names = match &options.label_names {
         Some(given) => Some(given.clone()),
         None if options.ignore_label_names => None,
@@ -115,9 +115,9 @@ pub fn read(path: &Path, options: &ReadOptions, run: &Run) -> Result<Read, ReadE
 /// Reads a data file that is already in memory; `name` tells the format and appears in messages.
 ///
 /// ```
-/// use labelwood::{data, run::Run};
+/// use labelwood::{data, run::Task};
 /// let options = data::ReadOptions::default();
-/// let error = data::read_bytes(b"1 2 2\n5 0:1\n", "a.txt", &options, &Run::new(1)?).unwrap_err();
+/// let error = data::read_bytes(b"1 2 2\n5 0:1\n", "a.txt", &options, &Pool::new(1)?.task()).unwrap_err();
 /// assert!(error.to_string().starts_with("a.txt:2:1: label 5 is out of range"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -125,7 +125,7 @@ pub fn read_bytes(
     bytes: &[u8],
     name: &str,
     options: &ReadOptions,
-    run: &Run,
+    run: &Task,
 ) -> Result<Read, ReadError> {
     let open = || Ok(Source::from_bytes(name, bytes)?.within(run.memory()));
     if format_of(Path::new(name), options)? == Some(Format::Binary) {
@@ -161,7 +161,7 @@ fn with_names(
     mut dataset: Dataset,
     names: Option<PathBuf>,
     options: &ReadOptions,
-    run: &Run,
+    run: &Task,
 ) -> Result<Read, ReadError> {
     dataset.features.widen(options.features);
     dataset.labels.widen(options.labels);
@@ -181,7 +181,7 @@ fn read_source<'a>(
     open: impl FnOnce() -> Result<Source<'a>, ReadError>,
     names: Option<PathBuf>,
     options: &ReadOptions,
-    run: &Run,
+    run: &Task,
 ) -> Result<Read, ReadError> {
     let format = format_of(path, options)?;
     let layout = Layout::of(run);
@@ -210,7 +210,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Enough for all threads. Empty lines take 16 bytes each, so a block takes little of the memory.
-    pub fn of(run: &Run) -> Self {
+    pub fn of(run: &Task) -> Self {
         let chunk = 256 << 10;
         let block = (chunk * 8 * run.threads()).min(run.memory().share(64)).max(chunk);
         Layout { block, chunk }
@@ -223,7 +223,7 @@ pub(super) fn parse(
     format: Option<Format>,
     options: &ReadOptions,
     layout: Layout,
-    run: &Run,
+    run: &Task,
 ) -> Result<Read, ReadError> {
     let mut parser = Parser::new(source, format, options.clone(), layout)?;
     let mut rows = Rows::new();
@@ -301,7 +301,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Appends the rows of the next block, reading the one after it meanwhile; false at the end.
-    pub fn parse_block(&mut self, rows: &mut Rows, run: &Run) -> Result<bool, ReadError> {
+    pub fn parse_block(&mut self, rows: &mut Rows, run: &Task) -> Result<bool, ReadError> {
         let Some(block) = self.next.take() else {
             return Ok(false);
         };
@@ -310,7 +310,7 @@ impl<'a> Parser<'a> {
         let parse = || rows.parse(&block.text[skip..], self.rules, run);
         let (following, parsed) = run.install(|| rayon::join(|| self.blocks.next(), parse));
         parsed.map_err(|stop| match stop {
-            Stop::Cancelled(cancelled) => ReadError::Cancelled(cancelled),
+            Stop::Stopped(cancelled) => ReadError::Stopped(cancelled),
             Stop::Fault(fault) => {
                 let line = block.first_line + u64::from(skip > 0) + fault.row as u64;
                 ReadError::content(self.blocks.name(), (line, fault.column), fault.problem)
@@ -399,7 +399,7 @@ fn sniff(text: &[u8]) -> Format {
 
 /// Reads the label names. A LIBSVM file does not say how many labels there are, so there the names
 /// do.
-fn attach_names(read: &mut Read, path: &Path, lenient: bool, run: &Run) -> Result<(), ReadError> {
+fn attach_names(read: &mut Read, path: &Path, lenient: bool, run: &Task) -> Result<(), ReadError> {
     let (names, warning) = LabelIndex::read_noting(path, lenient, run)?;
     read.warnings.extend(warning);
     let labels = read.dataset.labels.columns();

@@ -1,12 +1,13 @@
 //! Reading must not depend on how the text is cut up, or on how many threads parse it.
 
 use super::*;
+use crate::base::run::Pool;
 use proptest::prelude::*;
 
 const FORMATS: [Format; 2] = [Format::Xc, Format::Libsvm];
 
 /// What reading gives, as one comparable text.
-fn outcome(text: &[u8], format: Format, layout: Layout, run: &Run) -> String {
+fn outcome(text: &[u8], format: Format, layout: Layout, run: &Task) -> String {
     let source = Source::from_bytes("f", text).unwrap();
     match parse(source, Some(format), &ReadOptions::default(), layout, run) {
         Ok(read) => format!("{:?}", read.dataset),
@@ -25,7 +26,7 @@ fn line() -> impl Strategy<Value = String> {
 
 #[test]
 fn the_first_error_of_the_file_is_reported_with_its_line() {
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     let mut lines = vec!["1 2:3"; 500];
     lines[400] = "1 2:nan";
     lines[450] = "x";
@@ -39,10 +40,10 @@ fn the_first_error_of_the_file_is_reported_with_its_line() {
 
 #[test]
 fn a_cancelled_run_reads_nothing() {
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     run.canceller().cancel();
     let read = read_bytes(b"1 2:3", "a.svm", &ReadOptions::default(), &run);
-    assert!(matches!(read, Err(ReadError::Cancelled(_))));
+    assert!(matches!(read, Err(ReadError::Stopped(_))));
 }
 
 #[test]
@@ -61,7 +62,7 @@ proptest! {
         block in 1usize..200,
         chunk in 1usize..60,
     ) {
-        let run = Run::new(3).unwrap();
+        let run = Pool::new(3).unwrap().task();
         let rows = format!("{} 10 10\n{}", lines.len(), lines.join("\n"));
         for (format, text) in FORMATS.iter().zip([rows, lines.join("\n")]) {
             let whole = Layout { block: 1 << 20, chunk: 1 << 20 };

@@ -6,8 +6,8 @@
 use super::Dataset;
 use super::error::{Excerpt, Problem};
 use super::number::{Cursor, is_blank};
-use crate::run::{Cancelled, Run};
-use crate::sparse::Csr;
+use crate::base::run::{Stopped, Task};
+use crate::base::sparse::Csr;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -50,7 +50,7 @@ pub(super) struct Fault {
 /// Why a block was not parsed.
 pub(super) enum Stop {
     Fault(Fault),
-    Cancelled(Cancelled),
+    Stopped(Stopped),
 }
 
 impl Rows {
@@ -78,14 +78,14 @@ impl Rows {
     }
 
     /// Parses whole lines on the threads of the pool it is called in, and appends them.
-    pub fn parse(&mut self, text: &[u8], rules: Rules, run: &Run) -> Result<(), Stop> {
+    pub fn parse(&mut self, text: &[u8], rules: Rules, run: &Task) -> Result<(), Stop> {
         let chunks = split_at_lines(text, rules.chunk);
         let first_failed = AtomicUsize::new(usize::MAX);
         let parsed: Vec<_> = chunks
             .par_iter()
             .enumerate()
             .map(|(at, chunk)| {
-                run.check().map_err(Stop::Cancelled)?;
+                run.check().map_err(Stop::Stopped)?;
                 if at > first_failed.load(Ordering::Relaxed) {
                     return Ok(Rows::new());
                 }

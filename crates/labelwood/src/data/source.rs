@@ -1,7 +1,7 @@
 //! Bytes from a file, standard input or memory, decompressed, in blocks of whole lines.
 
 use super::error::{Problem, ReadError, explained};
-use crate::run::{Held, Memory, OutOfMemory};
+use crate::base::run::{Held, Memory, OutOfMemory};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;

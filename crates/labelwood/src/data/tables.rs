@@ -3,7 +3,7 @@
 use super::error::{Excerpt, Problem, ReadError};
 use super::number::Cursor;
 use super::source::{Blocks, Source};
-use crate::run::Run;
+use crate::base::run::Task;
 use std::path::Path;
 
 /// Which rows belong to each of several splits.
@@ -26,7 +26,7 @@ pub struct Splits {
 
 impl Splits {
     /// Reads a split file for a data set of `rows` rows.
-    pub fn read(path: &Path, rows: usize, run: &Run) -> Result<Self, ReadError> {
+    pub fn read(path: &Path, rows: usize, run: &Task) -> Result<Self, ReadError> {
         Self::from_source(Source::open(path, run.memory())?, rows)
     }
 
@@ -87,7 +87,7 @@ impl Splits {
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("filter_labels_test.txt");
 /// std::fs::write(&path, "1 4\n0 7\n1 4\n")?;
-/// let run = labelwood::run::Run::new(1)?;
+/// let run = labelwood::run::Pool::new(1)?.task();
 /// assert_eq!(labelwood::data::read_filter(&path, 2, 8, &run)?, [(0, 7), (1, 4)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -95,7 +95,7 @@ pub fn read_filter(
     path: &Path,
     rows: usize,
     labels: usize,
-    run: &Run,
+    run: &Task,
 ) -> Result<Vec<(usize, u32)>, ReadError> {
     filter_from_source(Source::open(path, run.memory())?, rows, labels)
 }

@@ -4,7 +4,7 @@ use super::Dataset;
 use super::binary::write_binary;
 use super::error::{WriteError, explained};
 use super::read::Format;
-use crate::sparse::Row;
+use crate::base::sparse::Row;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -19,9 +19,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// which hold them. A file that is there is replaced; [`check_output`] refuses that.
 ///
 /// ```
-/// use labelwood::{data, run::Run};
+/// use labelwood::{data, run::Task};
 /// let folder = tempfile::tempdir()?;
-/// let (run, options) = (Run::new(1)?, data::ReadOptions::default());
+/// let (run, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
 /// let text = "2 4 3\n0,2 0:0.5 3:1\n 1:2\n";
 /// let dataset = data::read_bytes(text.as_bytes(), "a.txt", &options, &run)?.dataset;
 /// let path = folder.path().join("b.txt");

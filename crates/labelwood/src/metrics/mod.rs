@@ -12,15 +12,14 @@
 //! - Sums are in `f64` in row order, and logarithms and powers come from `libm`, so the figures
 //!   are the same on every machine.
 
-mod propensity;
 mod score;
 mod tables;
 
-pub use propensity::Propensity;
+pub use crate::learn::propensity::Propensity;
 pub use score::{InstanceAtK, InstanceScores};
 pub use tables::LabelScores;
 
-use crate::sparse::{LabelRowsView, Predictions};
+use crate::base::sparse::{LabelRowsView, Predictions};
 use score::{RowScorer, Sums};
 use serde::Serialize;
 use thiserror::Error;
@@ -282,7 +281,11 @@ impl<'a> Evaluation<'a> {
         if at.first().is_none_or(|&k| k == 0) {
             return Err(MetricError::Cuts);
         }
-        let propensity = options.propensity.check()?;
+        let propensity = options.propensity;
+        if !propensity.is_possible() {
+            let Propensity { a, b } = propensity;
+            return Err(MetricError::Propensity { a, b });
+        }
         let psndcg = options.psndcg;
         Ok(Evaluation { truth, predictions, training, at, propensity, psndcg, filter: &[] })
     }

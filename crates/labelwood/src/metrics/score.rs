@@ -66,7 +66,7 @@ impl<'a> RowScorer<'a> {
         RowScorer {
             evaluation,
             discounts: (0..ranks).map(|rank| 1.0 / libm::log2(rank as f64 + 2.0)).collect(),
-            weights: evaluation.propensity.weights(evaluation.training, evaluation.width()),
+            weights: weights(evaluation),
             rest_of_filter: evaluation.filter,
             truth: Vec::new(),
             ranked: Vec::new(),
@@ -307,4 +307,12 @@ impl CutSums {
 /// `part / whole`, and 0 of nothing.
 pub(super) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// The inverse propensity of each label that is true or predicted anywhere.
+fn weights(evaluation: &Evaluation<'_>) -> Vec<f64> {
+    let training = evaluation.training;
+    let count = |label: usize| training.labels.get(label).copied().unwrap_or(0);
+    let counts = (0..evaluation.width()).map(count);
+    evaluation.propensity.inverse(training.instances, counts).collect()
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::sparse::{LabelRows, Scored};
+use crate::base::sparse::{LabelRows, Scored};
 use proptest::prelude::*;
 
 fn truth(columns: usize, rows: &[&[u32]]) -> LabelRows {

@@ -1,12 +1,12 @@
 //! What can be learned, and with which settings.
 
-use crate::craftml;
-use crate::favour::Favour;
-use crate::params::ParamError;
-use crate::run::Estimate;
-use crate::sparse::{CsrView, LabelRowsView};
-use crate::weighting::Weighting;
-use crate::{grove, label_forest, label_tree, one_vs_rest};
+use crate::algorithms::craftml;
+use crate::algorithms::{grove, label_forest, label_tree, one_vs_rest};
+use crate::base::run::Estimate;
+use crate::base::settings::ParamError;
+use crate::base::sparse::{CsrView, LabelRowsView};
+use crate::learn::favour::Favour;
+use crate::learn::weighting::Weighting;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

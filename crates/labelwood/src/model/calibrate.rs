@@ -3,12 +3,12 @@
 use super::store::{FormatError, Stored, Unit};
 use super::units::Units;
 use super::{Algorithm, Learned, TrainError};
-use crate::array::Array;
-use crate::calibration::{Calibration, hold_out};
+use crate::base::array::Array;
+use crate::base::run::{Stopped, Task};
+use crate::base::settings::ParamError;
+use crate::base::sparse::Query;
 use crate::data::DatasetView;
-use crate::params::ParamError;
-use crate::run::{Cancelled, Run};
-use crate::sparse::Query;
+use crate::learn::calibration::{Calibration, hold_out};
 
 /// The name of the unit.
 pub(super) const UNIT: &str = "calibration";
@@ -20,8 +20,8 @@ const CALIBRATED: usize = 30;
 pub fn calibrate(
     dataset: DatasetView<'_>,
     algorithm: &Algorithm,
-    run: &Run,
-) -> Result<Result<Calibration, Cancelled>, ParamError> {
+    run: &Task,
+) -> Result<Result<Calibration, Stopped>, ParamError> {
     check(algorithm)?;
     let (held_out, rest) = hold_out(dataset.len(), 0);
     if held_out.is_empty() {
@@ -57,13 +57,13 @@ pub(super) fn write(
     dataset: DatasetView<'_>,
     algorithm: &Algorithm,
     units: &Units<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), TrainError> {
     if !units.lacks(UNIT) {
         return Ok(());
     }
     let calibration = calibrate(dataset, algorithm, run)?.map_err(|source| {
-        TrainError::Cancelled { finished: 0, total: 1, units: "calibrations", source }
+        TrainError::Stopped { finished: 0, total: 1, units: "calibrations", source }
     })?;
     Ok(units.write(UNIT, &[("weights", calibration.weights[..].into())])?)
 }

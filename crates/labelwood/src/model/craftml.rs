@@ -3,8 +3,8 @@
 use super::store::{ArrayRef, FormatError, Stored, Unit};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
-use crate::craftml::{Forest, Marks, Params, Trainer, Tree};
-use crate::run::Run;
+use crate::algorithms::craftml::{Forest, Marks, Params, Trainer, Tree};
+use crate::base::run::{Stopped, Task};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,11 @@ pub(super) fn stems(params: &Params) -> impl Iterator<Item = String> {
 }
 
 /// Grows the trees that are not there yet and writes each as it is done.
-pub(super) fn write(trainer: &Trainer<'_>, units: &Units<'_>, run: &Run) -> Result<(), TrainError> {
+pub(super) fn write(
+    trainer: &Trainer<'_>,
+    units: &Units<'_>,
+    run: &Task,
+) -> Result<(), TrainError> {
     let total = trainer.params().trees;
     let grown = grow(trainer, total, || true, units, run);
     grown.map_err(|stop| stop.into_error(units, "tree-", total, "trees"))
@@ -32,10 +36,10 @@ pub(super) fn write_some(
     most: usize,
     goes_on: impl Fn() -> bool + Sync,
     units: &Units<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<usize, Stop> {
     match grow(trainer, most, goes_on, units, run) {
-        Err(Stop::Cancelled(_)) if run.is_late() && !run.canceller().is_cancelled() => {}
+        Err(Stop::Stopped(Stopped::Late)) => {}
         other => other?,
     }
     Ok((0..most).take_while(|&tree| units.find(&stem(tree)).is_some()).count())
@@ -46,7 +50,7 @@ fn grow(
     most: usize,
     goes_on: impl Fn() -> bool + Sync,
     units: &Units<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), Stop> {
     write_weights(FEATURES, trainer.feature_weights(), units)?;
     let missing: Vec<usize> = (0..most).filter(|&tree| units.lacks(&stem(tree))).collect();

@@ -1,9 +1,9 @@
 //! What a training keeps beside the learned state, and what determines a model.
 
 use super::{Algorithm, text};
+use crate::base::store::Training;
 use crate::data::DatasetView;
-use crate::favour::Favour;
-use crate::store::Training;
+use crate::learn::favour::Favour;
 use crate::text::TextReader;
 
 /// What a model holds besides what was learned from the rows.

@@ -5,8 +5,8 @@ use super::members::Members;
 use super::store::{FormatError, StoreError, Stored};
 use super::units::Units;
 use super::{Labels, TrainError, craftml, linear};
-use crate::grove::{Blend, Grove, Params, Trainer};
-use crate::run::Run;
+use crate::algorithms::grove::{Blend, Grove, Params, Trainer};
+use crate::base::run::Task;
 
 const BLEND: &str = "blend";
 
@@ -21,11 +21,15 @@ pub(super) fn stems(
 }
 
 /// Learns what is not there yet, the blend first, and writes each unit as it is done.
-pub(super) fn write(trainer: &Trainer<'_>, units: &Units<'_>, run: &Run) -> Result<(), TrainError> {
+pub(super) fn write(
+    trainer: &Trainer<'_>,
+    units: &Units<'_>,
+    run: &Task,
+) -> Result<(), TrainError> {
     if units.lacks(BLEND) {
         let blend = trainer.blend(run).map_err(|source| {
             let (finished, total) = (units.count("tree-"), trainer.params().forest.trees);
-            TrainError::Cancelled { finished, total, units: "trees", source }
+            TrainError::Stopped { finished, total, units: "trees", source }
         })?;
         write_blend(&blend, units)?;
     }

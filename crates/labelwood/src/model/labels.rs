@@ -2,7 +2,7 @@
 
 use super::store::{FormatError, StoreError, Stored, Unit};
 use super::units::Units;
-use crate::array::Array;
+use crate::base::array::Array;
 use crate::data::{DatasetView, LabelIndex};
 
 /// The unit of the labels.

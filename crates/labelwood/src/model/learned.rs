@@ -2,17 +2,17 @@
 
 use super::units::Units;
 use super::{Algorithm, TrainError, craftml, grove, linear};
-use crate::craftml::{self as forest, Forest};
+use crate::algorithms::craftml::{self as forest, Forest};
+use crate::algorithms::grove::{self as groves, Grove};
+use crate::algorithms::label_forest::{self, LabelForest};
+use crate::algorithms::label_tree::{self, LabelTrees};
+use crate::algorithms::one_vs_rest::{self, OneVsRest};
+use crate::base::run::{Stopped, Task};
+use crate::base::settings::ParamError;
+use crate::base::sparse::{CsrView, Predictions, Query};
 use crate::data::DatasetView;
-use crate::favour::Scores;
-use crate::grove::{self as groves, Grove};
-use crate::label_forest::{self, LabelForest};
-use crate::label_tree::{self, LabelTrees};
-use crate::linear::Nodes;
-use crate::one_vs_rest::{self, OneVsRest};
-use crate::params::ParamError;
-use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Predictions, Query};
+use crate::learn::favour::Scores;
+use crate::learn::linear::Nodes;
 
 /// The learned state of each algorithm.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl<'a> Trainer<'a> {
     pub fn new(
         dataset: DatasetView<'a>,
         algorithm: &Algorithm,
-        run: &Run,
+        run: &Task,
     ) -> Result<Self, ParamError> {
         let DatasetView { features, labels, .. } = dataset;
         Ok(match algorithm.clone() {
@@ -79,7 +79,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Learns what is not there yet and writes each unit as it is done.
-    pub fn write(&self, units: &Units<'_>, run: &Run) -> Result<(), TrainError> {
+    pub fn write(&self, units: &Units<'_>, run: &Task) -> Result<(), TrainError> {
         match self {
             Trainer::CraftMl(trainer) => craftml::write(trainer, units, run),
             Trainer::LabelTree(trainer) => linear::write_trees(trainer, linear::TREES, units, run),
@@ -95,8 +95,8 @@ impl Learned {
     pub fn train(
         dataset: DatasetView<'_>,
         algorithm: &Algorithm,
-        run: &Run,
-    ) -> Result<Result<Self, Cancelled>, ParamError> {
+        run: &Task,
+    ) -> Result<Result<Self, Stopped>, ParamError> {
         Ok(match Trainer::new(dataset, algorithm, run)? {
             Trainer::CraftMl(trainer) => trainer.forest(run).map(Learned::CraftMl),
             Trainer::LabelTree(trainer) => trainer.trees(run).map(Learned::LabelTree),
@@ -120,7 +120,7 @@ impl Learned {
     }
 
     /// What its scores are like, which decides how they are ranked by what is
-    /// [favoured](crate::favour).
+    /// [favoured](crate::learn::favour).
     pub fn scores(&self, is_calibrated: bool) -> Scores {
         match self {
             Learned::OneVsRest(_) if !is_calibrated => Scores::Everywhere,
@@ -146,8 +146,8 @@ impl Learned {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Run,
-    ) -> Result<Predictions, Cancelled> {
+        run: &Task,
+    ) -> Result<Predictions, Stopped> {
         match self {
             Learned::CraftMl(forest) => forest.predict(features, query, run),
             Learned::LabelTree(trees) => trees.predict(features, query, run),

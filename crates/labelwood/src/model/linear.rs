@@ -5,12 +5,12 @@
 use super::store::{ArrayRef, FormatError, Partial, StoreError, Stored, Unit, UnitFile};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
-use crate::array::{Array, OnDemand};
-use crate::label_forest::{self, LabelForest};
-use crate::label_tree::{self, LabelTrees, Root, Tree};
-use crate::linear::{Child, Nodes, Precision, Values, Within};
-use crate::one_vs_rest::{self, OneVsRest, block_labels};
-use crate::run::Run;
+use crate::algorithms::label_forest::{self, LabelForest};
+use crate::algorithms::label_tree::{self, LabelTrees, Root, Tree};
+use crate::algorithms::one_vs_rest::{self, OneVsRest, block_labels};
+use crate::base::array::{Array, OnDemand};
+use crate::base::run::Task;
+use crate::learn::linear::{Child, Nodes, Precision, Values, Within};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,7 +102,7 @@ pub(super) fn write_trees(
     trainer: &label_tree::Trainer,
     names: Names,
     units: &Units<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), TrainError> {
     write_weights(names.features, trainer.feature_weights(), units)?;
     let mut total = trainer.params().trees;
@@ -118,7 +118,7 @@ pub(super) fn write_trees(
 pub(super) fn write_forest(
     trainer: &label_forest::Trainer,
     units: &Units<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), TrainError> {
     write_weights(FEATURES, trainer.feature_weights(), units)?;
     let total = trainer.params().submodels;
@@ -145,7 +145,7 @@ pub(super) fn block_stem(block: usize) -> String {
 pub(super) fn write_blocks(
     trainer: &one_vs_rest::Trainer,
     units: &Units<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), TrainError> {
     write_weights(FEATURES, trainer.feature_weights(), units)?;
     let total = trainer.blocks();
@@ -154,7 +154,7 @@ pub(super) fn write_blocks(
         if !units.lacks(&block_stem(block)) {
             continue;
         }
-        let nodes = trainer.block(block, run).map_err(|source| TrainError::Cancelled {
+        let nodes = trainer.block(block, run).map_err(|source| TrainError::Stopped {
             finished: units.count("block-"),
             total,
             units: "parts",
@@ -172,7 +172,7 @@ fn write_roots(
     trainer: &label_tree::Trainer,
     names: Names,
     units: &Units<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<Vec<Vec<Vec<u32>>>, Stop> {
     let total = trainer.params().trees;
     let root = |tree| {
@@ -198,7 +198,7 @@ fn write_subtrees(
     units: &Units<'_>,
     groups: &[Vec<Vec<u32>>],
     total: u64,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), Stop> {
     let all = groups.iter().enumerate().flat_map(|(tree, groups)| {
         groups.iter().enumerate().map(move |(part, labels)| (tree, part, labels))

@@ -2,7 +2,7 @@
 
 use super::Algorithm;
 use super::store::Manifest;
-use crate::one_vs_rest::BLOCK;
+use crate::algorithms::one_vs_rest::BLOCK;
 use std::ops::Range;
 
 /// Some members of a model, by their numbers.
@@ -94,7 +94,7 @@ fn member_of(stem: &str) -> Option<(Kind, usize)> {
 mod tests {
     use super::super::store::{Digest, Training, UnitFile};
     use super::*;
-    use crate::favour::Favour;
+    use crate::learn::favour::Favour;
 
     fn manifest(units: &[(&str, u64)]) -> Manifest {
         let xxh3 = Digest::of(b"");

@@ -7,9 +7,9 @@
 //! use labelwood::craftml::Params;
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
 //! use labelwood::model::{Algorithm, Model, train, store::{Options, Start}};
-//! use labelwood::run::Run;
+//! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
-//! let run = Run::new(2)?;
+//! let run = Pool::new(2)?.task();
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
 //! let dataset = Dataset { features, labels, label_names: None };
@@ -40,7 +40,7 @@ pub(crate) mod units;
 mod update;
 mod within;
 
-pub use crate::store;
+pub use crate::base::store;
 pub use algorithm::Algorithm;
 pub use calibrate::calibrate;
 pub use extras::Extras;
@@ -52,15 +52,15 @@ pub use units::UNIT_STAGES;
 pub use update::{UpdateError, UpdateStart, Updated, update};
 pub use within::{Limits, train_within, unfinished};
 
-use crate::array::Array;
-use crate::calibration::Calibration;
+use crate::base::array::Array;
+use crate::base::run::{Stopped, Task};
+use crate::base::settings::ParamError;
+use crate::base::sparse::{CsrView, Predictions, Query, Scored};
 use crate::data::{Dataset, DatasetView};
-use crate::favour::{RANKED, Ranking};
-use crate::params::ParamError;
-use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Predictions, Query, Scored};
+use crate::learn::calibration::Calibration;
+use crate::learn::favour::{RANKED, Ranking};
+use crate::learn::weighting::FeatureWeights;
 use crate::text::TextReader;
-use crate::weighting::FeatureWeights;
 use extras::describe;
 use learned::Trainer;
 use members::Members;
@@ -130,7 +130,7 @@ pub enum TrainError {
     },
     /// The run was cancelled; finished units are kept.
     #[error("{finished} of {total} {units} are kept; resume to go on with them")]
-    Cancelled {
+    Stopped {
         /// Units finished.
         finished: usize,
         /// Units in all, as far as that is known.
@@ -138,7 +138,7 @@ pub enum TrainError {
         /// What the units are called.
         units: &'static str,
         /// The cancellation itself.
-        source: Cancelled,
+        source: Stopped,
     },
 }
 
@@ -151,7 +151,7 @@ pub fn train(
     algorithm: &Algorithm,
     target: &Path,
     start: Start,
-    run: &Run,
+    run: &Task,
 ) -> Result<Trained, TrainError> {
     train_with(dataset, Extras::default(), algorithm, target, start, run)
 }
@@ -163,10 +163,10 @@ pub fn train(
 /// use labelwood::craftml::Params;
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
 /// use labelwood::model::{Algorithm, Model, train_text};
-/// use labelwood::run::Run;
+/// use labelwood::run::Pool;
 /// use labelwood::sparse::Query;
 /// use labelwood::text::{self, TextReader};
-/// let (run, options) = (Run::new(1)?, Options::default());
+/// let (run, options) = (Pool::new(1)?.task(), Options::default());
 /// let text = "owls and herons\tbirds\nowls and finches\tbirds\nan old atlas\tmaps\nthe old atlas\tmaps\n";
 /// let bytes = text.as_bytes();
 /// let documents = Documents::from_bytes(bytes, "f", Format::Tsv, &options, Labels::Required, &run)?;
@@ -191,7 +191,7 @@ pub fn train_text(
     algorithm: &Algorithm,
     target: &Path,
     start: Start,
-    run: &Run,
+    run: &Task,
 ) -> Result<Trained, TrainError> {
     let extras = Extras { text: Some(reader), ..Extras::default() };
     train_with(dataset, extras, algorithm, target, start, run)
@@ -203,8 +203,8 @@ pub fn train_text(
 /// use labelwood::craftml::Params;
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::model::{Algorithm, Extras, Model, train_with};
-/// use labelwood::run::Run;
-/// let run = Run::new(2)?;
+/// use labelwood::run::Pool;
+/// let run = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 /// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
 /// let dataset = Dataset { features, labels, label_names: None };
@@ -222,7 +222,7 @@ pub fn train_with<'a>(
     algorithm: &Algorithm,
     target: &Path,
     start: Start,
-    run: &Run,
+    run: &Task,
 ) -> Result<Trained, TrainError> {
     let work = Work::new(dataset.into(), extras, algorithm, run)?;
     let training = work.training();
@@ -233,12 +233,11 @@ pub fn train_with<'a>(
     let units = Units::take_up(&partial, run)?;
     work.write(&units, run)?;
     let manifest = work.manifest(training, &units);
-    // Late is not too late for a model that is finished.
-    if run.canceller().is_cancelled() {
+    // Ignore the deadline here: only a cancellation keeps a finished model from its place.
+    run.without_deadline().check().map_err(|source| {
         let finished = manifest.units.len();
-        let (total, units, source) = (finished, "units", Cancelled);
-        return Err(TrainError::Cancelled { finished, total, units, source });
-    }
+        TrainError::Stopped { finished, total: finished, units: "units", source }
+    })?;
     partial.commit(&manifest)?;
     Ok(Trained::Written(manifest))
 }
@@ -264,7 +263,7 @@ impl<'a> Work<'a> {
         dataset: DatasetView<'a>,
         extras: Extras<'a>,
         algorithm: &Algorithm,
-        run: &Run,
+        run: &Task,
     ) -> Result<Self, TrainError> {
         check_rows(dataset)?;
         if extras.calibrate {
@@ -280,7 +279,7 @@ impl<'a> Work<'a> {
     }
 
     /// Writes the units that are not there yet.
-    pub fn write(&self, units: &Units<'_>, run: &Run) -> Result<(), TrainError> {
+    pub fn write(&self, units: &Units<'_>, run: &Task) -> Result<(), TrainError> {
         let dataset = self.dataset;
         if self.extras.calibrate {
             calibrate::write(dataset, &self.trainer.resolved(), units, run)?;
@@ -300,7 +299,7 @@ fn write_others(
     dataset: DatasetView<'_>,
     extras: Extras<'_>,
     units: &Units<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), TrainError> {
     labels::write(dataset, units)?;
     if let Some(reader) = extras.text {
@@ -361,7 +360,7 @@ fn read_weights(stored: &Stored, stem: &str) -> Result<(FeatureWeights, usize), 
 
 impl Model {
     /// Opens a model folder.
-    pub fn open(folder: &Path, options: Options, run: &Run) -> Result<Self, StoreError> {
+    pub fn open(folder: &Path, options: Options, run: &Task) -> Result<Self, StoreError> {
         let stored = Stored::open(folder, options, run)?;
         if stored.manifest().training.algorithm == text::VECTORISER {
             return Err(StoreError::NoModel { folder: folder.to_owned() });
@@ -374,8 +373,8 @@ impl Model {
     /// ```
     /// use labelwood::data::{self, ReadOptions};
     /// use labelwood::model::{Algorithm, Model};
-    /// use labelwood::run::Run;
-    /// let run = Run::new(1)?;
+    /// use labelwood::run::Pool;
+    /// let run = Pool::new(1)?.task();
     /// let read = data::read_bytes(b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &ReadOptions::default(), &run)?;
     /// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
     /// let model = Model::train(read.dataset.view(), Default::default(), &algorithm, &run)?;
@@ -389,7 +388,7 @@ impl Model {
         dataset: DatasetView<'_>,
         extras: Extras<'_>,
         algorithm: &Algorithm,
-        run: &Run,
+        run: &Task,
     ) -> Result<Self, TrainError> {
         let work = Work::new(dataset, extras, algorithm, run)?;
         let units = Units::new(None);
@@ -400,7 +399,7 @@ impl Model {
     }
 
     /// The model that some open files are.
-    pub fn read(stored: Stored, run: &Run) -> Result<Self, StoreError> {
+    pub fn read(stored: Stored, run: &Task) -> Result<Self, StoreError> {
         run.install(|| Self::read_here(stored, Members::all))
     }
 
@@ -489,8 +488,8 @@ impl Model {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Run,
-    ) -> Result<Predictions, Cancelled> {
+        run: &Task,
+    ) -> Result<Predictions, Stopped> {
         let scored = self.learned.predict(features, self.asked(query), run)?;
         Ok(self.finished(scored, query.k))
     }

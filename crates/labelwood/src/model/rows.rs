@@ -3,8 +3,8 @@
 
 use super::store::{FormatError, StoreError, Stored, Unit};
 use super::units::Units;
+use crate::base::sparse::{Csr, LabelRows};
 use crate::data::{Dataset, DatasetView};
-use crate::sparse::{Csr, LabelRows};
 
 /// The name of the unit of the rows that came with an update; those of the training have 0.
 pub(super) fn stem(update: usize) -> String {
@@ -47,7 +47,8 @@ pub(super) fn read_with(stored: &Stored, more: DatasetView<'_>) -> Result<Datase
     all.add(features.offsets(), features.indices(), features.values());
     all.add_labels(labels.offsets(), labels.indices());
     let none = vec![(); all.labels.len()];
-    let refused = |error: crate::sparse::SparseError| stored.refused(format!("its rows: {error}"));
+    let refused =
+        |error: crate::base::sparse::SparseError| stored.refused(format!("its rows: {error}"));
     Ok(Dataset {
         features: Csr::try_new(features.columns(), all.feature_starts, all.features, all.values)
             .map_err(refused)?,

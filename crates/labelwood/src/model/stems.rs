@@ -1,7 +1,7 @@
 //! Which units a model consists of, by their names.
 
 use super::{Algorithm, FEATURES, calibrate, craftml, grove, labels, linear, rows, text};
-use crate::store::{FormatError, Unit};
+use crate::base::store::{FormatError, Unit};
 
 /// The names of all units that a model may have, in the manifest's order. `parts` says how many
 /// parts are below a root of that name. Some models have no weights of features, no calibration, no

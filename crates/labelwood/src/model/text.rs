@@ -9,11 +9,11 @@ use super::store::{
     Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training,
 };
 use super::units::Units;
-use crate::array::Array;
+use crate::base::array::Array;
+use crate::base::run::{Stopped, Task};
+use crate::base::sparse::CsrView;
 use crate::data::{Dataset, DatasetView};
-use crate::favour::Favour;
-use crate::run::{Cancelled, Run};
-use crate::sparse::CsrView;
+use crate::learn::favour::Favour;
 use crate::text::{Arrays, TextReader, TextSettings, Vectoriser};
 use rayon::prelude::*;
 use std::path::Path;
@@ -53,7 +53,7 @@ impl LabelTerms {
         terms.iter().copied().zip(weights.iter().copied())
     }
 
-    fn new(dataset: DatasetView<'_>, run: &Run) -> Result<Self, Cancelled> {
+    fn new(dataset: DatasetView<'_>, run: &Task) -> Result<Self, Stopped> {
         let features = dataset.features;
         let rows_of_labels = dataset.labels.transpose();
         let means = means(features);
@@ -67,7 +67,7 @@ impl LabelTerms {
             };
             // Every piece of work takes memory for the sums of all columns, so there are few.
             let pieces = (0..labels).into_par_iter().with_min_len(labels / (8 * run.threads()) + 1);
-            pieces.map_init(sums, best).collect::<Result<Vec<_>, Cancelled>>()
+            pieces.map_init(sums, best).collect::<Result<Vec<_>, Stopped>>()
         })?;
         let mut starts = vec![0];
         for terms in &best {
@@ -135,7 +135,7 @@ pub(super) fn write(
     reader: &TextReader,
     dataset: DatasetView<'_>,
     units: &Units<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), StoreError> {
     write_vectoriser(reader, units)?;
     if reader.vectoriser().params().hashing.is_none() && units.lacks(LABEL_TERMS) {
@@ -163,7 +163,7 @@ pub(super) fn update_label_terms(
     dataset: DatasetView<'_>,
     are_all_rows: bool,
     units: &Units<'_>,
-    run: &Run,
+    run: &Task,
 ) -> Result<(), StoreError> {
     let found = LabelTerms::new(dataset, run)?;
     if are_all_rows {
@@ -242,7 +242,7 @@ pub(super) fn read_label_terms(stored: &Stored) -> Result<Option<LabelTerms>, Fo
 pub fn open_text(
     folder: &Path,
     options: Options,
-    run: &Run,
+    run: &Task,
 ) -> Result<Option<(TextReader, Labels)>, StoreError> {
     let stored = Stored::open(folder, options, run)?;
     let labels = labels::read(&stored)?;
@@ -255,9 +255,9 @@ pub fn open_text(
 /// ```
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
 /// use labelwood::model::{open_text, save_text};
-/// use labelwood::run::Run;
+/// use labelwood::run::Pool;
 /// use labelwood::text::{Params, TextReader};
-/// let run = Run::new(1)?;
+/// let run = Pool::new(1)?.task();
 /// let options = Options::default();
 /// let text = b"old maps\tmaps\nold books\tbooks\n";
 /// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;

@@ -3,7 +3,7 @@
 
 use super::TrainError;
 use super::store::{ArrayRef, Load, Partial, StoreError, Unit, UnitFile, write_unit};
-use crate::run::{Cancelled, Run};
+use crate::base::run::{Stopped, Task};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -15,7 +15,7 @@ pub const UNIT_STAGES: [&str; 3] = ["trees", "parts", "submodels"];
 /// Why a unit was not finished.
 pub(super) enum Stop {
     /// The run was cancelled.
-    Cancelled(Cancelled),
+    Stopped(Stopped),
     /// The unit could not be written or read.
     Store(StoreError),
 }
@@ -31,16 +31,16 @@ impl Stop {
     ) -> TrainError {
         match self {
             Stop::Store(error) => error.into(),
-            Stop::Cancelled(source) => {
-                TrainError::Cancelled { finished: written.count(prefix), total, units, source }
+            Stop::Stopped(source) => {
+                TrainError::Stopped { finished: written.count(prefix), total, units, source }
             }
         }
     }
 }
 
-impl From<Cancelled> for Stop {
-    fn from(cancelled: Cancelled) -> Self {
-        Stop::Cancelled(cancelled)
+impl From<Stopped> for Stop {
+    fn from(cancelled: Stopped) -> Self {
+        Stop::Stopped(cancelled)
     }
 }
 
@@ -84,7 +84,7 @@ enum Content {
 
 impl<'a> Units<'a> {
     /// Looks what an earlier run left.
-    pub fn take_up(partial: &'a Partial, run: &Run) -> Result<Self, StoreError> {
+    pub fn take_up(partial: &'a Partial, run: &Task) -> Result<Self, StoreError> {
         let units = Self::new(Some(partial));
         for file in partial.finished_units(run)? {
             let path = partial.folder().join(&file.file);
@@ -202,10 +202,11 @@ impl<'a> Units<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::run::Pool;
+    use crate::base::run::Progress;
     use crate::data::Dataset;
     use crate::data::generate::{Generator, Profile};
     use crate::model::{Algorithm, store::Start, train};
-    use crate::run::Progress;
     use std::sync::Arc;
 
     #[test]
@@ -215,7 +216,7 @@ mod tests {
         for name in Algorithm::NAMES {
             let last = Arc::new(Mutex::new(None));
             let seen = last.clone();
-            let run = Run::new(2).unwrap().on_progress(move |progress| {
+            let run = Pool::new(2).unwrap().task().on_progress(move |progress| {
                 let mut seen = seen.lock().unwrap();
                 // Of two threads, either may be the first to tell.
                 let is_more = seen.is_none_or(|seen: Progress| {

@@ -164,8 +164,8 @@ fn write_times(out: &mut Formatter<'_>, wall: &[(&str, f64)], cpu: &[(&str, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::sparse::{LabelRows, Predictions, Scored};
     use crate::metrics::{Evaluation, MetricOptions, TrainingCounts};
-    use crate::sparse::{LabelRows, Predictions, Scored};
 
     fn metrics() -> Metrics {
         let mut truth = LabelRows::new(4);

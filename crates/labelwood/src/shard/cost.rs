@@ -5,13 +5,14 @@
 //! seven hundred entries and up to 670,000 labels; other machines and data differ by some times.
 
 use super::Shard;
-use crate::cluster::lanes::LANES;
+use crate::algorithms::label_tree;
+use crate::algorithms::one_vs_rest::BLOCK;
+use crate::base::run::Estimate;
+use crate::base::sparse::{CsrView, LabelRowsView};
 use crate::data::DatasetView;
+use crate::learn::cluster::lanes::LANES;
+use crate::learn::linear;
 use crate::model::{Algorithm, stems};
-use crate::one_vs_rest::BLOCK;
-use crate::run::Estimate;
-use crate::sparse::{CsrView, LabelRowsView};
-use crate::{label_tree, linear};
 
 /// Seconds of a forest's tree for each entry of the rows and level of the tree,
 const GROW: f64 = 3.0e-8;

@@ -1,9 +1,9 @@
 //! Why a plan was not made, or its shards not trained or merged.
 
+use crate::base::run::Stopped;
+use crate::base::store::StoreError;
 use crate::data::WriteError;
 use crate::model::TrainError;
-use crate::run::Cancelled;
-use crate::store::StoreError;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -22,7 +22,7 @@ pub enum ShardError {
     Write(#[from] WriteError),
     /// The run was cancelled while it waited.
     #[error(transparent)]
-    Cancelled(#[from] Cancelled),
+    Stopped(#[from] Stopped),
     /// A plan of no shards.
     #[error("a plan needs at least one shard")]
     NoShards,
@@ -153,17 +153,17 @@ impl ShardError {
     /// Whether the run was cancelled, which is nobody's fault.
     ///
     /// ```
-    /// use labelwood::{run::Cancelled, shard::ShardError};
-    /// assert!(ShardError::from(Cancelled).is_cancelled());
+    /// use labelwood::{run::Stopped, shard::ShardError};
+    /// assert!(ShardError::from(Stopped).is_cancelled());
     /// assert!(!ShardError::NoShards.is_cancelled());
     /// ```
     pub fn is_cancelled(&self) -> bool {
         matches!(
             self,
-            ShardError::Cancelled(_)
-                | ShardError::Store(StoreError::Cancelled(_))
+            ShardError::Stopped(_)
+                | ShardError::Store(StoreError::Stopped(_))
                 | ShardError::Train(
-                    TrainError::Cancelled { .. } | TrainError::Store(StoreError::Cancelled(_))
+                    TrainError::Stopped { .. } | TrainError::Store(StoreError::Stopped(_))
                 )
         )
     }

@@ -1,9 +1,9 @@
 //! The units of a plan that are finished, wherever they lie.
 
 use super::{PLAN, Plan, ShardError, UNITS};
+use crate::base::run::Task;
+use crate::base::store::{Load, Scanned, StoreError, Unit, UnitFile, scan};
 use crate::model::stems;
-use crate::run::Run;
-use crate::store::{Load, Scanned, StoreError, Unit, UnitFile, scan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ impl Plan {
         &self,
         more: &[PathBuf],
         is_wanted: impl Fn(&str) -> bool,
-        run: &Run,
+        run: &Task,
     ) -> Result<Found, ShardError> {
         let prefix = self.prefix();
         let mut found = Found::default();
@@ -122,7 +122,7 @@ impl Plan {
     }
 
     /// Which units are there, which are not, and which are damaged. Every finished unit is read.
-    pub fn status(&self, more: &[PathBuf], run: &Run) -> Result<Status, ShardError> {
+    pub fn status(&self, more: &[PathBuf], run: &Task) -> Result<Status, ShardError> {
         let found = self.find(more, |_| true, run)?;
         Ok(Status { lost: self.common(run)?.1, ..self.status_of(&found)? })
     }
@@ -160,7 +160,7 @@ impl Plan {
     }
 
     /// The units that were made with the plan, where they are, and the files of those that are not.
-    pub(super) fn common(&self, run: &Run) -> Result<(Common, Vec<String>), ShardError> {
+    pub(super) fn common(&self, run: &Task) -> Result<(Common, Vec<String>), ShardError> {
         let expected = &self.content.identity.units;
         let mut common = BTreeMap::new();
         for Scanned { path, stem, sound } in scan(&self.folder, |_| true, run)? {

@@ -1,9 +1,9 @@
 //! From finished units to a model.
 
 use super::{Plan, ShardError};
+use crate::base::run::Task;
+use crate::base::store::{Begin, Manifest, Partial, Start, remove_abandoned};
 use crate::model::Trained;
-use crate::run::Run;
-use crate::store::{Begin, Manifest, Partial, Start, remove_abandoned};
 use std::path::{Path, PathBuf};
 
 impl Plan {
@@ -17,7 +17,7 @@ impl Plan {
         more: &[PathBuf],
         target: &Path,
         overwrite: bool,
-        run: &Run,
+        run: &Task,
     ) -> Result<Trained, ShardError> {
         let mut found = self.find(more, |_| true, run)?;
         if let Some(path) = found.foreign.into_iter().next() {

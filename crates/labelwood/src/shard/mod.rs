@@ -13,9 +13,9 @@
 //! ```
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
 //! use labelwood::model::{Algorithm, Extras};
-//! use labelwood::run::Run;
+//! use labelwood::run::Pool;
 //! use labelwood::shard::{Options, Plan, Work};
-//! let (folder, run) = (tempfile::tempdir()?, Run::new(2)?);
+//! let (folder, run) = (tempfile::tempdir()?, Pool::new(2)?.task());
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
 //! let dataset = Dataset { features, labels, label_names: None };
@@ -48,14 +48,14 @@ pub use error::ShardError;
 pub use found::Status;
 pub use train::Work;
 
-use crate::data::{DatasetView, write_own_binary};
-use crate::model::units::Units;
-use crate::model::{self, Algorithm, Extras, stems};
-use crate::run::Run;
-use crate::store::{
+use crate::base::run::Task;
+use crate::base::store::{
     Digest, FORMAT, LOCK, StoreError, Training, UnitFile, lock, plan_prefix, read_limited,
     remove_abandoned, remove_if_there, scan, write_json,
 };
+use crate::data::{DatasetView, write_own_binary};
+use crate::model::units::Units;
+use crate::model::{self, Algorithm, Extras, stems};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -176,7 +176,7 @@ impl Plan {
         extras: Extras<'_>,
         algorithm: &Algorithm,
         options: &Options,
-        run: &Run,
+        run: &Task,
     ) -> Result<Plan, ShardError> {
         options.check()?;
         check_target(folder, options.overwrite)?;
@@ -297,7 +297,7 @@ impl Plan {
     }
 
     /// Removes what another plan left in the folder.
-    fn remove_others(&self, run: &Run) -> Result<(), StoreError> {
+    fn remove_others(&self, run: &Task) -> Result<(), StoreError> {
         let prefix = self.prefix();
         let units = self.units_folder();
         remove_abandoned(&units)?;

@@ -1,13 +1,14 @@
 use super::*;
+use crate::base::run::Pool;
+use crate::base::store::Start;
 use crate::data::generate::{Generator, Profile};
 use crate::data::{Dataset, LabelIndex, ReadOptions, read};
-use crate::favour::Favour;
+use crate::learn::favour::Favour;
 use crate::model::{TrainError, Trained, train_with};
-use crate::store::Start;
 use std::collections::BTreeMap;
 use tempfile::TempDir;
 
-fn dataset(run: &Run) -> Dataset {
+fn dataset(run: &Task) -> Dataset {
     let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, run).unwrap();
     Dataset { features, labels, label_names: None }
@@ -41,13 +42,13 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 struct Planned {
     folder: TempDir,
     dataset: Dataset,
-    run: Run,
+    run: Task,
     plan: Plan,
 }
 
 impl Planned {
     fn new(algorithm: &Algorithm, calibrate: bool, shards: usize) -> Self {
-        let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
+        let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
         let dataset = dataset(&run);
         let extras = Self::extras(calibrate);
         let options = Options { shards, ..Options::default() };
@@ -173,7 +174,7 @@ fn units_may_lie_in_several_folders_but_not_of_several_plans() {
     // The same name over other bytes: what two different machines might make.
     let (name, _) = files(&there).pop_first().unwrap();
     let stem = name.rsplit_once('-').unwrap().0;
-    crate::store::write_unit(&here, stem, &[("leaves", [1u32].as_slice().into())]).unwrap();
+    crate::base::store::write_unit(&here, stem, &[("leaves", [1u32].as_slice().into())]).unwrap();
     let error = planned.plan.merge(&more, &target, true, &planned.run).unwrap_err();
     assert!(error.to_string().contains("differ, but are the same unit"), "{error}");
 }
@@ -313,7 +314,7 @@ fn a_model_is_not_written_over_the_units_of_a_plan() {
 fn a_plan_that_another_process_makes_is_left_alone() {
     let planned = Planned::new(&algorithm("craftml", &[("trees", 2)]), false, 1);
     let folder = planned.folder.path().join("other");
-    let lock = crate::store::lock(&folder, |_| Ok(())).unwrap();
+    let lock = crate::base::store::lock(&folder, |_| Ok(())).unwrap();
     let (rows, forest) = (planned.dataset.view(), algorithm("craftml", &[("trees", 1)]));
     let make = || {
         let options = Options::default();
@@ -323,7 +324,7 @@ fn a_plan_that_another_process_makes_is_left_alone() {
     assert!(error.contains("is writing here"), "{error}");
     drop(lock);
     make().unwrap();
-    assert!(!folder.join(crate::store::LOCK).exists());
+    assert!(!folder.join(crate::base::store::LOCK).exists());
     assert!(matches!(make(), Err(ShardError::Exists { .. })));
     // What cannot be planned leaves nothing.
     let (nowhere, none) = (planned.folder.path().join("nowhere"), planned.dataset.select(&[]));
@@ -368,7 +369,7 @@ fn another_number_of_shards_keeps_what_is_finished() {
 #[test]
 fn a_cancelled_shard_keeps_its_finished_units() {
     let planned = Planned::new(&algorithm("craftml", &[("trees", 6)]), false, 1);
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let canceller = run.canceller();
     let run = run.on_progress(move |progress| {
         if progress.done == 2 {
@@ -376,7 +377,7 @@ fn a_cancelled_shard_keeps_its_finished_units() {
         }
     });
     let stopped = planned.plan.train(planned.dataset.view(), &[0], Work::default(), &run);
-    assert!(matches!(stopped, Err(ShardError::Train(TrainError::Cancelled { .. }))));
+    assert!(matches!(stopped, Err(ShardError::Train(TrainError::Stopped { .. }))));
     assert_eq!(planned.train(0, 1), (4, 6));
 }
 
@@ -420,7 +421,7 @@ fn more_shards_than_anybody_has_work_for_are_refused() {
 
 #[test]
 fn estimates_are_near_what_trainings_took() {
-    let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(1).unwrap());
+    let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(1).unwrap().task());
     let profile = Profile { instances: 1500, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 42).unwrap().rows(0..1500, &run).unwrap();
     let dataset = Dataset { features, labels, label_names: None };
@@ -443,7 +444,7 @@ fn estimates_are_near_what_trainings_took() {
 
 #[test]
 fn labels_without_rows_take_no_time() {
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let one_vs_rest = algorithm("one-vs-rest", &[]);
     let estimate = |dataset: &Dataset| {
         let shards = cost::Costs::of(&one_vs_rest, dataset.view(), false, 1).shards(1);

@@ -2,11 +2,11 @@
 
 use super::found::Found;
 use super::{Plan, ShardError};
+use crate::base::run::Task;
+use crate::base::store::{StoreError, Training, stems_in};
 use crate::data::DatasetView;
 use crate::model::units::Units;
 use crate::model::{self, Extras, stems};
-use crate::run::Run;
-use crate::store::{StoreError, Training, stems_in};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ impl Plan {
         dataset: DatasetView<'_>,
         shards: &[usize],
         work: Work<'_>,
-        run: &Run,
+        run: &Task,
     ) -> Result<(usize, usize), ShardError> {
         let count = self.shards().len();
         if let Some(&shard) = shards.iter().find(|&&shard| shard >= count) {
@@ -75,7 +75,7 @@ struct Trainer<'a> {
     plan: &'a Plan,
     dataset: DatasetView<'a>,
     work: Work<'a>,
-    run: &'a Run,
+    run: &'a Task,
     /// The rows as the algorithm wants them, once there is something to train.
     prepared: Option<model::Work<'a>>,
 }

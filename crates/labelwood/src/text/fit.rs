@@ -12,9 +12,9 @@ use super::params::Params;
 use super::terms::{MOST, Terms, TermsView, hash, hashed_column};
 use super::vectorise::{Arrays, Vectoriser};
 use super::weigh::{Weigher, entry, idf};
-use crate::params::ParamError;
-use crate::run::{Cancelled, Run};
-use crate::sparse::Csr;
+use crate::base::run::{Stopped, Task};
+use crate::base::settings::ParamError;
+use crate::base::sparse::Csr;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -32,9 +32,9 @@ const DROPPED: u32 = u32::MAX;
 /// Neither the sizes of the batches nor the number of threads have an effect on the result.
 ///
 /// ```
-/// use labelwood::run::Run;
+/// use labelwood::run::Pool;
 /// use labelwood::text::{Fitting, Params};
-/// let run = Run::new(2)?;
+/// let run = Pool::new(2)?.task();
 /// let mut fitting = Fitting::new(Params::default())?;
 /// fitting.add(&["Birds of the sea", "The sea"], &run)?;
 /// fitting.add(&["Birds"], &run)?;
@@ -63,7 +63,7 @@ pub struct Fitting {
 pub enum FitError {
     /// The work was cancelled.
     #[error(transparent)]
-    Cancelled(#[from] Cancelled),
+    Stopped(#[from] Stopped),
     /// There are too many different terms.
     #[error(
         "the text has more than {MOST} different terms; use shorter n-grams, or hashing, which needs no vocabulary"
@@ -103,7 +103,7 @@ impl Fitting {
     }
 
     /// Takes in texts, each a row. After an error, some of them may have been added.
-    pub fn add<T: AsRef<str> + Sync>(&mut self, texts: &[T], run: &Run) -> Result<(), FitError> {
+    pub fn add<T: AsRef<str> + Sync>(&mut self, texts: &[T], run: &Task) -> Result<(), FitError> {
         self.add_charged(texts, run, |_| Ok(()))
     }
 
@@ -111,7 +111,7 @@ impl Fitting {
     pub(super) fn add_charged<T: AsRef<str> + Sync, E: From<FitError>>(
         &mut self,
         texts: &[T],
-        run: &Run,
+        run: &Task,
         mut charge: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<(), E> {
         for ranges in ranges(texts).chunks(PIECES * run.threads()) {
@@ -121,7 +121,7 @@ impl Fitting {
                     run.check()?;
                     Ok(Piece::read(analyser, known, &texts[range.clone()]))
                 };
-                ranges.par_iter().map(read).collect::<Result<Vec<_>, Cancelled>>()
+                ranges.par_iter().map(read).collect::<Result<Vec<_>, Stopped>>()
             });
             let mut pieces = pieces.map_err(FitError::from)?;
             if self.analyser.params().hashing.is_none() {
@@ -141,7 +141,7 @@ impl Fitting {
     }
 
     /// Adds the new terms of all pieces, whose rows then have the ids that these got.
-    fn merge_terms(&mut self, pieces: &mut [Piece], run: &Run) -> Result<(), FitError> {
+    fn merge_terms(&mut self, pieces: &mut [Piece], run: &Task) -> Result<(), FitError> {
         let known = self.terms.len();
         let mut renumberings = Vec::with_capacity(pieces.len());
         for piece in pieces.iter() {
@@ -177,7 +177,7 @@ impl Fitting {
 
     /// Chooses the terms, and weighs the rows of all texts. There may be no column at all, if no
     /// term occurs in as many documents as it should.
-    pub fn finish(self, run: &Run) -> Result<(Vectoriser, Csr), Cancelled> {
+    pub fn finish(self, run: &Task) -> Result<(Vectoriser, Csr), Stopped> {
         run.check()?;
         let params = self.analyser.params();
         let documents = self.len();
@@ -321,8 +321,8 @@ impl Rows {
         renumbering: Option<&[u32]>,
         params: &Params,
         idf: &[f32],
-        run: &Run,
-    ) -> Result<Csr, Cancelled> {
+        run: &Task,
+    ) -> Result<Csr, Stopped> {
         let blocks = self.blocks();
         let lengths = run.install(|| {
             let weigh = |mut block: Block<'_>| {
@@ -330,7 +330,7 @@ impl Rows {
                 block.weigh(renumbering, &mut Weigher::new(params, idf));
                 Ok(block.lengths)
             };
-            blocks.into_par_iter().map(weigh).collect::<Result<Vec<_>, Cancelled>>()
+            blocks.into_par_iter().map(weigh).collect::<Result<Vec<_>, Stopped>>()
         })?;
         self.close_gaps(&lengths);
         Ok(Csr::try_new(columns, self.offsets, self.ids, self.counts)

@@ -1,6 +1,6 @@
 //! The settings of a vectoriser.
 
-use crate::params::ParamError;
+use crate::base::settings::ParamError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

@@ -3,12 +3,12 @@
 use super::fit::{FitError, Fitting};
 use super::params::Params;
 use super::vectorise::Vectoriser;
+use crate::base::run::{Stopped, Task};
+use crate::base::settings::ParamError;
+use crate::base::sparse::{Csr, CsrView, LabelRows};
 use crate::data::documents::{Batch, Documents, Options};
 use crate::data::source::Charge;
 use crate::data::{Dataset, LabelIndex, LabelIndexBuilder, ReadError};
-use crate::params::ParamError;
-use crate::run::{Cancelled, Run};
-use crate::sparse::{Csr, CsrView, LabelRows};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use thiserror::Error;
@@ -17,9 +17,9 @@ use thiserror::Error;
 ///
 /// ```
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
-/// use labelwood::run::Run;
+/// use labelwood::run::Pool;
 /// use labelwood::text::{Params, TextReader};
-/// let run = Run::new(1)?;
+/// let run = Pool::new(1)?.task();
 /// let (options, names) = (Options::default(), Default::default());
 /// let documents = |text: &'static str| {
 ///     Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, &run)
@@ -65,7 +65,7 @@ pub enum TextError {
     Fit(#[from] FitError),
     /// The work was cancelled.
     #[error(transparent)]
-    Cancelled(#[from] Cancelled),
+    Stopped(#[from] Stopped),
     /// No term is left after all settings.
     #[error(
         "no term of the {documents} documents is kept (min_df is {min_df}, max_df is {max_df}): give \
@@ -96,7 +96,7 @@ impl TextReader {
         options: &Options,
         params: Params,
         names: LabelIndexBuilder,
-        run: &Run,
+        run: &Task,
     ) -> Result<(Self, Dataset), TextError> {
         let mut fitting = Fitting::new(params)?;
         let mut charge = documents.charge();
@@ -122,7 +122,7 @@ impl TextReader {
         &self,
         documents: Documents<'_>,
         names: &LabelIndex,
-        run: &Run,
+        run: &Task,
     ) -> Result<Dataset, TextError> {
         self.read_noting(documents, names, |_| 0, run)
     }
@@ -131,9 +131,9 @@ impl TextReader {
     ///
     /// ```
     /// use labelwood::data::documents::{Documents, Format, Labels, Options};
-    /// use labelwood::run::Run;
+    /// use labelwood::run::Pool;
     /// use labelwood::text::{Params, TextReader};
-    /// let (run, options) = (Run::new(1)?, Options::default());
+    /// let (run, options) = (Pool::new(1)?.task(), Options::default());
     /// let documents = |text: &'static str| {
     ///     Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, &run)
     /// };
@@ -148,7 +148,7 @@ impl TextReader {
         &self,
         documents: Documents<'_>,
         names: &LabelIndex,
-        run: &Run,
+        run: &Task,
     ) -> Result<(Dataset, usize), TextError> {
         let mut unknown = HashSet::new();
         let note = |batch: &Batch| {
@@ -164,7 +164,7 @@ impl TextReader {
         mut documents: Documents<'_>,
         names: &LabelIndex,
         mut note: impl FnMut(&Batch) -> usize + Send,
-        run: &Run,
+        run: &Task,
     ) -> Result<Dataset, TextError> {
         let mut charge = documents.charge();
         let mut labels = Labels::new(LabelIndexBuilder::new(names), &documents);
@@ -186,7 +186,7 @@ impl TextReader {
     }
 
     /// The rows of some documents.
-    pub fn vectorise(&self, batch: &Batch, run: &Run) -> Result<Csr, Cancelled> {
+    pub fn vectorise(&self, batch: &Batch, run: &Task) -> Result<Csr, Stopped> {
         self.vectoriser.transform(&batch.texts().collect::<Vec<_>>(), run)
     }
 
@@ -212,8 +212,8 @@ impl TextReader {
 ///
 /// ```
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
-/// use labelwood::run::Run;
-/// let (run, options) = (Run::new(1)?, Options::default());
+/// use labelwood::run::Pool;
+/// let (run, options) = (Pool::new(1)?.task(), Options::default());
 /// let text = b"old maps\tmaps,old\nold books\told\n";
 /// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
 /// let rows = labelwood::text::read_labels(documents, Default::default(), |_| (), &run)?;
@@ -224,7 +224,7 @@ pub fn read_labels(
     mut documents: Documents<'_>,
     names: LabelIndexBuilder,
     mut note: impl FnMut(&Batch) + Send,
-    run: &Run,
+    run: &Task,
 ) -> Result<Dataset, TextError> {
     let mut labels = Labels::new(names, &documents);
     for_each_batch(&mut documents, run, |batch| {
@@ -241,9 +241,9 @@ pub fn read_labels(
 /// a whole sentence is one word, and most documents are like that.
 ///
 /// ```
-/// use labelwood::run::Run;
+/// use labelwood::run::Pool;
 /// use labelwood::text::{Fitting, Params, mostly_unshared};
-/// let run = Run::new(1)?;
+/// let run = Pool::new(1)?.task();
 /// let texts: Vec<String> = (0..10).map(|at| format!("word{} sentence{at}", at / 2)).collect();
 /// let unshared = |params| -> Result<_, Box<dyn std::error::Error>> {
 ///     let mut fitting = Fitting::new(params)?;
@@ -264,7 +264,7 @@ pub fn mostly_unshared(rows: CsrView<'_>) -> Option<usize> {
 /// Hands every batch to `take`, reading the next one meanwhile.
 fn for_each_batch(
     documents: &mut Documents<'_>,
-    run: &Run,
+    run: &Task,
     mut take: impl FnMut(&Batch) -> Result<(), TextError> + Send,
 ) -> Result<(), TextError> {
     let mut next = documents.next_batch()?;
@@ -317,16 +317,17 @@ impl Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::run::Pool;
     use crate::data::documents::{Format, Labels as Demand};
 
-    fn documents<'a>(text: &'a str, options: &Options, run: &'a Run) -> Documents<'a> {
+    fn documents<'a>(text: &'a str, options: &Options, run: &'a Task) -> Documents<'a> {
         let required = Demand::Required;
         Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, options, required, run).unwrap()
     }
 
     #[test]
     fn labels_are_numbered_as_they_are_met_and_those_of_a_list_first() {
-        let run = Run::new(2).unwrap();
+        let run = Pool::new(2).unwrap().task();
         let options = Options::default();
         let text = "a bird\tp2 p1 p2\na bird\t\nthe bird\tp9\n";
         let fit = |names| {
@@ -347,7 +348,7 @@ mod tests {
 
     #[test]
     fn documents_without_a_common_term_are_refused_with_the_remedy() {
-        let run = Run::new(1).unwrap();
+        let run = Pool::new(1).unwrap().task();
         let options = Options::default();
         let fit = |text, params| {
             let documents = documents(text, &options, &run);
@@ -365,7 +366,7 @@ mod tests {
 
     #[test]
     fn errors_of_the_file_come_through() {
-        let run = Run::new(1).unwrap();
+        let run = Pool::new(1).unwrap().task();
         let options = Options::default();
         let documents = documents("no labels\n", &options, &run);
         let names = LabelIndexBuilder::default();

@@ -1,14 +1,14 @@
 //! The whole way from text to rows: by hand, against a plain reference, and with hostile input.
 
 use super::*;
-use crate::array::{Array, FileBytes};
-use crate::run::Run;
-use crate::sparse::Csr;
+use crate::base::array::{Array, FileBytes};
+use crate::base::run::Pool;
+use crate::base::sparse::Csr;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn fit<T: AsRef<str> + Sync>(params: Params, texts: &[T], threads: usize) -> (Vectoriser, Csr) {
-    let run = Run::new(threads).unwrap();
+    let run = Pool::new(threads).unwrap().task();
     let mut fitting = Fitting::new(params).unwrap();
     fitting.add(texts, &run).unwrap();
     fitting.finish(&run).unwrap()
@@ -34,7 +34,7 @@ fn a_tiny_corpus_gives_the_rows_that_paper_and_pencil_give() {
     assert_eq!(rows.row(1).values, [(1.0 / length) as f32, (twice / length) as f32]);
     assert!(rows.row(2).is_empty());
     assert_eq!(rows.row(3).values, [(twice / length) as f32, (1.0 / length) as f32]);
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     assert_eq!(vectoriser.transform(&texts, &run).unwrap(), rows);
 }
 
@@ -73,7 +73,7 @@ fn hashing_needs_no_terms() {
         vectoriser.arrays().idf[vectoriser.id(term).unwrap() as usize]
     };
     assert_eq!(idf(&vectoriser, "sea"), idf(&named, "sea"));
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     assert_eq!(vectoriser.transform(&texts, &run).unwrap(), rows);
 
     let (vectoriser, rows) = fit(Params { idf: false, hashing: Some(1), ..params }, &texts, 1);
@@ -96,7 +96,7 @@ fn threads_and_batches_do_not_reach_the_bytes() {
         let params = Params { hashing, word_ngrams: Some((1, 2)), ..Params::default() };
         let expected = fit(params.clone(), &texts, 1);
         for (threads, batch) in [(2, 3000), (7, 3000), (1, 700), (2, 1), (7, 2999)] {
-            let run = Run::new(threads).unwrap();
+            let run = Pool::new(threads).unwrap().task();
             let mut fitting = Fitting::new(params.clone()).unwrap();
             for batch in texts.chunks(batch) {
                 fitting.add(batch, &run).unwrap();
@@ -116,7 +116,7 @@ fn hostile_text_is_read_like_any_other() {
     for tokens in [Tokens::Word, Tokens::Unicode] {
         let params = Params { tokens, min_df: Frequency::Count(1), ..Params::default() };
         let (vectoriser, rows) = fit(params, &texts, 2);
-        let run = Run::new(2).unwrap();
+        let run = Pool::new(2).unwrap().task();
         assert_eq!(vectoriser.transform(&texts, &run).unwrap(), rows);
         assert!(rows.row(0).is_empty() && rows.row(1).is_empty());
         assert_eq!(rows.row(2).indices, [vectoriser.id(&huge).unwrap()]);
@@ -130,12 +130,12 @@ fn hostile_text_is_read_like_any_other() {
 
 #[test]
 fn a_cancelled_run_stops_every_step() {
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let mut fitting = Fitting::new(Params::default()).unwrap();
     fitting.add(&["aa", "aa"], &run).unwrap();
     let (vectoriser, _) = fit(Params::default(), &["aa", "aa"], 1);
     run.canceller().cancel();
-    assert!(matches!(fitting.add(&["aa"], &run), Err(FitError::Cancelled(_))));
+    assert!(matches!(fitting.add(&["aa"], &run), Err(FitError::Stopped(_))));
     assert!(fitting.finish(&run).is_err());
     assert!(vectoriser.transform(&["aa"], &run).is_err());
 }
@@ -153,13 +153,13 @@ fn arrays_in_a_file_read_text_like_those_in_memory() {
     };
     let again = Vectoriser::from_arrays(vectoriser.params().clone(), in_file).unwrap();
     assert_eq!(again, vectoriser);
-    assert!(again.transform(&texts, &Run::new(2).unwrap()).unwrap() == rows);
+    assert!(again.transform(&texts, &Pool::new(2).unwrap().task()).unwrap() == rows);
     for (id, term) in vectoriser.terms().enumerate() {
         assert_eq!((again.id(term), again.term(id as u32)), (Some(id as u32), Some(term)));
     }
 }
 
-fn copied<T: crate::array::Element>(array: &Array<T>) -> Array<T> {
+fn copied<T: crate::base::array::Element>(array: &Array<T>) -> Array<T> {
     let bytes = zerocopy::IntoBytes::as_bytes(&array[..]);
     Array::in_file(&FileBytes::copy(bytes, bytes.len()).unwrap(), 0..bytes.len()).unwrap()
 }
@@ -306,7 +306,7 @@ proptest! {
                 prop_assert!((f64::from(*value) - expected).abs() < 1e-6);
             }
         }
-        let run = Run::new(1).unwrap();
+        let run = Pool::new(1).unwrap().task();
         prop_assert_eq!(vectoriser.transform(&texts, &run).unwrap(), rows);
     }
 
@@ -323,7 +323,7 @@ proptest! {
             ..params
         };
         let (vectoriser, rows) = fit(params, &texts, 1);
-        let run = Run::new(2).unwrap();
+        let run = Pool::new(2).unwrap().task();
         prop_assert_eq!(vectoriser.transform(&texts, &run).unwrap(), rows);
     }
 }

@@ -5,9 +5,9 @@ use super::chunk::{Counter, ranges};
 use super::params::Params;
 use super::terms::{MOST, TermsView, hash, hashed_column};
 use super::weigh::{Weigher, entry};
-use crate::array::Array;
-use crate::run::{Cancelled, Run};
-use crate::sparse::Csr;
+use crate::base::array::Array;
+use crate::base::run::{Stopped, Task};
+use crate::base::sparse::Csr;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -47,9 +47,9 @@ impl Vectoriser {
     /// The hash table is not looked through: in a damaged one, terms are not found.
     ///
     /// ```
-    /// use labelwood::run::Run;
+    /// use labelwood::run::Pool;
     /// use labelwood::text::{Fitting, Params, Vectoriser};
-    /// let run = Run::new(1)?;
+    /// let run = Pool::new(1)?.task();
     /// let mut fitting = Fitting::new(Params::default())?;
     /// fitting.add(&["old maps", "old books"], &run)?;
     /// let (vectoriser, _) = fitting.finish(&run)?;
@@ -104,8 +104,8 @@ impl Vectoriser {
     /// The column of a term, if it has one.
     ///
     /// ```
-    /// # use labelwood::{run::Run, text::{Fitting, Params}};
-    /// # let run = Run::new(1)?;
+    /// # use labelwood::{run::Task, text::{Fitting, Params}};
+    /// # let run = Pool::new(1)?.task();
     /// # let mut fitting = Fitting::new(Params::default())?;
     /// fitting.add(&["old maps", "old books of maps"], &run)?;
     /// let (vectoriser, _) = fitting.finish(&run)?;
@@ -119,17 +119,13 @@ impl Vectoriser {
     }
 
     /// The rows of new texts, one for each, of length 1 (or empty, if a text has no known term).
-    pub fn transform<T: AsRef<str> + Sync>(
-        &self,
-        texts: &[T],
-        run: &Run,
-    ) -> Result<Csr, Cancelled> {
+    pub fn transform<T: AsRef<str> + Sync>(&self, texts: &[T], run: &Task) -> Result<Csr, Stopped> {
         let parts: Vec<_> = run.install(|| {
             let read = |range: Range<usize>| {
                 run.check()?;
                 Ok(self.read(&texts[range]))
             };
-            ranges(texts).into_par_iter().map(read).collect::<Result<_, Cancelled>>()
+            ranges(texts).into_par_iter().map(read).collect::<Result<_, Stopped>>()
         })?;
         let entries = parts.iter().map(|part| part.indices.len()).sum();
         let mut all = Part::default();

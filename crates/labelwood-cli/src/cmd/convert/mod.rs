@@ -14,7 +14,7 @@ use labelwood::data::{
 };
 use labelwood::model::store::{self, check_target};
 use labelwood::model::{open_text, save_text};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::sparse::Row;
 use labelwood::text::{Params, TextReader};
 
@@ -127,7 +127,7 @@ fn text_to_vectors(
     from: documents::Format,
     to: data::Format,
     context: &Context,
-    run: &Run,
+    run: &Task,
 ) -> Result<()> {
     if let Some(folder) = &args.vectoriser {
         if args.settings.is_typed() {
@@ -179,14 +179,14 @@ fn text_to_vectors(
 }
 
 /// The reader of text in a folder, and its label names.
-fn open_vectoriser(folder: &Path, run: &Run) -> Result<(TextReader, LabelIndex)> {
+fn open_vectoriser(folder: &Path, run: &Task) -> Result<(TextReader, LabelIndex)> {
     let Some((reader, labels)) = open_text(folder, store::Options::default(), run)? else {
         bail!("{}: this model was trained on vectors and reads no text", folder.display());
     };
     Ok((reader, labels.names().cloned().unwrap_or_default()))
 }
 
-fn write_vectors(path: &Path, dataset: &Dataset, format: data::Format, run: &Run) -> Result<()> {
+fn write_vectors(path: &Path, dataset: &Dataset, format: data::Format, run: &Task) -> Result<()> {
     if format == Binary {
         return Ok(write_binary(path, dataset.view())?);
     }
@@ -199,7 +199,7 @@ fn write_vectors(path: &Path, dataset: &Dataset, format: data::Format, run: &Run
 
 fn for_each_row(
     dataset: &Dataset,
-    run: &Run,
+    run: &Task,
     mut write: impl FnMut(&[u32], Row<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let rows = dataset.labels.rows().zip(dataset.features.rows());
@@ -218,7 +218,7 @@ fn vectors_to_text(
     args: &Args,
     from: Option<data::Format>,
     to: documents::Format,
-    run: &Run,
+    run: &Task,
 ) -> Result<()> {
     if to == documents::Format::Csv {
         bail!("{}: text is written as .tsv or .jsonl", args.output.display());
@@ -327,7 +327,7 @@ impl Args {
 
     /// Where the labels of text go, whose numbers nobody knows otherwise: `labels.txt` beside the
     /// output, unless they are there already. Another file of that name is not replaced.
-    fn names_file_of(&self, names: &LabelIndex, run: &Run) -> Result<Option<PathBuf>> {
+    fn names_file_of(&self, names: &LabelIndex, run: &Task) -> Result<Option<PathBuf>> {
         if self.output == Path::new("-") {
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{self, check_target};
 use labelwood::model::{self, Model, Shrink, shrink};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::sparse::Query;
 
 use super::Args;
@@ -100,7 +100,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// P@k of a model at each cut.
-fn precisions(model: &Model, rows: &Dataset, run: &Run) -> Result<Vec<(usize, f64)>> {
+fn precisions(model: &Model, rows: &Dataset, run: &Task) -> Result<Vec<(usize, f64)>> {
     let options = MetricOptions::default();
     let deepest = options.at.iter().copied().max().unwrap_or(0);
     let predictions = model.predict(rows.features.view(), Query::top(deepest), run)?;

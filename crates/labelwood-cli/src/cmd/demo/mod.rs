@@ -18,7 +18,7 @@ use labelwood::data::{Dataset, LabelIndexBuilder, write_atomically};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{self, Start, check_target};
 use labelwood::model::{Algorithm, Model, train_text};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::sparse::{Predictions, Query, Scored};
 use labelwood::text::{self, TextReader};
 
@@ -97,7 +97,7 @@ fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
 }
 
 /// Trains with default settings.
-fn train(target: &Path, start: Start, seed: u64, run: &Run) -> Result<()> {
+fn train(target: &Path, start: Start, seed: u64, run: &Task) -> Result<()> {
     let options = Options::default();
     let documents = documents(TRAIN, &options, run)?;
     let (params, names) = (text::Params::default(), LabelIndexBuilder::default());
@@ -108,14 +108,14 @@ fn train(target: &Path, start: Start, seed: u64, run: &Run) -> Result<()> {
 }
 
 /// Reads the questions to measure on, in the way that the model keeps.
-fn read_test(model: &Model, run: &Run) -> Result<Dataset> {
+fn read_test(model: &Model, run: &Task) -> Result<Dataset> {
     let reader = model.text().context("the model was trained on text")?;
     let names = model.labels().names().context("the labels of text have names")?;
     Ok(reader.read(documents(TEST, reader.options(), run)?, names, run)?)
 }
 
 /// A part of the corpus as a file that is being read.
-fn documents<'a>(part: &'static str, options: &Options, run: &'a Run) -> Result<Documents<'a>> {
+fn documents<'a>(part: &'static str, options: &Options, run: &'a Task) -> Result<Documents<'a>> {
     let required = Labels::Required;
     Ok(Documents::from_bytes(part.as_bytes(), "corpus", Format::Tsv, options, required, run)?)
 }

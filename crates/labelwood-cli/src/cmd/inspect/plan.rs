@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::shard::{Plan, Status};
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::output::print;
 const NAMED: usize = 20;
 
 /// Reads the finished units of a plan and shows which are there.
-pub fn show(folder: &Path, units: &[PathBuf], json: bool, run: &Run) -> Result<()> {
+pub fn show(folder: &Path, units: &[PathBuf], json: bool, run: &Task) -> Result<()> {
     let plan = Plan::open(folder)?;
     let inside = Inside::new(&plan, plan.status(units, run)?);
     if json {

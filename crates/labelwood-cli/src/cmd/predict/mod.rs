@@ -15,7 +15,7 @@ use labelwood::data::predictions::{
 };
 use labelwood::data::{documents, write_atomically};
 use labelwood::model::Model;
-use labelwood::run::{Progress, Run};
+use labelwood::run::{Progress, Task};
 use labelwood::shard::Combiner;
 use labelwood::sparse::{LabelSet, Predictions};
 
@@ -167,7 +167,7 @@ enum Opened {
 }
 
 impl Opened {
-    fn open(args: &Args, run: &Run) -> Result<Self> {
+    fn open(args: &Args, run: &Task) -> Result<Self> {
         Ok(match args.part.parts.is_empty() {
             true => Opened::Whole(args.opening.open(&args.model, run)?),
             false => Opened::Parts(Combiner::open(&args.model, args.opening.options(), run)?),
@@ -188,7 +188,7 @@ struct Predicted<'a> {
     model: &'a Model,
     /// What the parts of the model said, if they did.
     parts: Option<Parts<'a>>,
-    run: &'a Run,
+    run: &'a Task,
     source: RowSource<'a>,
     allowed: Option<LabelSet>,
     shown: Shown,

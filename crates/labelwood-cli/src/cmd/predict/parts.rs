@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::data::write_atomically;
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::shard::{Combiner, ModelPart, ScoresReader, Share};
 use labelwood::sparse::{CsrView, Predictions, Query};
 
@@ -39,7 +39,7 @@ pub struct PartArgs {
 }
 
 /// Writes the scores of this worker's shards, a batch of rows at a time.
-pub fn write(args: &Args, shards: usize, context: &Context, run: &Run) -> Result<()> {
+pub fn write(args: &Args, shards: usize, context: &Context, run: &Task) -> Result<()> {
     if args.to_stdout() {
         bail!("--shards writes a file for each shard: name their folder with --output");
     }
@@ -69,7 +69,7 @@ fn is_part(path: &Path) -> bool {
     matches!(first, Ok(Ok(Some(_))))
 }
 
-fn write_shard(args: &Args, share: Share, path: &Path, run: &Run) -> Result<u64> {
+fn write_shard(args: &Args, share: Share, path: &Path, run: &Task) -> Result<u64> {
     let part = ModelPart::open(&args.model, share, args.opening.options(), run)?;
     let mut source = RowSource::open(&args.data, &args.reading, part.model(), run)?;
     let allowed = args.opening.allowed(part.model(), run)?;
@@ -118,7 +118,7 @@ impl<'a> Parts<'a> {
         &mut self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Run,
+        run: &Task,
     ) -> Result<Predictions> {
         let mut scores = Vec::with_capacity(self.files.len());
         for (path, reader) in &mut self.files {

@@ -15,7 +15,7 @@ use labelwood::model::{
     train_within,
 };
 use labelwood::report::EvaluationReport;
-use labelwood::run::{Cancelled, Progress};
+use labelwood::run::{Progress, Stopped};
 use labelwood::sparse::{Predictions, Query};
 
 use super::Training;
@@ -276,7 +276,7 @@ impl Training<'_> {
 
 /// Predicts and compares with the truth.
 fn score(
-    predict: impl Fn(usize) -> Result<Predictions, Cancelled>,
+    predict: impl Fn(usize) -> Result<Predictions, Stopped>,
     test: &Dataset,
     counts: TrainingCounts,
     load: Option<Spent>,
@@ -300,7 +300,7 @@ fn score(
 /// The error of a training; a stopped one says what is kept and how to go on.
 fn stopped_or(error: TrainError, target: &Path) -> anyhow::Error {
     match error {
-        TrainError::Cancelled { finished, total, units, source } => {
+        TrainError::Stopped { finished, total, units, source } => {
             let kept = kept(finished as u64, total as u64, units, target);
             anyhow::Error::from(source).context(kept)
         }

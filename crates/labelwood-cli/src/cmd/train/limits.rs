@@ -7,7 +7,7 @@ use labelwood::auto;
 use labelwood::data::Dataset;
 use labelwood::model::store::Manifest;
 use labelwood::model::{Algorithm, Limits, unfinished};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::text::TextReader;
 
 use super::memory::Need;
@@ -66,7 +66,7 @@ impl Args {
         train: &Dataset,
         reader: Option<&TextReader>,
         context: &Context,
-        run: &Run,
+        run: &Task,
     ) -> Result<Algorithm> {
         let seed = match wanted {
             Wanted::Named(algorithm) => return Ok((**algorithm).clone()),

@@ -15,7 +15,7 @@ use labelwood::data::Dataset;
 use labelwood::favour::Favour;
 use labelwood::model::Algorithm;
 use labelwood::model::store::{Start, check_target};
-use labelwood::run::Run;
+use labelwood::run::Task;
 use labelwood::sparse::CsrView;
 use labelwood::text::TextReader;
 use labelwood::weighting::Weighting;
@@ -175,7 +175,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 struct Training<'a> {
     args: &'a Args,
     context: &'a Context,
-    run: Run,
+    run: Task,
     algorithm: Algorithm,
     calibrate: bool,
     favour: Favour,

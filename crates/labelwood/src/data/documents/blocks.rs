@@ -2,7 +2,7 @@
 
 use super::super::error::{Excerpt, Problem, ReadError};
 use super::super::source::{Blocks, Charge, Source};
-use crate::run::Run;
+use crate::base::run::Task;
 use std::path::Path;
 
 /// How much of a file of lines is read at a time.
@@ -12,7 +12,7 @@ const BLOCK: usize = 1 << 20;
 /// which says how many bytes it keeps of all lines so far.
 ///
 /// ```
-/// let (folder, run) = (tempfile::tempdir()?, labelwood::run::Run::new(1)?);
+/// let (folder, run) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
 /// let path = folder.path().join("words.txt");
 /// std::fs::write(&path, "the\r\na\n")?;
 /// let mut words = Vec::new();
@@ -25,7 +25,7 @@ const BLOCK: usize = 1 << 20;
 /// ```
 pub fn read_lines(
     path: &Path,
-    run: &Run,
+    run: &Task,
     mut take: impl FnMut(&str) -> usize,
 ) -> Result<(), ReadError> {
     let mut blocks = TextBlocks::new(Source::open(path, run.memory())?, BLOCK);

@@ -5,7 +5,7 @@ use super::super::rows::split_at_lines;
 use super::batch::{Batch, Span};
 use super::blocks::TextBlocks;
 use super::{Labels, Options};
-use crate::run::Run;
+use crate::base::run::Task;
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The documents of the next block, parsed on all threads.
-    pub fn next(&mut self, run: &Run) -> Result<Option<Batch>, ReadError> {
+    pub fn next(&mut self, run: &Task) -> Result<Option<Batch>, ReadError> {
         let Some(block) = self.blocks.next()? else { return Ok(None) };
         let chunks = split_at_lines(block.text.as_bytes(), CHUNK);
         let parsed: Vec<_> = run.install(|| {

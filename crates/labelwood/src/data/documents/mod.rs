@@ -24,7 +24,7 @@ use self::blocks::TextBlocks;
 use super::error::{Problem, ReadError};
 use super::read::plain_ending;
 use super::source::{Charge, Source};
-use crate::run::Run;
+use crate::base::run::Task;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -128,8 +128,8 @@ const BATCH: usize = 8 << 20;
 ///
 /// ```
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
-/// use labelwood::run::Run;
-/// let run = Run::new(1)?;
+/// use labelwood::run::Pool;
+/// let run = Pool::new(1)?.task();
 /// let text = b"Birds of the north\tornithology; arctic\nCats\t\n";
 /// let options = Options::default();
 /// let mut documents =
@@ -148,7 +148,7 @@ pub struct Documents<'a> {
     format: Format,
     separator: Option<Separator>,
     rows: u64,
-    run: &'a Run,
+    run: &'a Task,
     /// For the batches: one is read while the last is being used.
     charge: Charge,
     last: usize,
@@ -171,7 +171,7 @@ impl<'a> Documents<'a> {
         format: Option<Format>,
         options: &Options,
         labels: Labels,
-        run: &'a Run,
+        run: &'a Task,
     ) -> Result<Self, ReadError> {
         let format = match format.or_else(|| Format::of_path(path)) {
             Some(format) => format,
@@ -191,7 +191,7 @@ impl<'a> Documents<'a> {
         format: Format,
         options: &Options,
         labels: Labels,
-        run: &'a Run,
+        run: &'a Task,
     ) -> Result<Self, ReadError> {
         let source = Source::from_bytes(name, bytes)?.within(run.memory());
         Self::new(source, format, options, labels, BATCH, run)
@@ -203,7 +203,7 @@ impl<'a> Documents<'a> {
         options: &Options,
         labels: Labels,
         size: usize,
-        run: &'a Run,
+        run: &'a Task,
     ) -> Result<Self, ReadError> {
         let (charge, kept) = (source.charge(), source.charge());
         let blocks = TextBlocks::new(source, size);

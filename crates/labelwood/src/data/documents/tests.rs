@@ -1,6 +1,7 @@
 //! What is legal in each format, what is refused and with which words, and the way back.
 
 use super::*;
+use crate::base::run::Pool;
 use proptest::prelude::*;
 use std::io::Write;
 
@@ -14,7 +15,7 @@ fn with_size(
     labels: Labels,
     size: usize,
 ) -> Result<(Vec<Plain>, Option<Separator>), String> {
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     let source = Source::from_bytes("f", bytes).map_err(|error| error.to_string())?;
     let documents = Documents::new(source, format, options, labels, size, &run);
     let mut documents = documents.map_err(|error| error.to_string())?;
@@ -313,7 +314,7 @@ fn a_line_beyond_the_limit_is_refused() {
 
 #[test]
 fn compressed_files_are_read_and_endings_tell_the_format() {
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let folder = tempfile::tempdir().unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), Default::default());
     gzip.write_all(b"text,labels\nCats,pets\n").unwrap();
@@ -365,12 +366,12 @@ fn options_that_were_kept_before_there_was_a_format_are_read_as_tsv() {
 
 #[test]
 fn a_cancelled_run_reads_nothing() {
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let options = Options::default();
     let mut documents =
         Documents::from_bytes(b"a\tb", "f", Format::Tsv, &options, Labels::Required, &run).unwrap();
     run.canceller().cancel();
-    assert!(matches!(documents.next_batch(), Err(ReadError::Cancelled(_))));
+    assert!(matches!(documents.next_batch(), Err(ReadError::Stopped(_))));
 }
 
 /// Documents whose labels hold no semicolon and no blanks around them.

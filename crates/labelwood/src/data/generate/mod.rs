@@ -22,8 +22,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 use thiserror::Error;
 
-use crate::run::{Cancelled, Run};
-use crate::sparse::{Csr, LabelRows};
+use crate::base::run::{Stopped, Task};
+use crate::base::sparse::{Csr, LabelRows};
 use alias::Alias;
 pub use profile::{Profile, ProfileError};
 
@@ -86,7 +86,7 @@ pub enum GenerateError {
     Io(#[from] io::Error),
     /// The run was cancelled.
     #[error(transparent)]
-    Cancelled(#[from] Cancelled),
+    Stopped(#[from] Stopped),
 }
 
 impl Generator {
@@ -225,7 +225,7 @@ impl Generator {
     }
 
     /// A range of rows in memory.
-    pub fn rows(&self, rows: Range<u64>, run: &Run) -> Result<(Csr, LabelRows), Cancelled> {
+    pub fn rows(&self, rows: Range<u64>, run: &Task) -> Result<(Csr, LabelRows), Stopped> {
         let mut features = Csr::new(self.profile.features as usize);
         let mut labels = LabelRows::new(self.profile.labels as usize);
         let draw = |block: Range<u64>| block.map(|row| self.row(row)).collect::<Vec<_>>();
@@ -245,10 +245,10 @@ impl Generator {
     ///
     /// ```
     /// use labelwood::data::generate::{Generator, Profile};
-    /// use labelwood::run::Run;
+    /// use labelwood::run::Pool;
     /// let generator = Generator::new(Profile::named("eurlex-4k").unwrap(), 42)?;
     /// let mut text = Vec::new();
-    /// generator.write_xc(0..3, &mut text, &Run::new(1)?)?;
+    /// generator.write_xc(0..3, &mut text, &Pool::new(1)?.task())?;
     /// assert!(text.starts_with(b"3 5000 3993\n"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -256,7 +256,7 @@ impl Generator {
         &self,
         rows: Range<u64>,
         out: &mut impl Write,
-        run: &Run,
+        run: &Task,
     ) -> Result<(), GenerateError> {
         let total = rows.end.saturating_sub(rows.start);
         let mut done = 0;
@@ -327,7 +327,7 @@ fn write_value(steps: u32, text: &mut Vec<u8>) {
 }
 
 /// Blocks of rows, grouped so that every thread has a few at a time.
-fn groups(rows: Range<u64>, run: &Run) -> impl Iterator<Item = Vec<Range<u64>>> + use<> {
+fn groups(rows: Range<u64>, run: &Task) -> impl Iterator<Item = Vec<Range<u64>>> + use<> {
     let stride = 4 * run.threads() as u64 * BLOCK;
     let end = rows.end;
     let cut = move |from: u64, to: u64, step: u64| {

@@ -1,7 +1,8 @@
 //! Averages, determinism, and whether there is something to learn.
 
 use super::*;
-use crate::sparse::dot;
+use crate::base::run::Pool;
+use crate::base::sparse::dot;
 
 fn small() -> Generator {
     let profile = Profile {
@@ -16,8 +17,8 @@ fn small() -> Generator {
     Generator::new(profile, 5).unwrap()
 }
 
-fn run(threads: usize) -> Run {
-    Run::new(threads).unwrap()
+fn run(threads: usize) -> Task {
+    Pool::new(threads).unwrap().task()
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn values_are_positive_and_rows_about_of_length_one() {
     let (features, _) = small().rows(0..500, &run(1)).unwrap();
     for row in features.rows() {
         assert!(row.values.iter().all(|&value| value > 0.0 && value <= 1.0));
-        assert!((crate::sparse::l2_norm(row.values) - 1.0).abs() < 0.01);
+        assert!((crate::base::sparse::l2_norm(row.values) - 1.0).abs() < 0.01);
     }
 }
 
@@ -146,5 +147,5 @@ fn a_cancelled_run_stops() {
     let run = run(1);
     run.canceller().cancel();
     let stopped = small().write_xc(0..10, &mut Vec::new(), &run);
-    assert!(matches!(stopped, Err(GenerateError::Cancelled(_))));
+    assert!(matches!(stopped, Err(GenerateError::Stopped(_))));
 }

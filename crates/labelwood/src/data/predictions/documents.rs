@@ -1,9 +1,9 @@
 //! Predictions of documents, by the names of their labels.
 
 use super::text::is_entry;
+use crate::base::sparse::{Predictions, Scored};
 use crate::data::LabelIndex;
 use crate::data::documents::Batch;
-use crate::sparse::{Predictions, Scored};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -28,9 +28,9 @@ pub enum DocumentFormat {
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
 /// use labelwood::data::predictions::{DocumentFormat, DocumentWriter};
 /// use labelwood::data::LabelIndex;
-/// use labelwood::run::Run;
+/// use labelwood::run::Pool;
 /// use labelwood::sparse::{Predictions, Scored};
-/// let (run, options) = (Run::new(1)?, Options::default());
+/// let (run, options) = (Pool::new(1)?.task(), Options::default());
 /// let text = b"{\"id\":\"x7\",\"text\":\"Birds of the north\"}";
 /// let optional = Labels::Optional;
 /// let mut documents = Documents::from_bytes(text, "f", Format::Jsonl, &options, optional, &run)?;
@@ -208,8 +208,8 @@ pub(super) fn shortened(text: &str, limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::run::Pool;
     use crate::data::documents::{Documents, Format, Labels, Options};
-    use crate::run::Run;
 
     fn predictions(rows: &[&[(u32, f32)]]) -> Predictions {
         let mut predictions = Predictions::default();
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn documents_without_ids_are_counted_and_labels_without_names_are_numbers() {
-        let run = Run::new(1).unwrap();
+        let run = Pool::new(1).unwrap().task();
         let options = Options::default();
         let text = "Birds\u{7}  of prey\n\n\nCats\n".as_bytes();
         let mut documents =

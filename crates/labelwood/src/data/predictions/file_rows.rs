@@ -2,7 +2,7 @@
 
 use super::documents::shortened;
 use super::{PredictionError, excerpt};
-use crate::sparse::Predictions;
+use crate::base::sparse::Predictions;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -164,8 +164,8 @@ impl FileRows {
 #[cfg(test)]
 mod tests {
     use super::super::{KnownLabels, PredictionFormat, read_source};
+    use crate::base::run::Memory;
     use crate::data::source::Source;
-    use crate::run::Memory;
 
     /// The best label of each row of predictions of labels 0 to 9, in the order of some ids.
     fn matched(

@@ -3,8 +3,8 @@
 use super::file_rows::FileRows;
 use super::text::{Line, Parsed, read_lines};
 use super::{KnownLabels, PredictionError, RowBuilder};
+use crate::base::sparse::Predictions;
 use crate::data::source::Charge;
-use crate::sparse::Predictions;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::{self, BufRead, Write};

@@ -31,8 +31,8 @@ pub use writer::Writer;
 use self::file_rows::FileRows;
 use super::error::ReadError;
 use super::source::Source;
-use crate::run::{Memory, Run};
-use crate::sparse::{Predictions, Scored, best_first};
+use crate::base::run::{Memory, Task};
+use crate::base::sparse::{Predictions, Scored, best_first};
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use thiserror::Error;
@@ -117,7 +117,7 @@ impl PredictionFormat {
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("best.tsv");
 /// std::fs::write(&path, "1 0.75\t0 0.5\n")?;
-/// let run = labelwood::run::Run::new(1)?;
+/// let run = labelwood::run::Pool::new(1)?.task();
 /// let predictions = read_file(&path, PredictionFormat::Tsv, 2, |_| None, &run)?;
 /// assert_eq!(predictions.row(0)[0].id, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -127,7 +127,7 @@ pub fn read_file(
     format: PredictionFormat,
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
-    run: &Run,
+    run: &Task,
 ) -> Result<Predictions, PredictionError> {
     let source = Source::open(path, run.memory())?;
     read_source(source, format, KnownLabels { labels, id: &id })?.in_file_order()
@@ -141,11 +141,11 @@ pub fn read_file(
 ///
 /// ```
 /// use labelwood::data::predictions::{PredictionFormat, read_file_for};
-/// use labelwood::run::Run;
+/// use labelwood::run::Pool;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("best.tsv");
 /// std::fs::write(&path, "x7\t1 0.75\nx6\t0 0.5\n")?;
-/// let (rows, run) = (["x6", "x7"].map(|id| Some(id.to_owned())), Run::new(1)?);
+/// let (rows, run) = (["x6", "x7"].map(|id| Some(id.to_owned())), Pool::new(1)?.task());
 /// let predictions = read_file_for(&path, PredictionFormat::Tsv, 2, |_| None, &rows, &run)?;
 /// assert_eq!((predictions.row(0)[0].id, predictions.row(1)[0].id), (0, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -156,7 +156,7 @@ pub fn read_file_for(
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
     rows: &[Option<String>],
-    run: &Run,
+    run: &Task,
 ) -> Result<Predictions, PredictionError> {
     let source = Source::open(path, run.memory())?;
     let name = source.name.clone();

@@ -3,8 +3,8 @@
 //! A zip file of five arrays in NumPy's npy format: `indices`, `indptr`, `format`, `shape`, `data`.
 
 use super::{PredictionError, RowBuilder, out_of_range, zip};
+use crate::base::sparse::Predictions;
 use crate::data::source::Charge;
-use crate::sparse::Predictions;
 use std::io::{self, BufRead, Write};
 
 const MAGIC: &[u8] = b"\x93NUMPY";

@@ -1,6 +1,6 @@
 //! Predictions for people: aligned columns of row, label and score.
 
-use crate::sparse::Predictions;
+use crate::base::sparse::Predictions;
 use std::io::{self, Write};
 
 /// Writes one line for each predicted label, by name where there is one, in aligned columns.

@@ -2,8 +2,8 @@
 
 use super::file_rows::FileRows;
 use super::{KnownLabels, PredictionError, RowBuilder, excerpt, is_number, parse_score};
+use crate::base::sparse::{Predictions, Scored};
 use crate::data::source::Charge;
-use crate::sparse::{Predictions, Scored};
 use std::io::{self, BufRead, Read, Write};
 
 /// Lines of a file, without byte order mark and line ends, with their number.

@@ -1,7 +1,7 @@
 //! Predictions written as they come.
 
 use super::{PredictionFormat, jsonl, npz, text};
-use crate::sparse::Predictions;
+use crate::base::sparse::Predictions;
 use std::io::{self, Write};
 
 /// Writes predictions batch by batch; the file is the one that [`write()`](super::write) makes of all

@@ -1,7 +1,7 @@
 //! Why parts of a model did not give predictions.
 
-use crate::run::Cancelled;
-use crate::store::StoreError;
+use crate::base::run::Stopped;
+use crate::base::store::StoreError;
 use std::io;
 use thiserror::Error;
 
@@ -14,7 +14,7 @@ pub enum PartError {
     Store(#[from] StoreError),
     /// The run was cancelled.
     #[error(transparent)]
-    Cancelled(#[from] Cancelled),
+    Stopped(#[from] Stopped),
     /// Scores could not be read.
     #[error("could not read the scores: {0}")]
     Io(#[from] io::Error),
@@ -59,11 +59,11 @@ impl PartError {
     /// Whether the run was cancelled, which is nobody's fault.
     ///
     /// ```
-    /// use labelwood::{run::Cancelled, shard::PartError};
-    /// assert!(PartError::from(Cancelled).is_cancelled());
+    /// use labelwood::{run::Stopped, shard::PartError};
+    /// assert!(PartError::from(Stopped).is_cancelled());
     /// ```
     pub fn is_cancelled(&self) -> bool {
-        matches!(self, PartError::Cancelled(_) | PartError::Store(StoreError::Cancelled(_)))
+        matches!(self, PartError::Stopped(_) | PartError::Store(StoreError::Stopped(_)))
     }
 }
 

@@ -13,10 +13,10 @@ pub use scores::{Scores, ScoresReader};
 
 use super::members::Members;
 use super::{Algorithm, Learned, Model};
-use crate::grove::Grove;
-use crate::run::{Cancelled, Run};
-use crate::sparse::{CsrView, Predictions, Query, Scored, Votes};
-use crate::store::{Digest, Manifest, Options, StoreError, Stored};
+use crate::algorithms::grove::Grove;
+use crate::base::run::{Stopped, Task};
+use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
+use crate::base::store::{Digest, Manifest, Options, StoreError, Stored};
 use rayon::prelude::*;
 use scores::{About, Asked, Growing};
 use std::path::Path;
@@ -39,10 +39,10 @@ pub struct Share {
 /// use labelwood::craftml::Params;
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::model::{Algorithm, Model, train};
-/// use labelwood::run::Run;
+/// use labelwood::run::Pool;
 /// use labelwood::shard::{Combiner, ModelPart, Scores, Share};
 /// use labelwood::sparse::Query;
-/// let run = Run::new(2)?;
+/// let run = Pool::new(2)?.task();
 /// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 /// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
 /// let dataset = Dataset { features, labels, label_names: None };
@@ -83,7 +83,7 @@ impl ModelPart {
         folder: &Path,
         share: Share,
         options: Options,
-        run: &Run,
+        run: &Task,
     ) -> Result<Self, PartError> {
         let Share { index, of } = share;
         if index >= of {
@@ -105,8 +105,8 @@ impl ModelPart {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Run,
-    ) -> Result<Scores, Cancelled> {
+        run: &Task,
+    ) -> Result<Scores, Stopped> {
         let asked = self.model.asked(query);
         let learned = &self.model.learned;
         let mut growing = vec![Growing::default()];
@@ -150,8 +150,8 @@ fn ballots(
     learned: &Learned,
     block: CsrView<'_>,
     query: Query<'_>,
-    run: &Run,
-) -> Result<Vec<Rows>, Cancelled> {
+    run: &Task,
+) -> Result<Vec<Rows>, Stopped> {
     Ok(match learned {
         Learned::CraftMl(forest) => vec![forest.count(block, query, run)?],
         Learned::LabelTree(trees) => vec![trees.count(block, query, run)?],
@@ -171,7 +171,7 @@ fn ballots(
 
 impl Combiner {
     /// Opens what is needed of the model in a folder: none of its trees, submodels or blocks.
-    pub fn open(folder: &Path, options: Options, run: &Run) -> Result<Self, PartError> {
+    pub fn open(folder: &Path, options: Options, run: &Task) -> Result<Self, PartError> {
         let (model, id) = open(folder, options, |_, _| Members::NONE, run)?;
         Ok(Combiner { model, id })
     }
@@ -188,7 +188,7 @@ impl Combiner {
         &self,
         scores: &[Scores],
         query: Query<'_>,
-        run: &Run,
+        run: &Task,
     ) -> Result<Predictions, PartError> {
         self.check(scores, query)?;
         run.check()?;
@@ -290,7 +290,7 @@ fn open(
     folder: &Path,
     options: Options,
     choose: impl Fn(Members, &Manifest) -> Members,
-    run: &Run,
+    run: &Task,
 ) -> Result<(Model, Digest), StoreError> {
     let (stored, (id, members)) = Stored::open_some(
         folder,

@@ -1,10 +1,10 @@
 //! What a part of a model has to say about some rows, in memory and as bytes.
 
 use super::{PartError, Share};
-use crate::array::Array;
+use crate::base::array::Array;
+use crate::base::sparse::{CsrView, Query};
+use crate::base::store::{ArrayRef, Digest, Unit, write_arrays};
 use crate::data::digest_of_features;
-use crate::sparse::{CsrView, Query};
-use crate::store::{ArrayRef, Digest, Unit, write_arrays};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
@@ -152,7 +152,8 @@ impl Scores {
             return Err(damaged("they do not give their checksum"));
         }
         let unit = Unit::from_bytes("scores", content)?;
-        let refused = |error: crate::store::FormatError| PartError::Damaged(error.to_string());
+        let refused =
+            |error: crate::base::store::FormatError| PartError::Damaged(error.to_string());
         let about: Array<u8> = unit.array("about").map_err(refused)?;
         let about: About = serde_json::from_slice(&about)
             .map_err(|error| PartError::Damaged(error.to_string()))?;

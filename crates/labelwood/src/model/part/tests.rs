@@ -1,21 +1,22 @@
 use super::*;
+use crate::base::run::Pool;
+use crate::base::sparse::LabelSet;
 use crate::data::Dataset;
 use crate::data::generate::{Generator, Profile};
-use crate::favour::Favour;
+use crate::learn::favour::Favour;
 use crate::model::{Extras, train_with};
-use crate::sparse::LabelSet;
 use std::fs;
 use tempfile::TempDir;
 
 struct Trained {
     folder: TempDir,
     dataset: Dataset,
-    run: Run,
+    run: Task,
 }
 
 impl Trained {
     fn new(name: &str, changes: &[(&str, i64)], extras: Extras<'_>) -> Self {
-        let (folder, run) = (tempfile::tempdir().unwrap(), Run::new(2).unwrap());
+        let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
         let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
         let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, &run).unwrap();
         let dataset = Dataset { features, labels, label_names: None };

@@ -7,9 +7,9 @@ use super::store::{
     Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training, Unit, UnitFile,
 };
 use super::{Algorithm, craftml, linear, text};
-use crate::craftml::{Params, Precision as CentroidPrecision};
-use crate::linear::{Nodes, Precision};
-use crate::run::Run;
+use crate::algorithms::craftml::{Params, Precision as CentroidPrecision};
+use crate::base::run::Task;
+use crate::learn::linear::{Nodes, Precision};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -95,8 +95,8 @@ pub enum ShrinkError {
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::label_tree::Params;
 /// use labelwood::model::{Algorithm, Model, Shrink, Values, shrink, train};
-/// use labelwood::run::Run;
-/// let run = Run::new(2)?;
+/// use labelwood::run::Pool;
+/// let run = Pool::new(2)?.task();
 /// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 /// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
 /// let dataset = Dataset { features, labels, label_names: None };
@@ -115,7 +115,7 @@ pub fn shrink(
     target: &Path,
     shrink: Shrink,
     overwrite: bool,
-    run: &Run,
+    run: &Task,
 ) -> Result<(Manifest, Manifest), ShrinkError> {
     let prune = shrink.prune.unwrap_or(0.0);
     if shrink == Shrink::default() {
@@ -259,7 +259,7 @@ impl Work<'_> {
     }
 
     /// Writes all units, in the order of the manifest.
-    fn units(&self, source: &Path, run: &Run) -> Result<Vec<UnitFile>, StoreError> {
+    fn units(&self, source: &Path, run: &Task) -> Result<Vec<UnitFile>, StoreError> {
         let files = &self.stored.manifest().units;
         let (done, total) = (AtomicU64::new(0), files.len() as u64);
         let write = |(unit, file): (&Unit, &UnitFile)| {

@@ -1,10 +1,11 @@
 //! Models of all algorithms made smaller.
 
 use super::*;
+use crate::base::run::Pool;
+use crate::base::sparse::Query;
 use crate::data::generate::{Generator, Profile};
 use crate::data::{Dataset, LabelIndex};
 use crate::model::{Learned, Model, train};
-use crate::sparse::Query;
 use crate::{grove, label_forest, label_tree, one_vs_rest};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ fn rows(seed: u64) -> Dataset {
         labels_per_row: 2.0,
         skew: 0.75,
     };
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let (features, labels) = Generator::new(profile, seed).unwrap().rows(0..150, &run).unwrap();
     let names: Vec<String> = (0..25).map(|label| format!("name {label}")).collect();
     let label_names = Some(LabelIndex::from_lines(names.iter().map(String::as_str)));
@@ -58,7 +59,7 @@ fn algorithms() -> [Algorithm; 4] {
     ]
 }
 
-fn trained(algorithm: &Algorithm, dataset: &Dataset, run: &Run) -> TempDir {
+fn trained(algorithm: &Algorithm, dataset: &Dataset, run: &Task) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
     train(dataset, algorithm, &target, Start::default(), run).unwrap();
@@ -66,7 +67,7 @@ fn trained(algorithm: &Algorithm, dataset: &Dataset, run: &Run) -> TempDir {
 }
 
 /// All labels of each row by their bits, those of all paths.
-fn predictions(folder: &Path, dataset: &Dataset, run: &Run) -> Vec<BTreeMap<u32, f32>> {
+fn predictions(folder: &Path, dataset: &Dataset, run: &Task) -> Vec<BTreeMap<u32, f32>> {
     let model = Model::open(folder, Options::default(), run).unwrap();
     let query = Query { beam: Some(100), ..Query::top(25) };
     let found = model.predict(dataset.features.view(), query, run).unwrap();
@@ -89,7 +90,7 @@ fn same_values(algorithm: &Algorithm) -> Values {
 
 #[test]
 fn without_a_threshold_and_with_the_same_values_nothing_changes() {
-    let (dataset, run) = (rows(1), Run::new(2).unwrap());
+    let (dataset, run) = (rows(1), Pool::new(2).unwrap().task());
     for algorithm in algorithms() {
         let folder = trained(&algorithm, &dataset, &run);
         let (from, to) = (folder.path().join("model"), folder.path().join("same"));
@@ -104,7 +105,7 @@ fn without_a_threshold_and_with_the_same_values_nothing_changes() {
 
 #[test]
 fn narrow_values_take_less_and_score_nearly_the_same() {
-    let (dataset, run) = (rows(2), Run::new(2).unwrap());
+    let (dataset, run) = (rows(2), Pool::new(2).unwrap().task());
     for algorithm in algorithms() {
         let folder = trained(&algorithm, &dataset, &run);
         let (from, to) = (folder.path().join("model"), folder.path().join("small"));
@@ -132,7 +133,7 @@ fn narrow_values_take_less_and_score_nearly_the_same() {
 
 #[test]
 fn the_smaller_model_keeps_its_labels_and_tells_where_it_comes_from() {
-    let (dataset, run) = (rows(3), Run::new(1).unwrap());
+    let (dataset, run) = (rows(3), Pool::new(1).unwrap().task());
     let [_, algorithm, ..] = algorithms();
     let folder = trained(&algorithm, &dataset, &run);
     let (from, to) = (folder.path().join("model"), folder.path().join("small"));
@@ -158,7 +159,7 @@ fn the_smaller_model_keeps_its_labels_and_tells_where_it_comes_from() {
 
 #[test]
 fn what_cannot_be_done_is_refused_and_leaves_nothing() {
-    let (dataset, run) = (rows(4), Run::new(1).unwrap());
+    let (dataset, run) = (rows(4), Pool::new(1).unwrap().task());
     let [forest, tree, ..] = algorithms();
     let (forest, tree) = (trained(&forest, &dataset, &run), trained(&tree, &dataset, &run));
     let (from, to) = (tree.path().join("model"), tree.path().join("small"));
@@ -187,7 +188,7 @@ fn what_cannot_be_done_is_refused_and_leaves_nothing() {
 
 #[test]
 fn a_cancelled_run_leaves_nothing() {
-    let (dataset, run) = (rows(5), Run::new(1).unwrap());
+    let (dataset, run) = (rows(5), Pool::new(1).unwrap().task());
     let [_, algorithm, ..] = algorithms();
     let folder = trained(&algorithm, &dataset, &run);
     run.canceller().cancel();
@@ -200,7 +201,7 @@ fn a_cancelled_run_leaves_nothing() {
 
 #[test]
 fn a_threshold_that_leaves_nothing_is_refused_with_the_largest_value() {
-    let (dataset, run) = (rows(6), Run::new(2).unwrap());
+    let (dataset, run) = (rows(6), Pool::new(2).unwrap().task());
     let mut grove = grove::Params::default();
     grove.forest = Params { trees: 2, leaf: 4, ..grove.forest };
     grove.label_tree.trees = 1;
@@ -237,7 +238,7 @@ proptest! {
         narrow in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let (dataset, run) = (rows(seed), Run::new(2).unwrap());
+        let (dataset, run) = (rows(seed), Pool::new(2).unwrap().task());
         let algorithm = &algorithms()[which];
         let folder = trained(algorithm, &dataset, &run);
         let from = folder.path().join("model");
@@ -254,7 +255,7 @@ proptest! {
         let (one, many) = (folder.path().join("one"), folder.path().join("many"));
         for (to, threads) in [(&one, 1), (&many, 5)] {
             let how = Shrink { prune: Some(low), values };
-            shrink(&from, to, how, false, &Run::new(threads).unwrap()).unwrap();
+            shrink(&from, to, how, false, &Pool::new(threads).unwrap().task()).unwrap();
         }
         prop_assert_eq!(files(&one), files(&many));
     }
@@ -262,7 +263,7 @@ proptest! {
 
 #[test]
 fn both_parts_of_a_grove_become_smaller() {
-    let (dataset, run) = (rows(3), Run::new(2).unwrap());
+    let (dataset, run) = (rows(3), Pool::new(2).unwrap().task());
     let mut params = grove::Params::default();
     params.forest = Params { trees: 2, leaf: 4, ..params.forest };
     params.label_tree = label_tree::Params {

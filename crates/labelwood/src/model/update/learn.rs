@@ -1,21 +1,21 @@
 //! What each algorithm makes of new rows.
 
 use super::Work;
-use crate::craftml::{self, Forest};
+use crate::algorithms::craftml::{self, Forest};
+use crate::algorithms::label_tree::{self, LabelTrees, Renewed};
+use crate::algorithms::one_vs_rest::{BLOCK, OneVsRest, Trainer};
+use crate::base::run::Task;
+use crate::base::sparse::LabelSet;
 use crate::data::Dataset;
-use crate::label_tree::{self, LabelTrees, Renewed};
 use crate::model::linear::{self, Names};
 use crate::model::units::{Stop, Units};
 use crate::model::{Learned, craftml as trees};
-use crate::one_vs_rest::{BLOCK, OneVsRest, Trainer};
-use crate::run::Run;
-use crate::sparse::LabelSet;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Work<'_> {
     /// Writes the units of what is learned, as far as it changes.
-    pub(super) fn learn(&self, units: &Units<'_>, run: &Run) -> Result<(), Stop> {
+    pub(super) fn learn(&self, units: &Units<'_>, run: &Task) -> Result<(), Stop> {
         match (self.model.learned(), &self.all) {
             (Learned::CraftMl(forest), _) => self.write_forest(forest, units, run),
             (Learned::LabelTree(trees), Some(all)) => {
@@ -37,7 +37,7 @@ impl Work<'_> {
     }
 
     /// Writes the trees of a forest with the new rows in their leaves.
-    fn write_forest(&self, forest: &Forest, units: &Units<'_>, run: &Run) -> Result<(), Stop> {
+    fn write_forest(&self, forest: &Forest, units: &Units<'_>, run: &Task) -> Result<(), Stop> {
         let (rows, known) = match &self.all {
             Some(all) => (all.view(), Some(all.len() - self.added.len())),
             None => (self.added, None),
@@ -66,7 +66,7 @@ impl Work<'_> {
         names: Names,
         all: &Dataset,
         units: &Units<'_>,
-        run: &Run,
+        run: &Task,
     ) -> Result<(), Stop> {
         let (features, labels) = (all.features.view(), all.labels.view());
         let known = all.len() - self.added.len();
@@ -97,7 +97,7 @@ impl Work<'_> {
         learned: &OneVsRest,
         all: &Dataset,
         units: &Units<'_>,
-        run: &Run,
+        run: &Task,
     ) -> Result<(), Stop> {
         let trainer = Trainer::again(learned, all.features.view(), all.labels.view());
         let with_rows: LabelSet = self.added.labels.indices().iter().copied().collect();

@@ -12,9 +12,9 @@ use super::store::{
 };
 use super::units::{Stop, Units};
 use super::{Learned, Model, labels, rows, text};
+use crate::base::run::{Stopped, Task};
+use crate::base::sparse::Csr;
 use crate::data::{Dataset, DatasetView, LabelIndex};
-use crate::run::{Cancelled, Run};
-use crate::sparse::Csr;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -105,18 +105,18 @@ pub enum UpdateError {
     Store(#[from] StoreError),
     /// The run was cancelled; finished units are kept, and the same update goes on with them.
     #[error("the model is as it was; the same update again goes on with what is finished")]
-    Cancelled {
+    Stopped {
         /// The cancellation itself.
         #[source]
-        source: Cancelled,
+        source: Stopped,
     },
 }
 
 impl From<Stop> for UpdateError {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::Cancelled(source) | Stop::Store(StoreError::Cancelled(source)) => {
-                UpdateError::Cancelled { source }
+            Stop::Stopped(source) | Stop::Store(StoreError::Stopped(source)) => {
+                UpdateError::Stopped { source }
             }
             Stop::Store(error) => UpdateError::Store(error),
         }
@@ -138,8 +138,8 @@ impl From<Stop> for UpdateError {
 /// use labelwood::craftml::Params;
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::model::{Algorithm, Model, train, update};
-/// use labelwood::run::Run;
-/// let run = Run::new(2)?;
+/// use labelwood::run::Pool;
+/// let run = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 /// let generator = Generator::new(profile, 1)?;
 /// let rows = |range| generator.rows(range, &run).map(|(features, labels)| Dataset { features, labels, label_names: None });
@@ -159,7 +159,7 @@ pub fn update(
     dataset: &Dataset,
     target: &Path,
     start: UpdateStart,
-    run: &Run,
+    run: &Task,
 ) -> Result<Updated, UpdateError> {
     check(model, dataset)?;
     let manifest = model.manifest();
@@ -326,7 +326,7 @@ impl<'a> Work<'a> {
         &self,
         names: Option<&LabelIndex>,
         units: &Units<'_>,
-        run: &Run,
+        run: &Task,
     ) -> Result<(), Stop> {
         let mut counts = self.added.labels.column_counts();
         for (count, known) in counts.iter_mut().zip(self.model.labels().counts()) {

@@ -1,17 +1,18 @@
 //! Models of all algorithms with more rows.
 
 use super::*;
+use crate::base::run::Pool;
+use crate::base::sparse::{LabelRows, Query};
 use crate::data::generate::{Generator, Profile};
 use crate::model::store::Options;
 use crate::model::{Algorithm, Extras, Values, shrink, train_with};
-use crate::sparse::{LabelRows, Query};
 use crate::{craftml, grove, label_forest, label_tree, one_vs_rest};
 use tempfile::TempDir;
 
 const ROWS: usize = 300;
 
-fn run(threads: usize) -> Run {
-    Run::new(threads).unwrap()
+fn run(threads: usize) -> Task {
+    Pool::new(threads).unwrap().task()
 }
 
 /// Rows with names, of which the last thirty have a label of their own.
@@ -167,7 +168,7 @@ fn a_stopped_update_leaves_the_old_model_and_goes_on_when_it_is_repeated() {
         let stopped = update(&before, &part(200, 300), &model, UpdateStart::default(), &stopping);
         // One-vs-rest has one block here, and is done with it.
         if !matches!(algorithm, Algorithm::OneVsRest(_)) {
-            assert!(matches!(stopped, Err(UpdateError::Cancelled { .. })), "{stopped:?}");
+            assert!(matches!(stopped, Err(UpdateError::Stopped { .. })), "{stopped:?}");
             assert_eq!(open(&model).manifest(), before.manifest());
             let other = update(&before, &part(200, 250), &model, UpdateStart::default(), &run(1))
                 .unwrap_err();

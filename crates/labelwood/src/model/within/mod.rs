@@ -10,9 +10,9 @@ mod pace;
 use super::store::{Begin, Manifest, Partial, Start, StoreError, Training};
 use super::units::Units;
 use super::{Algorithm, Extras, TrainError, Trained, check_rows, describe, manifest, write_others};
+use crate::base::run::{Stopped, Task};
+use crate::base::settings::ParamError;
 use crate::data::{Dataset, DatasetView};
-use crate::params::ParamError;
-use crate::run::Run;
 use pace::Pace;
 use serde_json::Value;
 use std::path::Path;
@@ -56,8 +56,8 @@ impl Limits {
 /// ```
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::model::{Algorithm, Limits, Trained, train_within};
-/// use labelwood::run::Run;
-/// let run = Run::new(2)?;
+/// use labelwood::run::Pool;
+/// let run = Pool::new(2)?.task();
 /// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 /// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
 /// let dataset = Dataset { features, labels, label_names: None };
@@ -77,7 +77,7 @@ pub fn train_within(
     limits: Limits,
     target: &Path,
     start: Start,
-    run: &Run,
+    run: &Task,
 ) -> Result<Trained, TrainError> {
     let dataset = dataset.view();
     check_rows(dataset)?;
@@ -88,6 +88,7 @@ pub fn train_within(
     };
     let units = Units::take_up(&partial, run)?;
     let grow = || {
+        let run = &run.until(limits.latest());
         write_others(dataset, extras, &units, run)?;
         let mut pace = Pace::new(dataset, &units, limits, run);
         match &planned {
@@ -97,12 +98,8 @@ pub fn train_within(
             _ => Err(no_trees(&planned).into()),
         }
     };
-    let (grown, is_late) = run.with_deadline(limits.latest(), || {
-        let grown = grow();
-        (grown, run.is_late() && !run.canceller().is_cancelled())
-    });
-    let algorithm = match grown {
-        Err(TrainError::Cancelled { finished, units, .. }) if is_late => {
+    let algorithm = match grow() {
+        Err(TrainError::Stopped { finished, units, source: Stopped::Late, .. }) => {
             return Err(TrainError::TimeUp { finished, units });
         }
         grown => grown?,

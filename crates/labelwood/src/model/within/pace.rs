@@ -4,11 +4,11 @@ use super::super::store::UnitFile;
 use super::super::units::Units;
 use super::super::{Algorithm, TrainError, craftml, grove, linear};
 use super::Limits;
-use crate::craftml as forest;
+use crate::algorithms::craftml as forest;
+use crate::algorithms::grove as groves;
+use crate::algorithms::label_tree;
+use crate::base::run::{Stopped, Task};
 use crate::data::DatasetView;
-use crate::grove as groves;
-use crate::label_tree;
-use crate::run::{Cancelled, Run};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ pub(super) struct Pace<'a> {
     dataset: DatasetView<'a>,
     units: &'a Units<'a>,
     limits: Limits,
-    run: &'a Run,
+    run: &'a Task,
     costs: Costs,
     /// Whether there is a blend to learn at the end.
     learns_blend: bool,
@@ -53,7 +53,7 @@ impl<'a> Pace<'a> {
         dataset: DatasetView<'a>,
         units: &'a Units<'a>,
         limits: Limits,
-        run: &'a Run,
+        run: &'a Task,
     ) -> Self {
         let costs = Costs { others: units.bytes(""), ..Costs::default() };
         Pace { dataset, units, limits, run, costs, learns_blend: false }
@@ -134,13 +134,13 @@ impl<'a> Pace<'a> {
     ) -> Result<Algorithm, TrainError> {
         let DatasetView { features, labels, .. } = self.dataset;
         let blend = match groves::Trainer::new(features, labels, params.clone())?.blend(self.run) {
-            Err(Cancelled) if self.is_late() => {
+            Err(Stopped::Late) => {
                 params.learn_blend = false;
                 groves::Blend::default()
             }
             Err(source) => {
                 let finished = params.forest.trees;
-                return Err(TrainError::Cancelled { finished, total, units: "trees", source });
+                return Err(TrainError::Stopped { finished, total, units: "trees", source });
             }
             Ok(blend) => blend,
         };
@@ -226,11 +226,7 @@ impl<'a> Pace<'a> {
         let start = Instant::now();
         let params = label_tree::Params { trees, ..params.clone() };
         let trainer = label_tree::Trainer::new(features, labels, params.clone())?;
-        let (written, is_late) = self.run.with_deadline(until, || {
-            let written = linear::write_trees(&trainer, names, self.units, self.run);
-            (written, self.is_late())
-        });
-        match written {
+        match linear::write_trees(&trainer, names, self.units, &self.run.until(until)) {
             Ok(()) => {
                 if is_new {
                     self.costs.label_tree = Some(start.elapsed().as_secs_f64());
@@ -238,7 +234,7 @@ impl<'a> Pace<'a> {
                 let parts = |root: &str| linear::parts_below(self.units, root);
                 Ok(Some(bytes_of(&self.units.listed(names.stems(&params, parts)))))
             }
-            Err(TrainError::Cancelled { .. }) if is_late => Ok(None),
+            Err(TrainError::Stopped { source: Stopped::Late, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -289,10 +285,6 @@ impl<'a> Pace<'a> {
 
     fn forest_bytes(&self, trees: usize) -> u64 {
         bytes_of(&self.units.listed((0..trees).map(craftml::stem)))
-    }
-
-    fn is_late(&self) -> bool {
-        self.run.is_late() && !self.run.canceller().is_cancelled()
     }
 
     fn time_up(&self, prefix: &str, units: &'static str) -> TrainError {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::base::run::Pool;
 use crate::data::generate::{Generator, Profile};
 use crate::{craftml as forest, grove as groves};
 
@@ -13,7 +14,7 @@ fn craftml(trees: usize, leaf: usize) -> Algorithm {
     Algorithm::CraftMl(forest::Params { trees, leaf, ..Default::default() })
 }
 
-fn rows(run: &Run) -> Dataset {
+fn rows(run: &Task) -> Dataset {
     let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..300, run).unwrap();
     Dataset { features, labels, label_names: None }
@@ -35,10 +36,10 @@ fn limits_only_take_trees_away() {
 
 #[test]
 fn a_late_start_grows_nothing_and_a_later_one_goes_on() {
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     let (dataset, folder) = (rows(&run), tempfile::tempdir().unwrap());
     let target = folder.path().join("model");
-    let train = |limits, start, run: &Run| {
+    let train = |limits, start, run: &Task| {
         let extras = Extras::default();
         train_within(&dataset, extras, &grove(3, 1), limits, &target, start, run)
     };
@@ -58,7 +59,7 @@ fn a_late_start_grows_nothing_and_a_later_one_goes_on() {
 
 #[test]
 fn time_for_trees_alone_makes_a_forest_of_a_grove() {
-    let run = Run::new(2).unwrap();
+    let run = Pool::new(2).unwrap().task();
     let (dataset, folder) = (rows(&run), tempfile::tempdir().unwrap());
     // Trees are begun, but a label tree would have to be done before it is.
     let limits = Limits {
@@ -79,7 +80,7 @@ fn time_for_trees_alone_makes_a_forest_of_a_grove() {
 
 #[test]
 fn algorithms_without_trees_are_refused() {
-    let run = Run::new(1).unwrap();
+    let run = Pool::new(1).unwrap().task();
     let folder = tempfile::tempdir().unwrap();
     let algorithm = Algorithm::preset("one-vs-rest", "default").unwrap();
     let (extras, limits) = (Extras::default(), Limits::default());

@@ -1,0 +1,254 @@
+//! A tree while it grows: the arrays of [`Tree`], to which nodes and leaves are appended.
+
+use super::block::Encoder;
+use super::marks::Marks;
+use super::params::Precision;
+use super::tree::{Child, Tree};
+use crate::base::array::Growing;
+use crate::base::sparse::LabelRowsView;
+use crate::learn::cluster::lanes::{LANES, Lanes};
+use std::collections::BTreeMap;
+
+/// A tree, or a part of one, while it grows.
+pub(super) struct Builder {
+    branches: usize,
+    precision: Precision,
+    children_start: Vec<u32>,
+    children: Vec<u32>,
+    scales: Vec<f32>,
+    biases: Vec<f32>,
+    words_start: Vec<u64>,
+    words: Vec<u16>,
+    values_start: Vec<u64>,
+    values: Vec<u8>,
+    leaf_start: Vec<u64>,
+    leaf_instances: Growing,
+    leaf_labels: Growing,
+    leaf_counts: Growing,
+}
+
+/// A node to store: its centroids in lanes, one lane for each child.
+pub(super) struct NewNode<'a> {
+    /// The features that the centroids have, increasing.
+    pub features: &'a [u32],
+    /// The stored form of each feature's values.
+    pub table: &'a [Lanes],
+    /// The lane of each child.
+    pub lanes: &'a [usize],
+    /// What each lane's stored values are multiplied with.
+    pub scales: &'a Lanes,
+    /// What is then added, for the Euclidean metric.
+    pub biases: Option<&'a Lanes>,
+}
+
+impl Builder {
+    pub fn new(branches: usize, precision: Precision) -> Self {
+        Builder {
+            branches,
+            precision,
+            children_start: vec![0],
+            children: Vec::new(),
+            scales: Vec::new(),
+            biases: Vec::new(),
+            words_start: vec![0],
+            words: Vec::new(),
+            values_start: vec![0],
+            values: Vec::new(),
+            leaf_start: vec![0],
+            leaf_instances: Growing::default(),
+            leaf_labels: Growing::default(),
+            leaf_counts: Growing::default(),
+        }
+    }
+
+    /// Appends a leaf of the given instances; `gathered` is scratch memory.
+    pub fn push_leaf(
+        &mut self,
+        labels: LabelRowsView<'_>,
+        instances: &[u32],
+        gathered: &mut Vec<u32>,
+    ) -> Child {
+        gathered.clear();
+        for &instance in instances {
+            gathered.extend_from_slice(labels.row(instance as usize).indices);
+        }
+        gathered.sort_unstable();
+        for same in gathered.chunk_by(|left, right| left == right) {
+            self.leaf_labels.push(same[0]);
+            self.leaf_counts.push(same.len() as u32);
+        }
+        self.leaf_start.push(self.leaf_labels.len() as u64);
+        self.leaf_instances.push(instances.len() as u32);
+        Child::Leaf(self.leaf_instances.len() as u32 - 1)
+    }
+
+    /// Appends a copy of a leaf to which rows with these labels have been added.
+    pub fn push_grown_leaf<'l>(
+        &mut self,
+        tree: &Tree,
+        leaf: usize,
+        added: impl ExactSizeIterator<Item = &'l [u32]>,
+    ) -> Child {
+        let instances = tree.leaf_instances.get(leaf).saturating_add(added.len() as u32);
+        let mut counts: BTreeMap<u32, u32> = tree.leaf(leaf).collect();
+        for &label in added.flatten() {
+            let count = counts.entry(label).or_default();
+            *count = count.saturating_add(1);
+        }
+        self.leaf_labels.extend(counts.keys().copied());
+        self.leaf_counts.extend(counts.values().copied());
+        self.leaf_start.push(self.leaf_labels.len() as u64);
+        self.leaf_instances.push(instances);
+        Child::Leaf(self.leaf_instances.len() as u32 - 1)
+    }
+
+    /// Appends a copy of a node, whose children are set later.
+    pub fn push_copy(&mut self, tree: &Tree, node: usize) -> u32 {
+        let children = tree.child_range(node);
+        self.words.extend_from_slice(tree.words_of(node));
+        self.words_start.push(self.words.len() as u64);
+        self.values.extend_from_slice(tree.values_of(node));
+        self.values_start.push(self.values.len() as u64);
+        self.scales.extend_from_slice(&tree.scales[children.clone()]);
+        self.biases.extend_from_slice(tree.biases.get(children.clone()).unwrap_or_default());
+        self.children.resize(self.children.len() + children.len(), 0);
+        self.children_start.push(self.children.len() as u32);
+        self.children_start.len() as u32 - 2
+    }
+
+    /// Appends a node whose children are set later.
+    pub fn push_node(&mut self, node: &NewNode<'_>) -> u32 {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2, as just asked.
+            unsafe { self.push_centroids_avx2(node) };
+        } else {
+            self.push_centroids(node);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        self.push_centroids(node);
+        self.words_start.push(self.words.len() as u64);
+        self.values_start.push(self.values.len() as u64);
+        self.scales.extend(node.lanes.iter().map(|&lane| node.scales.0[lane]));
+        if let Some(biases) = node.biases {
+            self.biases.extend(node.lanes.iter().map(|&lane| biases.0[lane]));
+        }
+        self.children.resize(self.children.len() + node.lanes.len(), 0);
+        self.children_start.push(self.children.len() as u32);
+        self.children_start.len() as u32 - 2
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn push_centroids_avx2(&mut self, node: &NewNode<'_>) {
+        self.push_centroids(node);
+    }
+
+    #[inline(always)]
+    fn push_centroids(&mut self, node: &NewNode<'_>) {
+        let mut encoder = Encoder::new(&mut self.words, self.branches);
+        let (mut kept, mut child_bit) = (0u16, [0u16; LANES]);
+        for (child, &lane) in node.lanes.iter().enumerate() {
+            kept |= 1 << lane;
+            child_bit[lane] = 1 << child;
+        }
+        for (&feature, row) in node.features.iter().zip(node.table) {
+            let mut touched = u32::from(row.nonzero() & kept);
+            let mut touches = 0;
+            while touched != 0 {
+                let lane = touched.trailing_zeros() as usize % LANES;
+                touched &= touched - 1;
+                touches |= child_bit[lane];
+                match self.precision {
+                    Precision::Byte => self.values.push(row.0[lane] as i32 as u8),
+                    Precision::Half => {
+                        self.values.extend(half::f16::from_f32(row.0[lane]).to_le_bytes());
+                    }
+                }
+            }
+            if touches != 0 {
+                encoder.push(feature, touches);
+            }
+        }
+    }
+
+    /// Says where the child at position `at` of a node is.
+    pub fn set_child(&mut self, node: u32, at: usize, child: Child) {
+        let start = self.children_start[node as usize] as usize;
+        self.children[start + at] = child.reference();
+    }
+
+    /// How long each of the large arrays is.
+    pub fn lengths(&self) -> [usize; 3] {
+        [self.words.len(), self.values.len(), self.leaf_labels.len()]
+    }
+
+    /// Makes room for a subtree of the given lengths, and where there is none, for `times` as much
+    /// and a little more, so that large arrays are hardly ever moved: what they leave behind stays
+    /// with the process. Room that is not used takes no memory.
+    pub fn reserve(&mut self, [words, values, labels]: [usize; 3], times: f64) {
+        let room = |free: usize, more: usize| {
+            let all = (more as f64 * times) as usize;
+            if free < more.min(all) { all + all / 20 } else { 0 }
+        };
+        self.words.reserve_exact(room(self.words.capacity() - self.words.len(), words));
+        self.values.reserve_exact(room(self.values.capacity() - self.values.len(), values));
+        for array in [&mut self.leaf_labels, &mut self.leaf_counts] {
+            array.reserve_exact(room(array.capacity() - array.len(), labels));
+        }
+    }
+
+    /// Hands over what was built, leaving nothing.
+    pub fn take(&mut self) -> Builder {
+        let empty = Builder::new(self.branches, self.precision);
+        std::mem::replace(self, empty)
+    }
+
+    /// Appends a subtree and returns where its root is now.
+    pub fn append(&mut self, subtree: Builder, root: Child) -> Child {
+        fn shift<T: Copy + std::ops::Add<Output = T>>(to: &mut Vec<T>, starts: &[T], by: T) {
+            to.extend(starts[1..].iter().map(|&start| start + by));
+        }
+        let nodes = self.children_start.len() as u32 - 1;
+        let leaves = self.leaf_instances.len() as u32;
+        let moved = |child| match child {
+            Child::Node(node) => Child::Node(node + nodes),
+            Child::Leaf(leaf) => Child::Leaf(leaf + leaves),
+        };
+        shift(&mut self.children_start, &subtree.children_start, self.children.len() as u32);
+        shift(&mut self.words_start, &subtree.words_start, self.words.len() as u64);
+        shift(&mut self.values_start, &subtree.values_start, self.values.len() as u64);
+        shift(&mut self.leaf_start, &subtree.leaf_start, self.leaf_labels.len() as u64);
+        let reference = |&child: &u32| moved(Child::from_reference(child)).reference();
+        self.children.extend(subtree.children.iter().map(reference));
+        self.scales.extend(subtree.scales);
+        self.biases.extend(subtree.biases);
+        self.words.extend(subtree.words);
+        self.values.extend(subtree.values);
+        self.leaf_instances.append(&subtree.leaf_instances);
+        self.leaf_labels.append(&subtree.leaf_labels);
+        self.leaf_counts.append(&subtree.leaf_counts);
+        moved(root)
+    }
+
+    /// The finished tree.
+    pub fn finish(self) -> Tree {
+        Tree {
+            branches: self.branches,
+            precision: self.precision,
+            children_start: self.children_start.into(),
+            children: self.children.into(),
+            scales: self.scales.into(),
+            biases: self.biases.into(),
+            words_start: self.words_start.into(),
+            words: self.words.into(),
+            values_start: self.values_start.into(),
+            values: self.values.into(),
+            leaf_start: self.leaf_start.into(),
+            leaf_instances: self.leaf_instances.into(),
+            leaf_labels: self.leaf_labels.into(),
+            leaf_counts: self.leaf_counts.into(),
+            marks: Marks::default(),
+        }
+    }
+}

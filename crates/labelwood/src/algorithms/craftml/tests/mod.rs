@@ -1,0 +1,74 @@
+//! Tests of whole forests; what has a hand-sized example is tested beside its code.
+
+mod alone;
+mod growth;
+mod reference;
+mod settings;
+mod update;
+
+use super::*;
+use crate::base::random::Stream;
+use crate::base::run::Pool;
+use crate::base::sparse::{Csr, LabelRows, OwnedEntries, Row};
+
+/// Rows to learn from.
+struct Rows {
+    features: Csr,
+    labels: LabelRows,
+}
+
+impl Rows {
+    fn new(features: usize, labels: usize) -> Self {
+        Rows { features: Csr::new(features), labels: LabelRows::new(labels) }
+    }
+
+    fn push(&mut self, features: &[(u32, f32)], labels: &[u32]) {
+        let (columns, values): (Vec<u32>, Vec<f32>) = features.iter().copied().unzip();
+        self.features.push_row(&columns, &values).unwrap();
+        self.labels.push_row(labels, &vec![(); labels.len()]).unwrap();
+    }
+
+    /// Rows whose labels go with some of their features; a few have no features or no labels.
+    fn random(count: usize, features: usize, labels: usize, seed: u64) -> Self {
+        let mut random = Stream::new(seed);
+        let whole = random.below(2) == 0;
+        let mut rows = Rows::new(features, labels);
+        for _ in 0..count {
+            let mut some = std::collections::BTreeMap::new();
+            for _ in 0..random.below(9) {
+                let value = 1 + random.below(4);
+                let value = if whole { value as f32 } else { value as f32 * 0.37 - 0.7 };
+                some.insert(random.below(features) as u32, value);
+            }
+            let mut theirs: Vec<u32> = some.keys().map(|&column| column % labels as u32).collect();
+            theirs.truncate(random.below(4));
+            if random.below(5) == 0 {
+                theirs.push(random.below(labels) as u32);
+            }
+            theirs.sort_unstable();
+            theirs.dedup();
+            rows.push(&some.into_iter().collect::<Vec<_>>(), &theirs);
+        }
+        rows
+    }
+
+    fn trainer(&self, params: Params) -> Trainer<'_> {
+        Trainer::new(self.features.view(), self.labels.view(), params).unwrap()
+    }
+
+    fn forest(&self, params: Params) -> Forest {
+        self.trainer(params).forest(&run(1)).unwrap()
+    }
+}
+
+fn run(threads: usize) -> Task {
+    Pool::new(threads).unwrap().task()
+}
+
+/// Predictions by their bits.
+fn bits(predictions: &Predictions) -> Vec<Vec<(u32, u32)>> {
+    let bits = |row: &[crate::base::sparse::Scored]| {
+        row.iter().map(|scored| (scored.id, scored.score.to_bits())).collect()
+    };
+    predictions.rows().map(bits).collect()
+}

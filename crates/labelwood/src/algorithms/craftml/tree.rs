@@ -1,0 +1,265 @@
+//! A tree as a handful of flat arrays.
+
+use super::block::Decoder;
+use super::marks::Marks;
+use super::params::Precision;
+use crate::base::array::{Array, Numbers, each_pair, prefetch, section};
+
+/// Where a node's child is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Child {
+    Node(u32),
+    Leaf(u32),
+}
+
+/// A child reference with this bit set names a leaf, otherwise a node.
+const LEAF: u32 = 1 << 31;
+
+/// The most levels that a stored tree may have: rows take time for each. Growing stops far before.
+const MOST_LEVELS: u32 = 1000;
+
+impl Child {
+    pub(super) fn from_reference(reference: u32) -> Self {
+        if reference & LEAF == 0 { Child::Node(reference) } else { Child::Leaf(reference & !LEAF) }
+    }
+
+    /// A number of its own: nodes before leaves, each in their order.
+    pub(super) fn reference(self) -> u32 {
+        match self {
+            Child::Node(node) => node,
+            Child::Leaf(leaf) => leaf | LEAF,
+        }
+    }
+}
+
+/// One grown tree.
+///
+/// Nodes stand in preorder, leaves in the same walk; node `i`'s children, scales and (for the
+/// Euclidean metric) biases lie in `children_start[i]..children_start[i + 1]`, the words of its
+/// centroids in `words_start[i]..`, their values in `values_start[i]..`. A leaf has the number of
+/// its instances and, for each label among them, how many have it. A tree without nodes is one leaf.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    pub(crate) branches: usize,
+    pub(crate) precision: Precision,
+    pub(crate) children_start: Array<u32>,
+    pub(crate) children: Array<u32>,
+    pub(crate) scales: Array<f32>,
+    pub(crate) biases: Array<f32>,
+    pub(crate) words_start: Array<u64>,
+    pub(crate) words: Array<u16>,
+    pub(crate) values_start: Array<u64>,
+    pub(crate) values: Array<u8>,
+    pub(crate) leaf_start: Array<u64>,
+    pub(crate) leaf_instances: Numbers,
+    pub(crate) leaf_labels: Numbers,
+    pub(crate) leaf_counts: Numbers,
+    pub(crate) marks: Marks,
+}
+
+/// What a tree looks like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct TreeFigures {
+    /// Nodes with children.
+    pub nodes: u64,
+    /// Leaves.
+    pub leaves: u64,
+    /// The longest path, in nodes.
+    pub depth: u64,
+    /// Stored values of centroids.
+    pub centroid_entries: u64,
+    /// Stored labels of leaves.
+    pub leaf_labels: u64,
+    /// The instances of the largest leaf.
+    pub largest_leaf: u64,
+}
+
+impl Tree {
+    /// The number of nodes with children.
+    pub fn nodes(&self) -> usize {
+        self.children_start.len() - 1
+    }
+
+    /// The number of leaves.
+    pub fn leaves(&self) -> usize {
+        self.leaf_instances.len()
+    }
+
+    /// Counts what is in the tree.
+    pub fn figures(&self) -> TreeFigures {
+        let mut depth = vec![1u64; self.nodes()];
+        for node in 0..self.nodes() {
+            for at in self.child_range(node) {
+                if let Child::Node(child) = self.child(node, at) {
+                    depth[child as usize] = depth[node] + 1;
+                }
+            }
+        }
+        let largest = (0..self.leaves()).map(|leaf| self.leaf_instances.get(leaf)).max();
+        TreeFigures {
+            nodes: self.nodes() as u64,
+            leaves: self.leaves() as u64,
+            depth: depth.into_iter().max().unwrap_or(0),
+            centroid_entries: (self.values.len() / self.precision.bytes()) as u64,
+            leaf_labels: self.leaf_labels.len() as u64,
+            largest_leaf: u64::from(largest.unwrap_or(0)),
+        }
+    }
+
+    /// The bytes of all arrays.
+    pub fn bytes(&self) -> usize {
+        let numbers = |numbers: &Numbers| match numbers {
+            Numbers::U8(some) => some.len(),
+            Numbers::U16(some) => some.len() * 2,
+            Numbers::U32(some) => some.len() * 4,
+        };
+        self.children_start.len() * 4
+            + self.children.len() * 4
+            + (self.scales.len() + self.biases.len()) * 4
+            + (self.words_start.len() + self.values_start.len() + self.leaf_start.len()) * 8
+            + self.words.len() * 2
+            + self.values.len()
+            + [&self.leaf_instances, &self.leaf_labels, &self.leaf_counts]
+                .map(numbers)
+                .iter()
+                .sum::<usize>()
+    }
+
+    /// The root of the tree.
+    pub(super) fn root(&self) -> Child {
+        if self.nodes() == 0 { Child::Leaf(0) } else { Child::Node(0) }
+    }
+
+    /// Where a node's children are, at most as many as there are branches.
+    pub(super) fn child_range(&self, node: usize) -> std::ops::Range<usize> {
+        let range = section(&self.children_start, node, self.children.len());
+        range.start..range.end.min(range.start + self.branches)
+    }
+
+    /// The child of a node at a place of its [`Tree::child_range`].
+    ///
+    /// The first leaf where a mapped file, changed after it was checked, leads nowhere or back to a
+    /// node before this one: every walk ends, whatever the file says meanwhile.
+    pub(super) fn child(&self, node: usize, at: usize) -> Child {
+        let child = self.children.get(at).map(|&reference| Child::from_reference(reference));
+        let exists = match child {
+            Some(Child::Node(child)) => node < child as usize && (child as usize) < self.nodes(),
+            Some(Child::Leaf(leaf)) => (leaf as usize) < self.leaves(),
+            None => false,
+        };
+        child.filter(|_| exists).unwrap_or(Child::Leaf(0))
+    }
+
+    /// A node's features with the children they touch, and the bytes of their values.
+    pub(super) fn centroids(&self, node: usize) -> (Decoder<'_>, &[u8]) {
+        (Decoder::new(self.words_of(node), self.branches), self.values_of(node))
+    }
+
+    /// The words of a node's features.
+    pub(super) fn words_of(&self, node: usize) -> &[u16] {
+        &self.words[section(&self.words_start, node, self.words.len())]
+    }
+
+    /// The bytes of a node's values.
+    pub(super) fn values_of(&self, node: usize) -> &[u8] {
+        &self.values[section(&self.values_start, node, self.values.len())]
+    }
+
+    /// The labels of a leaf with how many of its instances have each.
+    pub(super) fn leaf(&self, leaf: usize) -> impl Iterator<Item = (u32, u32)> {
+        self.leaf_range(leaf).map(|at| (self.leaf_labels.get(at), self.leaf_counts.get(at)))
+    }
+
+    /// Calls `each(label, count)` with what [`Tree::leaf`] gives.
+    #[inline(always)]
+    pub(super) fn each_label(&self, leaf: usize, each: impl FnMut(u32, u32)) {
+        each_pair(&self.leaf_labels, &self.leaf_counts, self.leaf_range(leaf), each);
+    }
+
+    /// Asks for the memory that says where a leaf is.
+    pub(super) fn fetch_leaf_place(&self, leaf: usize) {
+        prefetch(&self.leaf_start, leaf);
+        self.leaf_instances.fetch(leaf);
+    }
+
+    /// Asks for the memory of a leaf's labels.
+    pub(super) fn fetch_leaf(&self, leaf: usize) {
+        let first = self.leaf_range(leaf).start;
+        self.leaf_labels.fetch(first);
+        self.leaf_counts.fetch(first);
+    }
+
+    fn leaf_range(&self, leaf: usize) -> std::ops::Range<usize> {
+        section(&self.leaf_start, leaf, self.leaf_labels.len())
+    }
+
+    /// Says what does not fit together, so that walking the tree can neither leave the arrays nor
+    /// go round in circles. Only the small arrays are read; words, values and the labels of leaves
+    /// are checked where they are used.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        fn rises<T: Copy + Into<u64>>(
+            name: &str,
+            starts: &[T],
+            len: usize,
+            end: usize,
+        ) -> Result<(), String> {
+            let rising = starts.is_sorted_by(|left, right| (*left).into() <= (*right).into());
+            let ends =
+                |at: Option<&T>, value: usize| at.is_some_and(|&at| at.into() == value as u64);
+            if starts.len() == len && ends(starts.first(), 0) && ends(starts.last(), end) && rising
+            {
+                Ok(())
+            } else {
+                Err(format!("`{name}` does not divide its array"))
+            }
+        }
+        let (nodes, leaves) = (self.children_start.len().saturating_sub(1), self.leaves());
+        rises("children_start", &self.children_start, nodes + 1, self.children.len())?;
+        rises("words_start", &self.words_start, nodes + 1, self.words.len())?;
+        rises("values_start", &self.values_start, nodes + 1, self.values.len())?;
+        rises("leaf_start", &self.leaf_start, leaves + 1, self.leaf_labels.len())?;
+        if self.leaf_counts.len() != self.leaf_labels.len() {
+            return Err("`leaf_counts` and `leaf_labels` differ in length".into());
+        }
+        if self.scales.len() != self.children.len()
+            || ![0, self.children.len()].contains(&self.biases.len())
+        {
+            return Err("`scales` or `biases` do not match `children`".into());
+        }
+        // Every node but the root and every leaf has one parent, and nodes come after theirs. The
+        // level of a node is 0 until its parent has been seen.
+        let (mut levels, mut leaf_seen) = (vec![0u32; nodes], vec![false; leaves]);
+        levels.iter_mut().take(1).for_each(|root| *root = 1);
+        if self.children.len() + 1 != nodes + leaves {
+            return Err("there are nodes or leaves that no node leads to".into());
+        }
+        // Borrowed once: finding an array in its file again for each node took longer than the rest.
+        let (starts, all) = (&self.children_start[..], &self.children[..]);
+        for node in 0..nodes {
+            let children = &all[starts[node] as usize..starts[node + 1] as usize];
+            let below = levels[node] + 1;
+            let mut is_new = |&child: &u32| match Child::from_reference(child) {
+                Child::Node(child) if child as usize <= node => false,
+                Child::Node(child) => levels
+                    .get_mut(child as usize)
+                    .is_some_and(|level| std::mem::replace(level, below) == 0),
+                Child::Leaf(leaf) => leaf_seen
+                    .get_mut(leaf as usize)
+                    .is_some_and(|seen| !std::mem::replace(seen, true)),
+            };
+            if children.len() < 2
+                || children.len() > self.branches
+                || !children.iter().all(&mut is_new)
+            {
+                return Err(format!("node {node} has impossible children"));
+            }
+            if levels[node] > MOST_LEVELS {
+                return Err(format!("it has more than {MOST_LEVELS} levels"));
+            }
+        }
+        if leaves == 0 || self.leaf_instances.has_zero() {
+            return Err("there are leaves without instances".into());
+        }
+        Ok(())
+    }
+}

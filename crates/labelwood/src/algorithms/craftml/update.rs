@@ -1,0 +1,141 @@
+//! Adding rows to a grown forest.
+//!
+//! New rows walk down each tree by the path that growing would have taken, and are counted in the
+//! leaf they fall into. If the rows that a tree was grown from are at hand, too, a leaf that has
+//! become too large grows on, with the very seeds that its nodes would have had at first.
+
+use super::builder::Builder;
+use super::grow::{Grower, Instances};
+use super::tree::{Child, Tree};
+use super::{Forest, tree_seed, vote};
+use crate::base::random::derive;
+use crate::base::run::{Stopped, Task};
+use crate::base::sparse::{CsrView, LabelRowsView};
+
+/// Adds rows to the trees of a forest, to each on its own.
+///
+/// ```
+/// use labelwood::craftml::{Params, Trainer, Updater};
+/// use labelwood::data::generate::{Generator, Profile};
+/// use labelwood::run::Pool;
+/// let run = Pool::new(2)?.task();
+/// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
+/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
+/// let (first, more) = (features.view().slice(0..200), features.view().slice(200..300));
+/// let (first_labels, more_labels) = (labels.view().slice(0..200), labels.view().slice(200..300));
+/// let params = Params { trees: 1, ..Params::default() };
+/// let forest = Trainer::new(first.view(), first_labels.view(), params)?.forest(&run)?;
+///
+/// // Without the first rows, leaves only count.
+/// let updater = Updater::new(&forest, more.view(), more_labels.view(), None);
+/// assert_eq!(updater.tree(0, &run)?.leaves(), forest.trees()[0].leaves());
+/// // With them, they grow.
+/// let updater = Updater::new(&forest, features.view(), labels.view(), Some(200));
+/// assert!(updater.tree(0, &run)?.leaves() > forest.trees()[0].leaves());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Updater<'a> {
+    forest: &'a Forest,
+    instances: Instances<'a>,
+    /// How many rows, the first, the forest knows; without a number it knows none of them, and
+    /// its own are not at hand.
+    known: Option<usize>,
+}
+
+impl<'a> Updater<'a> {
+    /// Takes rows with the forest's features; labels may be new. If the first `known` rows are all
+    /// those that the forest was grown from, leaves that become too large are divided.
+    pub fn new(
+        forest: &'a Forest,
+        features: CsrView<'a>,
+        labels: LabelRowsView<'a>,
+        known: Option<usize>,
+    ) -> Self {
+        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
+        assert_eq!(features.columns(), forest.features, "the features are those of the forest");
+        Updater { forest, instances: Instances::new(features, labels, &forest.weights), known }
+    }
+
+    /// A tree of the forest with the new rows in it.
+    pub fn tree(&self, number: usize, run: &Task) -> Result<Tree, Stopped> {
+        run.check()?;
+        let tree = &self.forest.trees[number];
+        let seed = tree_seed(&self.forest.params, number);
+        let reached = vote::leaves(self.forest, number, self.instances.features.view());
+        let (starts, rows) = by_leaf(&reached, tree.leaves());
+        let params = &self.forest.params;
+        let grower = self
+            .known
+            .map(|_| Grower::new(params, run, &self.instances, self.forest.features, seed));
+        let mut builder = Builder::new(tree.branches, tree.precision);
+        let mut copied = vec![false; tree.nodes()];
+        let mut steps = vec![Step { child: tree.root(), seed, depth: 0, parent: None }];
+        while let Some(Step { child, seed, depth, parent }) = steps.pop() {
+            let place = match child {
+                Child::Node(node) if !std::mem::replace(&mut copied[node as usize], true) => {
+                    let copy = builder.push_copy(tree, node as usize);
+                    for (at, place) in tree.child_range(node as usize).enumerate().rev() {
+                        let (child, seed) =
+                            (tree.child(node as usize, place), derive(seed, at as u64));
+                        steps.push(Step {
+                            child,
+                            seed,
+                            depth: depth + 1,
+                            parent: Some((copy, at)),
+                        });
+                    }
+                    Child::Node(copy)
+                }
+                other => {
+                    // A file that was changed after it was checked may lead to a node twice.
+                    let leaf = if let Child::Leaf(leaf) = other { leaf as usize } else { 0 };
+                    let rows = &rows[starts[leaf]..starts[leaf + 1]];
+                    let known =
+                        rows.partition_point(|&row| (row as usize) < self.known.unwrap_or(0));
+                    match &grower {
+                        Some(grower) if known < rows.len() => {
+                            grower.regrow(&mut rows.to_vec(), seed, depth, &mut builder)?
+                        }
+                        _ => {
+                            let labels =
+                                |&row: &u32| self.instances.labels.row(row as usize).indices;
+                            builder.push_grown_leaf(tree, leaf, rows[known..].iter().map(labels))
+                        }
+                    }
+                }
+            };
+            if let Some((node, at)) = parent {
+                builder.set_child(node, at, place);
+            }
+        }
+        Ok(builder.finish())
+    }
+}
+
+/// What comes next on a walk through a tree.
+struct Step {
+    child: Child,
+    /// The seed of what is there.
+    seed: u64,
+    depth: usize,
+    /// The new number of the node that it hangs from, and at which place.
+    parent: Option<(u32, usize)>,
+}
+
+/// The rows of each leaf, in order, and where those of each start.
+fn by_leaf(reached: &[u32], leaves: usize) -> (Vec<usize>, Vec<u32>) {
+    let mut starts = vec![0usize; leaves + 1];
+    for &leaf in reached {
+        starts[leaf as usize + 1] += 1;
+    }
+    for leaf in 0..leaves {
+        starts[leaf + 1] += starts[leaf];
+    }
+    let mut next = starts.clone();
+    let mut rows = vec![0; reached.len()];
+    for (row, &leaf) in reached.iter().enumerate() {
+        rows[next[leaf as usize]] = row as u32;
+        next[leaf as usize] += 1;
+    }
+    (starts, rows)
+}

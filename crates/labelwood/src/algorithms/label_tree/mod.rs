@@ -1,0 +1,238 @@
+//! Label trees: linear classifiers that narrow the labels down.
+//!
+//! Labels whose rows look alike are grouped, groups are divided into groups, and at each node a
+//! linear classifier for every child tells the rows of its labels from those of its siblings. A
+//! prediction walks down the few most probable nodes of each level; a label's score is the product
+//! of the probabilities on the way to it. Parabel, Bonsai, PLT and HOMER are such trees with
+//! different settings: [`Params::preset`] knows them.
+//!
+//! [`Trainer`] grows a tree in parts, the root first and then the subtrees below it, each on any
+//! machine; [`LabelTrees`] predicts.
+//!
+//! ```
+//! use labelwood::data::generate::{Generator, Profile};
+//! use labelwood::label_tree::{Params, Trainer};
+//! use labelwood::run::Pool;
+//! use labelwood::sparse::Query;
+//! let run = Pool::new(2)?.task();
+//! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
+//! let trainer = Trainer::new(features.view(), labels.view(), Params::default())?;
+//! let trees = trainer.trees(&run)?;
+//! let predictions = trees.predict(features.view(), Query::top(5), &run)?;
+//! assert_eq!(predictions.len(), 300);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod beam;
+mod estimate;
+mod grow;
+mod params;
+mod update;
+
+pub(crate) use beam::Ensemble;
+pub use grow::Root;
+pub(crate) use grow::{Ground, Grower, LabelVectors};
+pub use params::Params;
+pub use update::{Renewed, Updater};
+
+use crate::base::random::derive;
+use crate::base::run::{Stopped, Task};
+use crate::base::settings::ParamError;
+use crate::base::sparse::{CsrView, LabelRowsView, Predictions, Query, Votes};
+use crate::learn::linear::{Child, Nodes, NodesFigures};
+use crate::learn::weighting::FeatureWeights;
+
+/// Labels that a tree votes for at least, if it comes to as many.
+const VOTES: usize = 100;
+
+/// Grows the parts of trees, each a pure function of the rows, the settings and its numbers.
+pub struct Trainer {
+    params: Params,
+    ground: Ground,
+    vectors: LabelVectors,
+    labels: Vec<u32>,
+    label_count: usize,
+}
+
+/// A grown tree: its root and the subtrees that the root's children lead to, or all nodes together
+/// and no subtrees.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    pub(crate) root: Nodes,
+    pub(crate) subtrees: Vec<Nodes>,
+}
+
+/// Trees whose scores are averaged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelTrees {
+    pub(crate) params: Params,
+    pub(crate) weights: FeatureWeights,
+    pub(crate) features: usize,
+    pub(crate) labels: usize,
+    pub(crate) trees: Vec<Tree>,
+}
+
+impl Trainer {
+    /// Checks the settings and prepares the rows; there must be as many rows of labels as of
+    /// features.
+    pub fn new(
+        features: CsrView<'_>,
+        labels: LabelRowsView<'_>,
+        params: Params,
+    ) -> Result<Self, ParamError> {
+        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
+        params.check()?;
+        let params = params.resolve(features, labels);
+        let ground = Ground::new(features, labels, &params);
+        let known = ground.known_labels();
+        let vectors = LabelVectors::new(&known);
+        Ok(Trainer { params, ground, vectors, labels: known, label_count: labels.columns() })
+    }
+
+    /// The settings with every automatic choice made.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The learned weight of each feature, if there are weights.
+    pub fn feature_weights(&self) -> Option<&[f32]> {
+        self.ground.weights.0.as_deref()
+    }
+
+    fn grower<'a>(&'a self, run: &'a Task) -> Grower<'a> {
+        Grower { ground: &self.ground, vectors: &self.vectors, params: &self.params, run }
+    }
+
+    /// Grows the root of a tree; its number is below [`Params::trees`].
+    pub fn root(&self, tree: usize, run: &Task) -> Result<Root, Stopped> {
+        let seed = derive(self.params.seed, tree as u64);
+        self.vectors.want(&self.labels);
+        run.install(|| self.grower(run).root(&self.labels, true, seed))
+    }
+
+    /// Says which labels the subtrees have that will be grown next, so that nothing is made of
+    /// others.
+    pub(crate) fn want(&self, labels: &[u32]) {
+        self.vectors.want(labels);
+    }
+
+    /// Grows one subtree below a root: `labels` are those of the root's group of that number.
+    pub fn subtree(
+        &self,
+        tree: usize,
+        number: usize,
+        labels: &[u32],
+        run: &Task,
+    ) -> Result<Nodes, Stopped> {
+        let seed = derive(self.params.seed, tree as u64);
+        run.install(|| self.grower(run).subtree(labels, number, seed))
+    }
+
+    /// Grows all trees in memory.
+    pub fn trees(&self, run: &Task) -> Result<LabelTrees, Stopped> {
+        let grower = self.grower(run);
+        self.vectors.want(&self.labels);
+        let trees = (0..self.params.trees).map(|tree| {
+            let seed = derive(self.params.seed, tree as u64);
+            run.install(|| grower.tree(grower.root(&self.labels, true, seed)?, seed))
+        });
+        Ok(LabelTrees {
+            params: self.params.clone(),
+            weights: self.ground.weights.clone(),
+            features: self.ground.features,
+            labels: self.label_count,
+            trees: trees.collect::<Result<_, Stopped>>()?,
+        })
+    }
+}
+
+impl Tree {
+    /// The same tree with all nodes together: the root, then its subtrees in their order.
+    pub(crate) fn joined(self) -> Tree {
+        Tree { root: Nodes::joined(&self.root, &self.subtrees), subtrees: Vec::new() }
+    }
+
+    /// The labels below each child of the root, sorted; a label that is itself a child is alone.
+    pub fn clusters(&self) -> Vec<Vec<u32>> {
+        if self.root.is_empty() {
+            return Vec::new();
+        }
+        let below = |at| match (self.root.child(at), &self.subtrees[..]) {
+            (Child::Label(label), _) => vec![label],
+            (Child::Node(node), []) => self.root.labels_below(node as usize),
+            (Child::Node(number), subtrees) => {
+                subtrees.get(number as usize).map_or_else(Vec::new, |nodes| nodes.labels_below(0))
+            }
+        };
+        self.root.children(0).map(below).collect()
+    }
+
+    /// How much there is.
+    pub fn figures(&self) -> NodesFigures {
+        self.subtrees.iter().chain([&self.root]).map(Nodes::figures).sum()
+    }
+
+    /// The bytes of its arrays.
+    pub fn bytes(&self) -> usize {
+        self.subtrees.iter().chain([&self.root]).map(Nodes::bytes).sum()
+    }
+}
+
+impl LabelTrees {
+    /// The settings that the trees were grown with.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The trees.
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// The best labels of each row. Columns that training did not know are ignored.
+    pub fn predict(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        run: &Task,
+    ) -> Result<Predictions, Stopped> {
+        self.ensemble().predict(features, query, |_| self.params.trees, run)
+    }
+
+    /// The same for so few rows that they are weighted together, without a word of progress.
+    pub(crate) fn predict_block(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        run: &Task,
+    ) -> Result<Predictions, Stopped> {
+        self.ensemble().predict_block(features, query, |_| self.params.trees, run)
+    }
+
+    /// The sums of these trees' votes for the labels of each row.
+    pub(crate) fn count(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        run: &Task,
+    ) -> Result<Vec<Vec<(u32, u64)>>, Stopped> {
+        self.ensemble().count(features, query, run, Votes::take)
+    }
+
+    fn ensemble(&self) -> Ensemble<'_> {
+        Ensemble {
+            trees: &self.trees,
+            weights: &self.weights,
+            features: self.features,
+            labels: self.labels,
+            link: self.params.link,
+            beam: self.params.beam,
+            leaf_beam: self.params.leaf_beam,
+            votes: VOTES,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Trees by hand, their invariants, and prediction against a plain walk.
+
+mod growth;
+mod prediction;
+mod update;
+
+use super::{LabelTrees, Params, Trainer, Tree};
+use crate::base::run::Pool;
+use crate::base::sparse::{Csr, LabelRows};
+use crate::learn::linear::{Child, Nodes};
+use proptest::prelude::*;
+
+/// Small trees of every shape.
+fn params() -> impl Strategy<Value = Params> {
+    let shape = (1usize..6, any::<bool>(), 0usize..4, 1usize..4, 1usize..5, 1usize..4);
+    let tail_weight = prop::sample::select(vec![None, Some(1.0)]);
+    (shape, 1usize..3, tail_weight, any::<bool>(), 0u64..5).prop_map(
+        |(
+            (branches, balanced, collapse, leaf, depth, smallest_group),
+            trees,
+            tail_weight,
+            leaf_beam,
+            seed,
+        )| Params {
+            trees,
+            branches: Some(branches),
+            balanced,
+            collapse,
+            leaf: Some(leaf),
+            depth,
+            smallest_group,
+            tail_weight,
+            leaf_beam,
+            seed,
+            ..Params::default()
+        },
+    )
+}
+
+fn grown(features: &Csr, labels: &LabelRows, params: &Params, threads: usize) -> LabelTrees {
+    let trainer = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
+    trainer.trees(&Pool::new(threads).unwrap().task()).unwrap()
+}
+
+/// All parts of a tree.
+fn parts(tree: &Tree) -> impl Iterator<Item = &Nodes> {
+    tree.subtrees.iter().chain([&tree.root])
+}
+
+/// The labels that a tree leads to, in increasing order.
+fn labels_of(tree: &Tree) -> Vec<u32> {
+    let children = parts(tree).flat_map(|nodes| {
+        let all = (0..nodes.len()).flat_map(|node| nodes.children(node));
+        all.map(|at| nodes.child(at))
+    });
+    let label = |child| match child {
+        Child::Label(label) => Some(label),
+        Child::Node(_) => None,
+    };
+    let mut labels: Vec<u32> = children.filter_map(label).collect();
+    labels.sort_unstable();
+    labels
+}

@@ -1,0 +1,254 @@
+//! The files of a model folder, whatever the algorithm.
+//!
+//! A model is one file per *unit* (a tree, say) plus `manifest.json`, which names them. A unit is a
+//! safetensors file of flat arrays, so that a fresh process maps it and is ready. Files appear
+//! whole or not at all, and the manifest comes last: a folder holds either the old model or the new
+//! one, whenever the power fails.
+//!
+//! Writing: [`Partial::begin`] opens `DIR.partial` beside the target; units go there as they are
+//! finished, a later run takes them up, and [`Partial::commit`] turns them into the model.
+//! Reading: [`Stored::open`] checks everything the files say about themselves before it maps them.
+//!
+//! ```
+//! use labelwood::model::store::{Begin, Manifest, Options, Partial, Start, Stored, Training};
+//! use labelwood::run::Pool;
+//! let folder = tempfile::tempdir()?;
+//! let target = folder.path().join("model");
+//! let run = Pool::new(2)?.task();
+//! let settings = serde_json::json!({"trees": 1, "seed": 42});
+//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None, keep_rows: false, updates: Vec::new() };
+//!
+//! let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
+//! let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
+//! let manifest = Manifest { training, instances: 9, features: 5, labels: 4, units: vec![tree] };
+//! partial.commit(&manifest)?;
+//!
+//! let stored = Stored::open(&target, Options::default(), &run)?;
+//! assert_eq!(*stored.unit("tree-0000")?.array::<u32>("leaves")?, [3, 1]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod digest;
+mod error;
+mod files;
+mod lock;
+mod manifest;
+mod partial;
+mod scan;
+mod unit;
+mod update;
+
+pub use digest::{Digest, NotADigest};
+pub use error::{FormatError, StoreError};
+pub use files::partial_beside;
+pub(crate) use files::{remove_abandoned, remove_if_there};
+pub(crate) use lock::{LOCK, lock};
+pub use manifest::{FORMAT, Manifest, Training};
+pub(crate) use manifest::{read_limited, write_json};
+pub use partial::{Begin, Partial, Start, check_target};
+pub(crate) use scan::{Scanned, scan, stems_in};
+pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
+pub(crate) use unit::{plan_prefix, write_arrays};
+pub use update::Update;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::base::run::Task;
+
+/// How a model is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether the files are mapped or copied.
+    pub load: Load,
+    /// Whether the checksums are verified, which reads every file once.
+    pub verify: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { load: Load::Map, verify: true }
+    }
+}
+
+/// A model's files, open.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    folder: PathBuf,
+    manifest: Manifest,
+    units: Vec<Unit>,
+    /// Where the unit of each stem is.
+    places: BTreeMap<String, usize>,
+}
+
+impl Stored {
+    /// Opens the model in a folder.
+    ///
+    /// Lengths are always checked before a file is mapped, checksums when `options.verify` is set.
+    /// Verifying streams the files through small buffers: they do not become resident.
+    pub fn open(folder: &Path, options: Options, run: &Task) -> Result<Self, StoreError> {
+        Ok(Self::open_some(folder, options, |_| (), run)?.0)
+    }
+
+    /// Opens some of the units of a model: `choose` takes those out of the manifest that are not
+    /// wanted, and what it gives is given back.
+    pub(crate) fn open_some<T>(
+        folder: &Path,
+        options: Options,
+        choose: impl Fn(&mut Manifest) -> T,
+        run: &Task,
+    ) -> Result<(Self, T), StoreError> {
+        let mut manifest = Manifest::read(folder)?;
+        loop {
+            let mut some = manifest.clone();
+            let chosen = choose(&mut some);
+            match open_units(folder, &some, options, run) {
+                Ok(units) => return Ok((Self::new(folder.to_owned(), some, units), chosen)),
+                Err(error) => {
+                    // A training may have replaced the model since its manifest was read.
+                    let now = Manifest::read(folder)?;
+                    if now == manifest {
+                        return Err(error);
+                    }
+                    manifest = now;
+                }
+            }
+        }
+    }
+
+    /// A model whose units are in memory, in the manifest's order.
+    pub(crate) fn in_memory(manifest: Manifest, units: Vec<Unit>) -> Self {
+        Self::new(PathBuf::new(), manifest, units)
+    }
+
+    fn new(folder: PathBuf, manifest: Manifest, units: Vec<Unit>) -> Self {
+        let stems = manifest.units.iter().map(|unit| unit.stem().to_owned());
+        let places = stems.zip(0..).collect();
+        Stored { folder, manifest, units, places }
+    }
+
+    /// Takes over the bytes of a model's files, as [`Stored::files`] gives them: first the
+    /// manifest, then the units in its order. They are copied, and checked as files would be.
+    ///
+    /// ```
+    /// # use labelwood::model::store::{Begin, Manifest, Options, Partial, Start, Stored, Training};
+    /// # use labelwood::run::Pool;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let target = folder.path().join("model");
+    /// # let run = Pool::new(1)?.task();
+    /// # let settings = serde_json::json!({"trees": 1, "seed": 42});
+    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None, keep_rows: false, updates: Vec::new() };
+    /// # let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
+    /// # let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
+    /// # let manifest = Manifest { training, instances: 9, features: 5, labels: 4, units: vec![tree] };
+    /// # partial.commit(&manifest)?;
+    /// let stored = Stored::open(&target, Options::default(), &run)?;
+    /// let files: Vec<Vec<u8>> = stored.files().into_iter().map(|(_, bytes)| bytes.into()).collect();
+    /// let again = Stored::from_files(files.iter().map(Vec::as_slice), &run)?;
+    /// assert_eq!(again.manifest(), stored.manifest());
+    /// assert!(Stored::from_files([b"no manifest".as_slice()], &run).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_files<'a>(
+        files: impl IntoIterator<Item = &'a [u8]>,
+        run: &Task,
+    ) -> Result<Self, StoreError> {
+        let mut files = files.into_iter();
+        let manifest =
+            Manifest::parse(Path::new(manifest::MANIFEST), files.next().unwrap_or_default())?;
+        let mut units = Vec::with_capacity(manifest.units.len());
+        for listed in &manifest.units {
+            let path = || PathBuf::from(&listed.file);
+            let content = files.next().ok_or_else(|| FormatError::Missing { path: path() })?;
+            let (expected, found) = (listed.bytes, content.len() as u64);
+            if found != expected {
+                return Err(FormatError::Length { path: path(), expected, found }.into());
+            }
+            units.push(Unit::from_bytes(&listed.file, content)?);
+        }
+        let stored = Stored::in_memory(manifest, units);
+        verify(&stored.units, &stored.manifest, run.install(|| digests(&stored.units)))?;
+        Ok(stored)
+    }
+
+    /// The names and bytes of the model's files: the manifest, then the units in its order.
+    pub fn files(&self) -> Vec<(&str, Cow<'_, [u8]>)> {
+        let units = self.manifest.units.iter().zip(&self.units);
+        let units = units.map(|(file, unit)| (file.file.as_str(), Cow::Borrowed(unit.bytes())));
+        let manifest = (manifest::MANIFEST, Cow::Owned(self.manifest.to_bytes()));
+        [manifest].into_iter().chain(units).collect()
+    }
+
+    /// The folder that it was opened in; none if it is in memory.
+    pub fn folder(&self) -> Option<&Path> {
+        Some(self.folder.as_path()).filter(|folder| !folder.as_os_str().is_empty())
+    }
+
+    /// What the model is.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The error that says that the manifest does not fit what this version knows.
+    pub fn refused(&self, reason: impl Into<String>) -> FormatError {
+        FormatError::Manifest { path: self.folder.join(manifest::MANIFEST), reason: reason.into() }
+    }
+
+    /// The units, in the manifest's order.
+    pub fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// The unit of the given stem, such as `tree-0007`.
+    pub fn unit(&self, stem: &str) -> Result<&Unit, FormatError> {
+        let at = self.places.get(stem);
+        at.map(|&at| &self.units[at])
+            .ok_or_else(|| self.refused(format!("it names no unit `{stem}`")))
+    }
+}
+
+fn open_units(
+    folder: &Path,
+    manifest: &Manifest,
+    options: Options,
+    run: &Task,
+) -> Result<Vec<Unit>, StoreError> {
+    let units = run.install(|| {
+        let open = |unit| Unit::open_listed(folder, unit, options.load);
+        manifest.units.par_iter().map(open).collect::<Result<Vec<Unit>, StoreError>>()
+    })?;
+    if options.verify {
+        let found = match options.load {
+            Load::Map => {
+                let listed = units.iter().zip(&manifest.units);
+                let files: Vec<_> = listed.map(|(unit, file)| (unit.path(), file.bytes)).collect();
+                digest::of_files(&files, run)?
+            }
+            // What is checked is what is used, even if the file changes later.
+            Load::Copy => run.install(|| digests(&units)),
+        };
+        verify(&units, manifest, found)?;
+    }
+    Ok(units)
+}
+
+fn digests(units: &[Unit]) -> Vec<Digest> {
+    units.par_iter().map(|unit| Digest::of_many(unit.bytes())).collect()
+}
+
+/// Compares the digests that were found with those of the manifest.
+fn verify(units: &[Unit], manifest: &Manifest, found: Vec<Digest>) -> Result<(), FormatError> {
+    for ((unit, file), found) in units.iter().zip(&manifest.units).zip(found) {
+        if found != file.xxh3 {
+            let (path, expected) = (unit.path().to_owned(), file.xxh3);
+            return Err(FormatError::Checksum { path, expected, found });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,498 @@
+//! One unit of a model: a safetensors file of named, typed arrays.
+//!
+//! The file's name ends in the digest of its content, so that the same unit always has the same
+//! name, and two different ones never meet under one name. Sections are ordered by the size of
+//! their numbers, so that each starts at a multiple of that size.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
+use serde::{Deserialize, Serialize};
+use zerocopy::IntoBytes;
+
+use super::digest::Digester;
+use super::{Digest, FormatError, StoreError, files};
+use crate::base::array::{Array, Element, FileBytes, Kind, Numbers};
+
+/// How a unit's file name ends, after the digits of its digest.
+const ENDING: &str = ".safetensors";
+/// Digits of the digest that stand in the name.
+const SHORT: usize = 16;
+/// The largest header, which holds some hundred bytes for each array.
+const HEADER_LIMIT: u64 = 1 << 20;
+
+/// A file of a model: what the manifest says about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnitFile {
+    /// The file's name in the model's folder, such as `tree-0007-0123456789abcdef.safetensors`.
+    pub file: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The digest of its content.
+    pub xxh3: Digest,
+}
+
+/// An array to write, of any of the types.
+#[derive(Clone, Copy)]
+pub struct ArrayRef<'a> {
+    kind: Kind,
+    len: usize,
+    bytes: &'a [u8],
+}
+
+/// How a file is loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Load {
+    /// Map it into memory: nothing is read until it is used. Nobody may change the file meanwhile.
+    #[default]
+    Map,
+    /// Read it into memory, for folders that something may overwrite in place, and network disks.
+    Copy,
+}
+
+/// An open unit.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    path: PathBuf,
+    bytes: FileBytes,
+    header: Metadata,
+    /// Where the sections start in the file.
+    start: usize,
+}
+
+impl<'a, T: Element> From<&'a [T]> for ArrayRef<'a> {
+    fn from(array: &'a [T]) -> Self {
+        ArrayRef { kind: T::KIND, len: array.len(), bytes: array.as_bytes() }
+    }
+}
+
+impl<'a> From<&'a Numbers> for ArrayRef<'a> {
+    fn from(numbers: &'a Numbers) -> Self {
+        match numbers {
+            Numbers::U8(array) => array[..].into(),
+            Numbers::U16(array) => array[..].into(),
+            Numbers::U32(array) => array[..].into(),
+        }
+    }
+}
+
+impl UnitFile {
+    /// The name without digest and ending: `tree-0007`.
+    pub fn stem(&self) -> &str {
+        stem_of(&self.file).unwrap_or(&self.file)
+    }
+
+    /// The same content as a unit of another name.
+    pub(crate) fn renamed(&self, stem: &str) -> Self {
+        UnitFile { file: file_name(stem, self.xxh3), ..*self }
+    }
+
+    /// Whether the name is a plain one that goes with the digest.
+    pub(crate) fn has_valid_name(&self) -> bool {
+        stem_of(&self.file).is_some_and(|stem| self.file == file_name(stem, self.xxh3))
+    }
+}
+
+/// Writes arrays as one unit called `stem` into a folder.
+///
+/// The file appears under its final name only when it is complete and on disk. Array names must
+/// differ; their order does not matter.
+///
+/// ```
+/// use labelwood::model::store::{Load, Unit, write_unit};
+/// let folder = tempfile::tempdir()?;
+/// let written = write_unit(folder.path(), "tree-0007", &[
+///     ("children", [1u32, 2].as_slice().into()),
+///     ("weights", [0.5f32, 0.25, 1.0].as_slice().into()),
+/// ])?;
+/// assert!(written.file.starts_with("tree-0007-"));
+///
+/// let unit = Unit::open(&folder.path().join(&written.file), Load::Map)?;
+/// assert_eq!(*unit.array::<f32>("weights")?, [0.5, 0.25, 1.0]);
+/// assert!(unit.array::<u32>("weights").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Panics
+///
+/// When two arrays have the same name, or the stem has other characters than lower-case letters,
+/// digits and inner hyphens.
+pub fn write_unit(
+    folder: &Path,
+    stem: &str,
+    arrays: &[(&str, ArrayRef<'_>)],
+) -> Result<UnitFile, StoreError> {
+    files::write_whole(folder, stem, |out| {
+        let unit = write_arrays(out, stem, arrays)?;
+        Ok((unit.file.clone(), unit))
+    })
+}
+
+/// Writes a unit's content and says what file it is.
+pub(crate) fn write_arrays(
+    out: &mut (impl Write + ?Sized),
+    stem: &str,
+    arrays: &[(&str, ArrayRef<'_>)],
+) -> io::Result<UnitFile> {
+    assert!(is_stem(stem), "`{stem}` cannot name a unit");
+    let mut sections = arrays.to_vec();
+    sections.sort_by_key(|&(name, array)| (std::cmp::Reverse(array.kind.size()), name));
+    let mut digester = Digester::new();
+    let mut bytes = 0;
+    let mut write = |part: &[u8]| {
+        digester.update(part);
+        bytes += part.len() as u64;
+        out.write_all(part)
+    };
+    write(&header_of(&sections))?;
+    for (_, section) in &sections {
+        write(section.bytes)?;
+    }
+    let xxh3 = digester.finish();
+    Ok(UnitFile { file: file_name(stem, xxh3), bytes, xxh3 })
+}
+
+/// The length of the header, then the header, padded so that the sections start aligned.
+fn header_of(sections: &[(&str, ArrayRef<'_>)]) -> Vec<u8> {
+    let mut end = 0;
+    let mut infos: Vec<(String, TensorInfo)> = Vec::new();
+    for &(name, array) in sections {
+        assert!(infos.iter().all(|(other, _)| other != name), "two arrays are called `{name}`");
+        let data_offsets = (end, end + array.bytes.len());
+        end = data_offsets.1;
+        let info = TensorInfo { dtype: array.kind.dtype(), shape: vec![array.len], data_offsets };
+        infos.push((name.to_owned(), info));
+    }
+    let header = Metadata::new(None, infos).expect("sections follow each other without gaps");
+    let mut text = serde_json::to_vec(&header).expect("a header is plain JSON");
+    text.resize(text.len().next_multiple_of(size_of::<u64>()), b' ');
+    let mut whole = (text.len() as u64).to_le_bytes().to_vec();
+    whole.append(&mut text);
+    whole
+}
+
+impl Unit {
+    /// Opens a unit's file. Its header is checked, its content is not read yet.
+    pub fn open(path: &Path, load: Load) -> Result<Self, StoreError> {
+        let (file, len) = open_plain(path)?;
+        Self::from_file(path, &file, len, load)
+    }
+
+    /// Opens a unit as the manifest describes it; its length must agree.
+    pub(super) fn open_listed(
+        folder: &Path,
+        unit: &UnitFile,
+        load: Load,
+    ) -> Result<Self, StoreError> {
+        let path = folder.join(&unit.file);
+        let (file, found) = open_plain(&path)?;
+        if found != unit.bytes {
+            return Err(FormatError::Length { path, expected: unit.bytes, found }.into());
+        }
+        Self::from_file(&path, &file, found, load)
+    }
+
+    fn from_file(path: &Path, file: &File, len: u64, load: Load) -> Result<Self, StoreError> {
+        let bytes = match load {
+            Load::Map => FileBytes::map_scattered(file),
+            Load::Copy => FileBytes::copy(file, len as usize),
+        };
+        let bytes = bytes.map_err(|error| StoreError::io("load", path, error))?;
+        Ok(Self::over(path.to_owned(), bytes)?)
+    }
+
+    /// A unit that is in no file, and what file it would be.
+    pub(crate) fn in_memory(
+        stem: &str,
+        arrays: &[(&str, ArrayRef<'_>)],
+    ) -> Result<(UnitFile, Self), StoreError> {
+        let mut content = Vec::new();
+        let file = write_arrays(&mut content, stem, arrays);
+        let file = file.map_err(|error| StoreError::io("keep", Path::new(stem), error))?;
+        let unit = Self::from_bytes(&file.file, &content)?;
+        Ok((file, unit))
+    }
+
+    /// A unit over a copy of the bytes of its file.
+    pub(crate) fn from_bytes(file: &str, content: &[u8]) -> Result<Self, StoreError> {
+        let path = PathBuf::from(file);
+        let bytes = FileBytes::copy(content, content.len())
+            .map_err(|error| StoreError::io("keep", &path, error))?;
+        Ok(Self::over(path, bytes)?)
+    }
+
+    /// A unit over the bytes of its file.
+    pub(crate) fn over(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
+        let refused = |reason: String| FormatError::Header { path: path.clone(), reason };
+        if let Some(first) = bytes.first_chunk()
+            && u64::from_le_bytes(*first) > HEADER_LIMIT
+        {
+            return Err(refused(format!("its header is over {HEADER_LIMIT} bytes")));
+        }
+        let (header_len, header) =
+            SafeTensors::read_metadata(&bytes).map_err(|error| refused(error.to_string()))?;
+        Ok(Unit { path, start: size_of::<u64>() + header_len, bytes, header })
+    }
+
+    /// One array, which must be a list of numbers of type `T`.
+    pub fn array<T: Element>(&self, name: &str) -> Result<Array<T>, FormatError> {
+        let path = || self.path.clone();
+        let info = self.header.info(name).ok_or_else(|| FormatError::NoArray {
+            path: path(),
+            name: name.to_owned(),
+            found: self.names(),
+        })?;
+        if info.dtype != T::KIND.dtype() || info.shape.len() != 1 {
+            let (expected, found) = (T::KIND, format!("{} of shape {:?}", info.dtype, info.shape));
+            return Err(FormatError::Type { path: path(), name: name.to_owned(), expected, found });
+        }
+        let (from, to) = info.data_offsets;
+        Array::in_file(&self.bytes, self.start + from..self.start + to)
+            .map_err(|reason| FormatError::Section { path: path(), name: name.to_owned(), reason })
+    }
+
+    /// One array of whole numbers, of whichever width it was stored in.
+    pub fn numbers(&self, name: &str) -> Result<Numbers, FormatError> {
+        let dtype = self.header.info(name).map(|info| info.dtype);
+        if dtype == Some(Kind::U8.dtype()) {
+            self.array(name).map(Numbers::U8)
+        } else if dtype == Some(Kind::U16.dtype()) {
+            self.array(name).map(Numbers::U16)
+        } else {
+            self.array(name).map(Numbers::U32)
+        }
+    }
+
+    /// The names of the arrays, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = self.header.offset_keys();
+        names.sort_unstable();
+        names
+    }
+
+    /// The file that this unit was opened from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The error that says that this unit's arrays do not fit together.
+    pub fn refused(&self, reason: impl Into<String>) -> FormatError {
+        FormatError::Content { path: self.path.clone(), reason: reason.into() }
+    }
+
+    /// The bytes of the file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Opens a file that must be an ordinary one, and its length.
+fn open_plain(path: &Path) -> Result<(File, u64), StoreError> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => FormatError::Missing { path: path.to_owned() }.into(),
+        _ => StoreError::io("open", path, error),
+    };
+    // Asked before opening: opening a named pipe would wait for a writer.
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        let reason = "it is not an ordinary file".to_owned();
+        return Err(FormatError::Header { path: path.to_owned(), reason }.into());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    Ok((file, len))
+}
+
+fn file_name(stem: &str, digest: Digest) -> String {
+    format!("{stem}-{}{ENDING}", digest.short())
+}
+
+/// The stem of a unit's file name; nothing when the name is not one that a unit can have.
+pub(super) fn stem_of(file: &str) -> Option<&str> {
+    let name = file.strip_suffix(ENDING)?;
+    let (stem, digits) = name.rsplit_once('-')?;
+    (is_stem(stem) && is_short(digits)).then_some(stem)
+}
+
+/// How the stems of a plan's units start; those of a model never do.
+pub(crate) fn plan_prefix(plan: Digest) -> String {
+    format!("{}-", plan.short())
+}
+
+/// Whether a stem is that of a plan's unit.
+pub(super) fn is_of_plan(stem: &str) -> bool {
+    stem.split_once('-').is_some_and(|(plan, _)| is_short(plan))
+}
+
+/// Whether these are the digits of a digest that stand in file names.
+fn is_short(digits: &str) -> bool {
+    let is_hex = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
+    digits.len() == SHORT && digits.bytes().all(is_hex)
+}
+
+fn is_stem(stem: &str) -> bool {
+    let is_inner = |at: u8| at.is_ascii_lowercase() || at.is_ascii_digit() || at == b'-';
+    !stem.is_empty()
+        && stem.len() <= 64
+        && stem.bytes().all(is_inner)
+        && !stem.starts_with('-')
+        && !stem.ends_with('-')
+}
+
+impl Kind {
+    fn dtype(self) -> Dtype {
+        match self {
+            Kind::U8 => Dtype::U8,
+            Kind::U16 => Dtype::U16,
+            Kind::U32 => Dtype::U32,
+            Kind::U64 => Dtype::U64,
+            Kind::F32 => Dtype::F32,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn write(folder: &Path) -> UnitFile {
+        let arrays = [
+            ("bytes", [1u8, 2, 3].as_slice().into()),
+            ("halves", [5u16].as_slice().into()),
+            ("offsets", [0u64, 9].as_slice().into()),
+            ("none", <&[u32]>::default().into()),
+            ("values", [1.5f32, -0.0, f32::NAN].as_slice().into()),
+        ];
+        write_unit(folder, "tree-0007", &arrays).unwrap()
+    }
+
+    #[test]
+    fn arrays_come_back_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = write(folder.path());
+        let path = folder.path().join(&written.file);
+        assert_eq!(written.bytes, fs::metadata(&path).unwrap().len());
+        assert_eq!(written.xxh3, Digest::of(&fs::read(&path).unwrap()));
+        assert_eq!(written.stem(), "tree-0007");
+        assert!(written.has_valid_name());
+        for load in [Load::Map, Load::Copy] {
+            let unit = Unit::open(&path, load).unwrap();
+            assert_eq!(unit.names(), ["bytes", "halves", "none", "offsets", "values"]);
+            assert_eq!(*unit.array::<u8>("bytes").unwrap(), [1, 2, 3]);
+            assert_eq!(*unit.array::<u16>("halves").unwrap(), [5]);
+            assert_eq!(*unit.array::<u64>("offsets").unwrap(), [0, 9]);
+            assert!(unit.array::<u32>("none").unwrap().is_empty());
+            let values = unit.array::<f32>("values").unwrap();
+            let bits: Vec<u32> = values.iter().map(|value| value.to_bits()).collect();
+            assert_eq!(bits, [1.5f32, -0.0, f32::NAN].map(f32::to_bits));
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_arrays_does_not_reach_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two): (ArrayRef, ArrayRef) = ([1u8].as_slice().into(), [2u64].as_slice().into());
+        let first = write_unit(folder.path(), "a", &[("one", one), ("two", two)]).unwrap();
+        let second = write_unit(folder.path(), "a", &[("two", two), ("one", one)]).unwrap();
+        assert_eq!(first, second);
+        let other = write_unit(folder.path(), "a", &[("two", one), ("one", two)]).unwrap();
+        assert_ne!(first.file, other.file);
+    }
+
+    #[test]
+    fn another_type_name_or_shape_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = write(folder.path());
+        let unit = Unit::open(&folder.path().join(written.file), Load::Map).unwrap();
+        let text = unit.array::<u32>("values").unwrap_err().to_string();
+        assert!(text.contains("array `values` should be a list of u32, but is F32"), "{text}");
+        assert!(matches!(unit.array::<u8>("byte"), Err(FormatError::NoArray { .. })));
+        let square = br#"{"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]}}"#;
+        let unit = open_raw(folder.path(), square, &[0; 4]).unwrap();
+        assert!(matches!(unit.array::<u8>("a"), Err(FormatError::Type { .. })));
+        let crooked = br#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U32","shape":[1],"data_offsets":[1,5]}}"#;
+        let unit = open_raw(folder.path(), crooked, &[0; 5]).unwrap();
+        assert!(matches!(unit.array::<u32>("b"), Err(FormatError::Section { .. })));
+    }
+
+    /// Opens a file with the given header and sections.
+    fn open_raw(folder: &Path, header: &[u8], sections: &[u8]) -> Result<Unit, StoreError> {
+        let path = folder.join("raw");
+        let len = (header.len() as u64).to_le_bytes();
+        fs::write(&path, [&len, header, sections].concat()).unwrap();
+        Unit::open(&path, Load::Map)
+    }
+
+    #[test]
+    fn hostile_headers_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let headers: [&[u8]; 8] = [
+            b"",
+            b"[]",
+            b"\xff\xff",
+            br#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,5]}}"#,
+            br#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[4,0]}}"#,
+            br#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,18446744073709551615]}}"#,
+            br#"{"a":{"dtype":"U64","shape":[4611686018427387904,4],"data_offsets":[0,4]}}"#,
+            br#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#,
+        ];
+        for header in headers {
+            let error = open_raw(folder.path(), header, &[0; 4]).unwrap_err();
+            assert!(matches!(error, StoreError::Format(FormatError::Header { .. })), "{error}");
+        }
+        fs::write(folder.path().join("long"), u64::MAX.to_le_bytes()).unwrap();
+        assert!(Unit::open(&folder.path().join("long"), Load::Map).is_err());
+        assert!(Unit::open(folder.path(), Load::Map).is_err());
+    }
+
+    #[test]
+    fn a_unit_cut_short_at_any_length_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = write(folder.path());
+        let whole = fs::read(folder.path().join(written.file)).unwrap();
+        let path = folder.path().join("cut");
+        for len in 0..whole.len() {
+            fs::write(&path, &whole[..len]).unwrap();
+            for load in [Load::Map, Load::Copy] {
+                assert!(Unit::open(&path, load).is_err(), "{len} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn only_plain_names_with_a_digest_are_unit_names() {
+        let good = "label-names-0123456789abcdef.safetensors";
+        assert_eq!(stem_of(good), Some("label-names"));
+        for bad in [
+            "",
+            "tree.safetensors",
+            "-0123456789abcdef.safetensors",
+            "../a-0123456789abcdef.safetensors",
+            "a/b-0123456789abcdef.safetensors",
+            ".a-0123456789abcdef.safetensors",
+            "a-0123456789abcdeF.safetensors",
+            "a-123456789abcdef.safetensors",
+            "a-0123456789abcdef.safetensors.gz",
+        ] {
+            assert_eq!(stem_of(bad), None, "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_opening_panic(
+            header in ".{0,60}|\\{\"a\":\\{\"dtype\":\"(U8|F32|U64)\",\"shape\":\\[[0-9]{0,3}\\],\"data_offsets\":\\[[0-9],[0-9]{1,2}\\]\\}\\}",
+            sections in proptest::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            if let Ok(unit) = open_raw(folder.path(), header.as_bytes(), &sections) {
+                for name in unit.names() {
+                    let _ = (unit.array::<u8>(&name), unit.array::<f32>(&name), unit.array::<u64>(&name));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Sixteen similarities at a time.
+//!
+//! The centres of at most [`LANES`] clusters are kept column-major: one [`Lanes`] per column holds
+//! that column's value in every centre, so that one pass over a sparse row updates the similarities
+//! to all centres with contiguous loads. Products and sums are element-wise, never fused, in the
+//! order of the row's entries: each width of vector instruction gives the same bits.
+
+use crate::base::sparse::Entries;
+
+/// The most clusters a table can hold.
+pub const LANES: usize = 16;
+
+/// One value for each cluster, aligned to a cache line.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(align(64))]
+pub struct Lanes(pub [f32; LANES]);
+
+impl Lanes {
+    /// All zeros.
+    pub const ZERO: Lanes = Lanes([0.0; LANES]);
+
+    /// Multiplies each lane by its own factor.
+    #[inline(always)]
+    pub fn scale(&mut self, factors: &Lanes) {
+        for lane in 0..LANES {
+            self.0[lane] *= factors.0[lane];
+        }
+    }
+
+    /// The first `count` lanes, and zeros.
+    ///
+    /// To write some lanes alone would make the next step, which reads all, wait for it.
+    #[inline(always)]
+    pub fn first(mut self, count: usize) -> Self {
+        for lane in 0..LANES {
+            self.0[lane] = if lane < count { self.0[lane] } else { 0.0 };
+        }
+        self
+    }
+
+    /// One bit for each lane that is not zero.
+    #[inline(always)]
+    pub fn nonzero(&self) -> u16 {
+        let mut bits = 0;
+        for lane in 0..LANES {
+            bits |= u16::from(self.0[lane] != 0.0) << lane;
+        }
+        bits
+    }
+
+    /// The sum of all lanes, added up by halves.
+    #[inline(always)]
+    pub fn sum(&self) -> f32 {
+        let mut sums = self.0;
+        for half in [8, 4, 2, 1] {
+            for lane in 0..half {
+                sums[lane] += sums[lane + half];
+            }
+        }
+        sums[0]
+    }
+
+    /// Adds each of `other`'s lanes times a value.
+    #[inline(always)]
+    pub fn add_product(&mut self, value: f32, other: &Lanes) {
+        for lane in 0..LANES {
+            self.0[lane] += value * other.0[lane];
+        }
+    }
+
+    /// Adds the square of each of `other`'s lanes.
+    #[inline(always)]
+    pub fn add_squares(&mut self, other: &Lanes) {
+        for lane in 0..LANES {
+            self.0[lane] += other.0[lane] * other.0[lane];
+        }
+    }
+}
+
+/// The centres of some clusters, addressed through a map from column to slot.
+///
+/// Slot 0 is always zero: a column that no centre has maps to it and adds nothing.
+#[derive(Clone, Copy)]
+pub struct Table<'a> {
+    /// The slot of every column.
+    pub slot_of: &'a [u32],
+    /// The centres' values by slot.
+    pub lanes: &'a [Lanes],
+}
+
+/// A row's dot product with every centre of a table with one slot for each column.
+#[inline(always)]
+pub fn products(lanes: &[Lanes], (columns, values): (&[u32], &[f32])) -> Lanes {
+    let mut sums = Lanes::ZERO;
+    for (&column, &value) in columns.iter().zip(values) {
+        sums.add_product(value, &lanes[column as usize]);
+    }
+    sums
+}
+
+/// Calls `each(position, products)` with every row's dot product with every centre, in order.
+pub fn similarities(
+    table: &Table<'_>,
+    entries: Entries<'_>,
+    rows: &[u32],
+    each: impl FnMut(usize, &Lanes),
+) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, as just asked.
+        return unsafe { similarities_avx2(table, entries, rows, each) };
+    }
+    similarities_portable(table, entries, rows, each);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn similarities_avx2(
+    table: &Table<'_>,
+    entries: Entries<'_>,
+    rows: &[u32],
+    each: impl FnMut(usize, &Lanes),
+) {
+    similarities_portable(table, entries, rows, each);
+}
+
+#[inline(always)]
+fn similarities_portable(
+    table: &Table<'_>,
+    entries: Entries<'_>,
+    rows: &[u32],
+    mut each: impl FnMut(usize, &Lanes),
+) {
+    for (position, &row) in rows.iter().enumerate() {
+        let (columns, values) = entries.row(row);
+        let mut sums = Lanes::ZERO;
+        for (&column, &value) in columns.iter().zip(values) {
+            sums.add_product(value, &table.lanes[table.slot_of[column as usize] as usize]);
+        }
+        each(position, &sums);
+    }
+}
+
+/// The lane of the largest of the first `count` values; ties go to the lowest lane.
+#[inline(always)]
+pub fn best_lane(values: &Lanes, count: usize) -> usize {
+    // No branches: the maximum by halves, then the first lane that has it.
+    let mut open = [f32::NEG_INFINITY; LANES];
+    for (lane, (open, &value)) in open.iter_mut().zip(&values.0).enumerate() {
+        *open = if lane < count { value } else { f32::NEG_INFINITY };
+    }
+    let mut most = open;
+    for half in [8, 4, 2, 1] {
+        for lane in 0..half {
+            most[lane] =
+                if most[lane + half] > most[lane] { most[lane + half] } else { most[lane] };
+        }
+    }
+    let mut best = 0u16;
+    for (lane, &value) in open.iter().enumerate() {
+        best |= u16::from(value == most[0]) << lane;
+    }
+    best.trailing_zeros() as usize % LANES
+}

@@ -1,0 +1,199 @@
+//! Nodes as they are learned, one after the other.
+
+use super::nodes::{Child, Nodes, Precision, Values};
+use crate::base::array::{Numbers, OnDemand};
+use crate::base::random::{Stream, derive};
+use crate::base::run::{Stopped, Task};
+use crate::learn::solver::{LANES, Params, Rows, Workspace};
+use rayon::prelude::*;
+use std::sync::{Mutex, MutexGuard};
+
+/// Puts nodes together.
+pub struct Builder {
+    children_start: Vec<u32>,
+    children: Vec<u32>,
+    biases: Vec<f32>,
+    features_start: Vec<u64>,
+    features: Vec<u32>,
+    weights_start: Vec<u64>,
+    ends: Vec<u32>,
+    owners: Vec<u32>,
+    values: Vec<f32>,
+    precision: Precision,
+}
+
+/// The kept weights of a block of children, feature by feature.
+#[derive(Default)]
+struct Block {
+    biases: Vec<f32>,
+    /// The rank of each feature among those of the node, and a bit for each child with a weight.
+    features: Vec<(u32, u16)>,
+    /// The weights of each feature, child by child.
+    weights: Vec<f32>,
+}
+
+/// How a node's weights are learned and which are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Learn {
+    pub solver: Params,
+    /// Smaller weights are dropped.
+    pub threshold: f32,
+}
+
+impl Builder {
+    /// No nodes yet.
+    pub fn new(precision: Precision) -> Self {
+        Builder {
+            children_start: vec![0],
+            children: Vec::new(),
+            biases: Vec::new(),
+            features_start: vec![0],
+            features: Vec::new(),
+            weights_start: vec![0],
+            ends: Vec::new(),
+            owners: Vec::new(),
+            values: Vec::new(),
+            precision,
+        }
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.children_start.len() - 1
+    }
+
+    /// Whether there are no nodes yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Learns a node: `positives[child]` are the positions in `rows` that child fits.
+    ///
+    /// Returns the node's number; its children are set by [`Builder::set_child`].
+    pub(crate) fn learn(
+        &mut self,
+        rows: &Rows,
+        positives: &[impl AsRef<[u32]> + Sync],
+        emphasis: &[f32],
+        learn: Learn,
+        seed: u64,
+        run: &Task,
+    ) -> Result<usize, Stopped> {
+        let mut order: Vec<u32> = (0..rows.features().len() as u32).collect();
+        order.sort_unstable_by_key(|&column| rows.features()[column as usize]);
+        // One for each thread that solves; used again and again, since they are large.
+        let workspaces = Mutex::new(Vec::new());
+        let blocks = positives
+            .par_chunks(LANES)
+            .enumerate()
+            .with_max_len(1)
+            .map(|(at, positives)| {
+                run.check()?;
+                let workspace = lock(&workspaces).pop();
+                let mut workspace = workspace.unwrap_or_else(|| Workspace::new(run.canceller()));
+                let lists: Vec<&[u32]> = positives.iter().map(AsRef::as_ref).collect();
+                let mut random = Stream::new(derive(seed, at as u64));
+                let weights = workspace.solve_weighted(
+                    rows,
+                    &lists,
+                    &emphasis[at * LANES..],
+                    &learn.solver,
+                    &mut random,
+                );
+                run.check()?;
+                let mut block = Block::default();
+                block.biases.extend(&weights.bias.0[..lists.len()]);
+                for (rank, &column) in order.iter().enumerate() {
+                    let lanes = &weights.columns[column as usize];
+                    let mut kept = 0;
+                    for (lane, &weight) in lanes.0[..lists.len()].iter().enumerate() {
+                        if weight.abs() > learn.threshold {
+                            kept |= 1 << lane;
+                            block.weights.push(weight);
+                        }
+                    }
+                    if kept != 0 {
+                        block.features.push((rank as u32, kept));
+                    }
+                }
+                lock(&workspaces).push(workspace);
+                Ok(block)
+            })
+            .collect::<Result<Vec<_>, Stopped>>()?;
+        drop(workspaces);
+        let bias = learn.solver.bias;
+        self.biases
+            .extend(blocks.iter().flat_map(|block| &block.biases).map(|weight| weight * bias));
+        self.children.resize(self.biases.len(), Child::Label(0).pack());
+        self.children_start.push(self.children.len() as u32);
+        self.merge(&blocks, |rank| rows.features()[order[rank as usize] as usize]);
+        Ok(self.len() - 1)
+    }
+
+    /// Appends a copy of a node as it is, where its children lead included.
+    pub(crate) fn push_copy(&mut self, nodes: &Nodes, node: usize) {
+        let children = nodes.children(node);
+        self.children.extend_from_slice(&nodes.children[children.clone()]);
+        self.biases.extend_from_slice(&nodes.biases[children]);
+        self.children_start.push(self.children.len() as u32);
+        self.features.extend_from_slice(nodes.features_of(node));
+        self.ends.extend_from_slice(nodes.ends_of(node));
+        let weights = nodes.weight_range(node);
+        self.owners.extend(weights.clone().map(|at| nodes.owners.get(at)));
+        self.values.extend(weights.map(|at| nodes.values.get(at)));
+        self.features_start.push(self.features.len() as u64);
+        self.weights_start.push(self.owners.len() as u64);
+    }
+
+    /// Brings the weights of all blocks into the order of features.
+    fn merge(&mut self, blocks: &[Block], feature_at: impl Fn(u32) -> u32) {
+        let base = self.owners.len();
+        let weights = blocks.iter().map(|block| block.weights.len()).sum();
+        self.owners.reserve(weights);
+        self.values.reserve(weights);
+        let mut rest: Vec<_> = blocks
+            .iter()
+            .map(|block| (block.features.iter().peekable(), &block.weights[..]))
+            .collect();
+        while let Some(next) = rest.iter_mut().filter_map(|rest| Some(rest.0.peek()?.0)).min() {
+            for (block, (features, weights)) in rest.iter_mut().enumerate() {
+                let Some(&(_, kept)) = features.next_if(|feature| feature.0 == next) else {
+                    continue;
+                };
+                let lanes = (0..LANES).filter(|lane| kept >> lane & 1 == 1);
+                self.owners.extend(lanes.map(|lane| (block * LANES + lane) as u32));
+                let these = weights.split_off(..kept.count_ones() as usize).unwrap_or_default();
+                self.values.extend_from_slice(these);
+            }
+            self.features.push(feature_at(next));
+            self.ends.push((self.owners.len() - base) as u32);
+        }
+        self.features_start.push(self.features.len() as u64);
+        self.weights_start.push(self.owners.len() as u64);
+    }
+
+    /// Says where a node's child leads; `at` counts from the node's first child.
+    pub fn set_child(&mut self, node: usize, at: usize, child: Child) {
+        self.children[self.children_start[node] as usize + at] = child.pack();
+    }
+
+    /// The nodes.
+    pub fn finish(self) -> Nodes {
+        Nodes {
+            children_start: self.children_start.into(),
+            children: self.children.into(),
+            biases: self.biases.into(),
+            features_start: self.features_start.into(),
+            features: self.features.into(),
+            weights_start: self.weights_start.into(),
+            ends: self.ends.into(),
+            owners: Numbers::from(self.owners),
+            values: Values::new(self.values, self.precision),
+            ranks: OnDemand::default(),
+        }
+    }
+}
+
+fn lock(workspaces: &Mutex<Vec<Workspace>>) -> MutexGuard<'_, Vec<Workspace>> {
+    workspaces.lock().expect("no thread panics between taking and giving back")
+}

@@ -1,0 +1,9 @@
+//! What algorithms share: weights of features, clustering, linear classifiers, calibration.
+
+pub mod calibration;
+pub mod cluster;
+pub mod favour;
+pub mod linear;
+pub mod propensity;
+pub mod solver;
+pub mod weighting;

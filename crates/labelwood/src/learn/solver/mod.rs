@@ -1,0 +1,62 @@
+//! Linear classifiers for many labels over the same rows.
+//!
+//! Each label gets the weights that separate its rows from all others: the minimum of half the
+//! squared length of the weights plus `cost` times the summed loss. The dual problem is solved one
+//! row at a time (Hsieh et al., ICML 2008; for the logistic loss Yu et al., Machine Learning 2011).
+//!
+//! What makes it fast here is that labels come in blocks of [`LANES`]: one pass over a row's entries
+//! gives its margins for all labels of the block with contiguous loads, and one more changes the
+//! weights of all. Nearly all rows are negative for nearly all labels, so that the first guess is
+//! not zero but the best weights among those that treat all positive rows alike and all negative
+//! rows alike, which need no pass over the rows at all. From there few passes are left.
+//!
+//! Rows that sit at a bound of the dual problem are left out of later passes, and all are looked at
+//! again before a block is done. The last step adds the weights up anew from the dual variables, so
+//! that features of settled rows only have weights of exactly zero.
+//!
+//! The entry point is [`Workspace::solve`]; [`Rows`] are what is learned from, [`Params`] say how.
+//!
+//! ```
+//! use labelwood::sparse::Entries;
+//! use labelwood::random::Stream;
+//! use labelwood::solver::{Params, Rows, Workspace};
+//!
+//! // Four rows: the first two have feature 7, the others feature 3, and all have feature 5.
+//! let entries = Entries {
+//!     offsets: &[0, 2, 4, 6, 8],
+//!     columns: &[5, 7, 5, 7, 3, 5, 3, 5],
+//!     values: &[0.6, 0.8, 0.6, 0.8, 0.8, 0.6, 0.8, 0.6],
+//! };
+//! let rows = Rows::gather(entries, &[0, 1, 2, 3], &mut [0; 8]);
+//!
+//! // Two labels: one of the first two rows, one of all rows.
+//! let params = Params::default();
+//! params.check()?;
+//! let mut workspace = Workspace::default();
+//! let weights = workspace.solve(&rows, &[&[0, 1], &[0, 1, 2, 3]], &params, &mut Stream::new(1));
+//!
+//! let of_feature = |feature| {
+//!     let column = rows.features().iter().position(|&found| found == feature).unwrap();
+//!     weights.columns[column].0
+//! };
+//! assert!(of_feature(7)[0] > 0.5 && of_feature(3)[0] < -0.5);
+//! assert!(of_feature(5)[1] > 0.0 && weights.bias.0[1] > 0.0);
+//! # Ok::<(), labelwood::params::ParamError>(())
+//! ```
+
+mod params;
+mod rows;
+mod vector;
+mod dual;
+mod guess;
+mod pass;
+mod block;
+
+pub use block::{Positives, Weights, Workspace};
+pub use params::{Loss, Params};
+pub use rows::Rows;
+
+pub use crate::learn::cluster::lanes::{LANES, Lanes};
+
+#[cfg(test)]
+mod tests;

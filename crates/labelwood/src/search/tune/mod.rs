@@ -1,0 +1,443 @@
+//! Choosing settings: successive halving over the few that matter.
+//!
+//! A [`Plan`] lists candidates: the settings to start from, and those with a few changes. [`tune`]
+//! trains them all on a few rows and with few trees, cross-validated. The best third goes on with
+//! three times the rows and trees, and so on until the last round, which has all of them. The
+//! settings to start from are in every round, so that it can be said what another choice gains, and
+//! how sure that is; unless it is sure enough, they are kept.
+//!
+//! Which candidates go on follows from the rows and the seed alone, never from time or threads.
+//! Every finished trial is kept in a folder, and the same call goes on with what is there.
+//!
+//! ```
+//! use labelwood::data::{Dataset, generate::{Generator, Profile}};
+//! use labelwood::model::Algorithm;
+//! use labelwood::run::Pool;
+//! use labelwood::tune::{Measure, Plan, tune};
+//! let run = Pool::new(2)?.task();
+//! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+//! let dataset = Dataset { features, labels, label_names: None };
+//!
+//! let start = Algorithm::preset("label-tree", "default").unwrap();
+//! let keep = ["weight_threshold".to_owned(), "branches".to_owned()];
+//! let plan = Plan::new(dataset.view(), &start, &keep, Measure::default(), 3)?;
+//! let folder = tempfile::tempdir()?;
+//! let outcome = tune(dataset.view(), &plan, folder.path(), &run)?;
+//! println!("{}\n{}", outcome.table(), outcome.verdict());
+//! assert_eq!(outcome.chosen().algorithm.name(), "label-tree");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod chart;
+mod folder;
+mod grid;
+mod measure;
+mod schedule;
+mod table;
+mod trial;
+
+pub use measure::Measure;
+pub use schedule::Round;
+
+use crate::base::run::{Stopped, Task};
+use crate::base::settings::ParamError;
+use crate::data::{DatasetView, WriteError};
+use crate::model::Algorithm;
+use folder::{Folder, Place};
+use serde_json::{Value, json};
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use trial::{Fold, Rows, Trial, figures};
+
+/// A lead counts if it is larger than so many standard errors. The best of twenty candidates that are
+/// no better lies above two errors in every third tuning, but hardly ever above three.
+const SURE: f64 = 3.0;
+/// Rows to tune with at least.
+const LEAST_ROWS: usize = 20;
+
+/// What is tried.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    candidates: Vec<Candidate>,
+    rounds: Vec<Round>,
+    measure: Measure,
+    folds: usize,
+    data: String,
+}
+
+/// Settings to try.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// What differs from the settings to start from: names, in a grove after that of the part and
+    /// a point, and values.
+    pub changes: Vec<(String, Value)>,
+    /// The algorithm with all settings.
+    pub algorithm: Algorithm,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    plan: Plan,
+    /// The rounds that are finished.
+    rounds: Vec<Vec<Standing>>,
+    chosen: usize,
+}
+
+/// How good a candidate was in a round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// The candidate's place in the plan.
+    pub candidate: usize,
+    /// The mean of the measure over all rows of the round, each tested once.
+    pub score: f64,
+    /// By how much that is better than the settings to start from.
+    pub lead: f64,
+    /// The standard error of the lead, from the differences of each row.
+    pub error: f64,
+    /// Bytes of what was learned, a mean over the folds.
+    pub bytes: u64,
+    /// Seconds of training, over all folds.
+    pub seconds: f64,
+}
+
+/// Why nothing was chosen.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TuneError {
+    /// The settings to start from are not possible.
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    /// Too few folds, or more than there are rows to share.
+    #[error("{folds} folds of {rows} rows: there must be 2 folds or more, with 10 rows each")]
+    Folds {
+        /// The folds asked for.
+        folds: usize,
+        /// The rows there are.
+        rows: usize,
+    },
+    /// No setting is left to change.
+    #[error(
+        "nothing is left to tune: every setting of {algorithm} that would be tried was given a value"
+    )]
+    Nothing {
+        /// The algorithm's name.
+        algorithm: &'static str,
+    },
+    /// The place for the trials is a file, or a folder with other things in it.
+    #[error("{}: this is no tuning but holds {found}; choose another folder", path.display())]
+    Occupied {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
+    /// The folder belongs to a tuning of something else.
+    #[error(
+        "{}: another tuning is here: {difference}; repeat its data and settings, or choose another folder",
+        path.display()
+    )]
+    Different {
+        /// The folder.
+        path: PathBuf,
+        /// What differs.
+        difference: String,
+    },
+    /// A file in the folder cannot be understood.
+    #[error("{}: this file is damaged: {reason}; delete it, and what it held is tried again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file or folder cannot be read or made.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The time of the run was up before the first round was finished.
+    #[error(
+        "the time was up before the first round was done: {finished} of {total} trials are finished"
+    )]
+    TimeUp {
+        /// Finished trials.
+        finished: usize,
+        /// All trials.
+        total: usize,
+    },
+    /// The run was cancelled.
+    #[error("{finished} of {total} trials are finished")]
+    Stopped {
+        /// Finished trials.
+        finished: usize,
+        /// All trials.
+        total: usize,
+        /// That it was.
+        source: Stopped,
+    },
+}
+
+impl Plan {
+    /// What to try for these rows, beginning with the settings to start from. Settings whose names
+    /// are in `keep` are not changed. Each round is cross-validated with so many folds.
+    pub fn new(
+        dataset: DatasetView<'_>,
+        start: &Algorithm,
+        keep: &[String],
+        measure: Measure,
+        folds: usize,
+    ) -> Result<Plan, TuneError> {
+        start.check()?;
+        let rows = dataset.len();
+        if folds < 2 || rows < LEAST_ROWS || folds > rows / 10 {
+            return Err(TuneError::Folds { folds, rows });
+        }
+        let candidates = grid::candidates(start, dataset.features, keep);
+        if candidates.len() < 2 {
+            return Err(TuneError::Nothing { algorithm: start.name() });
+        }
+        let rounds = schedule::rounds(candidates.len(), rows);
+        let data = format!("{:032x}", dataset.digest());
+        Ok(Plan { candidates, rounds, measure, folds, data })
+    }
+
+    /// What is tried, the settings to start from first.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.candidates
+    }
+
+    /// The rounds.
+    pub fn rounds(&self) -> &[Round] {
+        &self.rounds
+    }
+
+    /// How many trainings there are in all rounds.
+    pub fn trials(&self) -> usize {
+        self.rounds.iter().map(|round| round.candidates * self.folds).sum()
+    }
+
+    /// All that the trials follow from.
+    fn written(&self) -> Value {
+        let start = &self.candidates[0].algorithm;
+        let changes: Vec<_> = self.candidates.iter().map(|one| &one.changes).collect();
+        json!({
+            "data": self.data,
+            "algorithm": start.name(),
+            "measure": self.measure,
+            "folds": self.folds,
+            "start": start.settings(),
+            "candidates": changes,
+        })
+    }
+
+    /// The seed of the settings to start from, which the choice of rows follows from.
+    fn seed(&self) -> u64 {
+        let settings = self.candidates[0].algorithm.settings();
+        let seed = settings.get("seed").or_else(|| settings.pointer("/forest/seed"));
+        seed.and_then(Value::as_u64).unwrap_or(0)
+    }
+}
+
+impl Candidate {
+    /// The changes in words.
+    pub fn describe(&self) -> String {
+        if self.changes.is_empty() {
+            return "(as given)".to_owned();
+        }
+        let value = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            Value::Null => "auto".to_owned(),
+            number => {
+                number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string())
+            }
+        };
+        let change = |(setting, changed): &(String, Value)| format!("{setting} {}", value(changed));
+        self.changes.iter().map(change).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Tries what is planned, keeping each finished trial in the folder `path`, and going on with those
+/// that are there. If the time of the run is up, the rounds until then decide.
+pub fn tune(
+    dataset: DatasetView<'_>,
+    plan: &Plan,
+    path: &Path,
+    run: &Task,
+) -> Result<Outcome, TuneError> {
+    let folder = Folder::open(path, plan)?;
+    let drawn = trial::drawn(dataset.len(), plan.seed());
+    let mut tuning = Tuning { dataset, plan, folder, drawn, finished: 0, run };
+    let mut rounds: Vec<Vec<Standing>> = Vec::new();
+    for number in 0..plan.rounds.len() {
+        let candidates = match rounds.last() {
+            None => (0..plan.candidates.len()).collect(),
+            Some(before) => going_on(before, plan.rounds[number].candidates),
+        };
+        match tuning.round(number, &candidates) {
+            Ok(standings) => rounds.push(standings),
+            Err(TuneError::Stopped { finished, total, source: Stopped::Late }) => {
+                if rounds.is_empty() {
+                    return Err(TuneError::TimeUp { finished, total });
+                }
+                break;
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    let chosen = rounds.last().map_or(0, |last| choose(last));
+    Ok(Outcome { plan: plan.clone(), rounds, chosen })
+}
+
+/// The settings to start from and the best others, so many in all, in the order of the plan.
+fn going_on(before: &[Standing], count: usize) -> Vec<usize> {
+    let others = before.iter().map(|standing| standing.candidate).filter(|&one| one != 0);
+    let mut on: Vec<usize> = others.take(count - 1).chain([0]).collect();
+    on.sort_unstable();
+    on
+}
+
+/// The best, if its lead is sure.
+fn choose(last: &[Standing]) -> usize {
+    last.first().filter(|best| best.is_surely_better()).map_or(0, |best| best.candidate)
+}
+
+impl Standing {
+    /// Whether the lead is more than chance, even for the best of many: more than three standard
+    /// errors.
+    pub fn is_surely_better(&self) -> bool {
+        self.lead > SURE * self.error
+    }
+}
+
+/// A tuning under way.
+struct Tuning<'a> {
+    dataset: DatasetView<'a>,
+    plan: &'a Plan,
+    folder: Folder,
+    /// All rows in the order in which they are drawn.
+    drawn: Vec<usize>,
+    finished: usize,
+    run: &'a Task,
+}
+
+impl Tuning<'_> {
+    /// A round of these candidates; gives them best first.
+    fn round(&mut self, number: usize, candidates: &[usize]) -> Result<Vec<Standing>, TuneError> {
+        let mut results = vec![Results::default(); candidates.len()];
+        for fold_number in 0..self.plan.folds {
+            let drawn = &self.drawn[..self.plan.rounds[number].rows];
+            let fold = Fold::new(drawn, fold_number, self.plan.folds);
+            let mut rows = None;
+            for (&candidate, results) in candidates.iter().zip(&mut results) {
+                let place = Place { round: number, candidate, fold: fold_number };
+                let trial = self.trial(place, &fold, &mut rows)?;
+                results.add(&trial, figures(&trial, &fold, self.dataset, self.plan.measure));
+            }
+        }
+        Ok(standings(candidates, &results, self.plan.folds))
+    }
+
+    /// A trial that is there, or else a new one. The rows are copied when the first one needs them.
+    fn trial(
+        &mut self,
+        place: Place,
+        fold: &Fold,
+        rows: &mut Option<Rows>,
+    ) -> Result<Trial, TuneError> {
+        let trial = match self.folder.find(place, fold.test.len())? {
+            Some(trial) => trial,
+            None => {
+                let rows = rows.get_or_insert_with(|| Rows::new(self.dataset, fold));
+                let candidate = &self.plan.candidates[place.candidate];
+                let trial = rows.try_out(candidate, self.plan.rounds[place.round], self.run);
+                let (finished, total) = (self.finished, self.plan.trials());
+                let trial =
+                    trial.map_err(|source| TuneError::Stopped { finished, total, source })?;
+                self.folder.keep(place, &trial)?;
+                trial
+            }
+        };
+        self.finished += 1;
+        self.run.progress("trials", self.finished as u64, self.plan.trials() as u64);
+        Ok(trial)
+    }
+}
+
+/// What a candidate did in the folds of a round.
+#[derive(Clone, Default)]
+struct Results {
+    figures: Vec<f64>,
+    bytes: u64,
+    seconds: f64,
+}
+
+impl Results {
+    fn add(&mut self, trial: &Trial, figures: impl Iterator<Item = f64>) {
+        self.figures.extend(figures);
+        self.bytes += trial.bytes;
+        self.seconds += trial.seconds;
+    }
+
+    fn mean(&self) -> f64 {
+        self.figures.iter().sum::<f64>() / self.figures.len().max(1) as f64
+    }
+
+    /// By how much this is better, and the standard error of that.
+    fn lead_over(&self, other: &Results) -> (f64, f64) {
+        let differences = self.figures.iter().zip(&other.figures).map(|(one, other)| one - other);
+        let count = self.figures.len().max(1) as f64;
+        let lead = differences.clone().sum::<f64>() / count;
+        let spread = differences.map(|difference| (difference - lead).powi(2)).sum::<f64>() / count;
+        (lead, (spread / count).sqrt())
+    }
+}
+
+/// The candidates of a round, the first of which is the settings to start from, best first. Of equal
+/// ones the smaller model comes first, then what is tried first.
+fn standings(candidates: &[usize], results: &[Results], folds: usize) -> Vec<Standing> {
+    let standing = |(&candidate, result): (&usize, &Results)| {
+        let (lead, error) = result.lead_over(&results[0]);
+        let (score, bytes) = (result.mean(), result.bytes / folds as u64);
+        Standing { candidate, score, lead, error, bytes, seconds: result.seconds }
+    };
+    let mut standings: Vec<Standing> = candidates.iter().zip(results).map(standing).collect();
+    standings.sort_by(|one, other| {
+        let by_score = other.score.total_cmp(&one.score);
+        by_score.then(one.bytes.cmp(&other.bytes)).then(one.candidate.cmp(&other.candidate))
+    });
+    standings
+}
+
+impl Outcome {
+    /// What was tried.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The finished rounds, each with its candidates, best first.
+    pub fn rounds(&self) -> &[Vec<Standing>] {
+        &self.rounds
+    }
+
+    /// Whether all rounds are finished.
+    pub fn is_finished(&self) -> bool {
+        self.rounds.len() == self.plan.rounds.len()
+    }
+
+    /// The settings to take.
+    pub fn chosen(&self) -> &Candidate {
+        &self.plan.candidates[self.chosen]
+    }
+}
+
+#[cfg(test)]
+mod tests;
