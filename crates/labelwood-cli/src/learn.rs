@@ -8,13 +8,13 @@ use clap::ValueEnum;
 use labelwood::data::documents::{Labels, Options};
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::favour::Favour;
-use labelwood::model::{Algorithm, check_rows};
+use labelwood::model::check_rows;
 use labelwood::run::Task;
 use labelwood::text::{Params, TextReader};
 
 use crate::context::Context;
 use crate::input::{Format, InputArgs, Kind, expect_kind};
-use crate::settings::{SettingsArgs, Wanted, named};
+use crate::settings::{Choice, SettingsArgs, named};
 use crate::text::{self, DocumentArgs, VectoriserArgs};
 
 /// What to learn, and from what.
@@ -32,7 +32,7 @@ pub struct LearnArgs {
     /// Let rare labels come before frequent ones of a better score: PSP@k rises, P@k falls; tail
     /// ranks by score x inverse propensity, and weighs rare labels more in training linear
     /// classifiers [default: none]
-    #[arg(long, value_name = "NAME", value_parser = named::<Favour>(&Favour::NAMES))]
+    #[arg(long, value_name = "NAME", value_parser = named::<Favour>(Favour::NAMES))]
     favour: Option<Favour>,
 
     /// The format of DATA, if its ending does not tell; a model of text keeps it
@@ -53,9 +53,9 @@ pub struct LearnArgs {
 }
 
 /// What is asked for.
-pub struct Wish {
+pub struct TrainRequest {
     /// What to learn.
-    pub wanted: Wanted,
+    pub choice: Choice,
     /// Whether scores are made probabilities.
     pub calibrate: bool,
     /// Which labels come before others of a better score.
@@ -89,22 +89,25 @@ pub fn warn_of_learned_rows(path: &Path) {
 
 impl LearnArgs {
     /// What is asked for.
-    pub fn wish(&self, context: &Context) -> Result<Wish> {
+    pub fn request(&self, context: &Context) -> Result<TrainRequest> {
         let favour = self.favour.map_or_else(|| self.settings.favour(), Ok)?;
-        let wanted = self.settings.resolve(favour, context)?;
+        let choice = self.settings.resolve(favour, context)?;
         let calibrate = self.calibrate || self.settings.is_calibrated()?;
-        if let Wanted::Named(algorithm) = &wanted
+        if let Choice::Named(settings) = &choice
             && calibrate
-            && matches!(**algorithm, Algorithm::Grove(_))
+            && settings.facts().is_calibrated
         {
-            bail!("--calibrate: leave it out, the scores of a grove are probabilities already");
+            bail!(
+                "--calibrate: leave it out, the scores of a {} are probabilities already",
+                settings.name()
+            );
         }
-        Ok(Wish { wanted, calibrate, favour })
+        Ok(TrainRequest { choice, calibrate, favour })
     }
 
     /// The settings that were typed, by name.
-    pub fn typed_settings(&self) -> Result<Vec<String>> {
-        Ok(self.settings.typed()?.into_iter().map(|(setting, _)| setting).collect())
+    pub fn typed_settings(&self) -> Vec<String> {
+        self.settings.typed().keys().cloned().collect()
     }
 
     /// DATA and the flags that say how to read it, but for those that a model's settings tell.

@@ -43,6 +43,7 @@ pub mod shard;
 pub mod metrics;
 pub mod report;
 
+pub use algorithms::Settings;
 pub use algorithms::{craftml, grove, label_forest, label_tree, one_vs_rest};
 pub use base::{array, random, run, settings as params, sparse, store};
 pub use learn::{calibration, cluster, favour, linear, solver, weighting};

@@ -6,7 +6,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::model::{Algorithm, Extras};
+use labelwood::Settings;
+use labelwood::model::TrainOptions;
 use labelwood::run::Task;
 use labelwood::shard::{Options, Plan};
 use labelwood::{auto, data};
@@ -16,9 +17,9 @@ use super::train::memory::Need;
 use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::input::Kind;
-use crate::learn::{LearnArgs, Rows, Wish};
+use crate::learn::{LearnArgs, Rows, TrainRequest};
 use crate::output::print;
-use crate::settings::Wanted;
+use crate::settings::Choice;
 
 /// Arguments of `labelwood plan`.
 #[derive(Debug, clap::Args)]
@@ -80,36 +81,36 @@ impl Args {
     /// into this machine's memory, as `train` chooses it.
     fn choose(
         &self,
-        wanted: Wanted,
+        choice: Choice,
         calibrate: bool,
         rows: &Rows,
         context: &Context,
         run: &Task,
-    ) -> Result<Algorithm> {
-        let seed = match wanted {
-            Wanted::Named(algorithm) => return Ok(*algorithm),
-            Wanted::Auto { seed } => seed,
+    ) -> Result<Settings> {
+        let seed = match choice {
+            Choice::Named(settings) => return Ok(*settings),
+            Choice::Auto { seed } => seed,
         };
         let Rows { dataset, reader } = rows;
         let (threads, reader) = (run.threads(), reader.as_ref());
-        let fits = |algorithm: &Algorithm| {
-            Need { dataset, algorithm, calibrate, threads, keeps_model: false, reader }
+        let fits = |settings: &Settings| {
+            Need { dataset, settings, calibrate, threads, keeps_model: false, reader }
                 .fits(context.max_memory)
         };
         let limits = auto::Limits::default();
-        let auto::Choice { algorithm, why } =
+        let auto::Choice { settings, why } =
             auto::choose(dataset.view(), seed, limits, fits, run)?;
         if !self.json {
             why.iter().for_each(|reason| context.note(format_args!("auto: {reason}")));
         }
-        Ok(algorithm)
+        Ok(settings)
     }
 }
 
 /// Reads the rows and writes the plan.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     args.check()?;
-    let Wish { wanted, calibrate, favour } = args.learn.wish(context)?;
+    let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
     let run = context.run()?;
     let rows = args.learn.read(false, &run)?;
     args.learn.check_rows(&rows.dataset)?;
@@ -121,17 +122,17 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(mention) = args.learn.unlabelled(&rows.dataset).filter(|_| !args.json) {
         context.note(mention);
     }
-    let algorithm = args.choose(wanted, calibrate, &rows, context, &run)?;
+    let settings = args.choose(choice, calibrate, &rows, context, &run)?;
     // The scores of a grove that auto chose are probabilities without.
-    let calibrate = calibrate && !matches!(algorithm, Algorithm::Grove(_));
+    let calibrate = calibrate && !settings.facts().is_calibrated;
     let options = Options {
         shards: args.shards.get(),
         data: mapped(&args.learn)?,
         overwrite: args.overwrite,
     };
     let text = rows.reader.as_ref();
-    let extras = Extras { text, calibrate, favour, keep_rows: args.keep_rows };
-    let plan = Plan::make(&args.output, rows.dataset.view(), extras, &algorithm, &options, &run)?;
+    let training = TrainOptions { text, calibrate, favour, keep_rows: args.keep_rows };
+    let plan = Plan::make(&args.output, rows.dataset.view(), training, &settings, &options, &run)?;
     let summary = Summary::of(&plan);
     if args.json {
         return print(&format_args!("{}\n", serde_json::to_string(&summary)?));

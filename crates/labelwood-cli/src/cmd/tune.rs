@@ -14,9 +14,9 @@ use serde_json::json;
 use super::train::memory;
 use crate::context::Context;
 use crate::duration::Seconds;
-use crate::learn::{LearnArgs, Rows, Wish};
+use crate::learn::{LearnArgs, Rows, TrainRequest};
 use crate::output::print;
-use crate::settings::{TUNED, Wanted, named};
+use crate::settings::{Choice, TUNED, named};
 use crate::signals::NOTHING_KEPT;
 use crate::split::select;
 
@@ -66,21 +66,21 @@ pub struct Args {
 
 /// Reads, tries, and says what to take.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let wish = args.learn.wish(context)?;
-    let Wanted::Named(start) = &wish.wanted else {
+    let request = args.learn.request(context)?;
+    let Choice::Named(start) = &request.choice else {
         bail!("--algorithm auto is for `train`: name the one to tune");
     };
     let trials = Trials::default();
     let run = context.watched_run(trials.watch(), trials.kept(&args.output))?;
     let rows = args.read(&run)?;
     let dataset = &rows.dataset;
-    let keep = args.learn.typed_settings()?;
+    let keep = args.learn.typed_settings();
     let plan = Plan::new(dataset.view(), start, &keep, args.measure, args.folds)?;
     args.announce(&plan, &rows, context, &run)?;
     let until = args.budget.map(|budget| context.started() + budget.times(1.0));
     let outcome = tune(dataset.view(), &plan, &args.output, &run.until(until))
         .map_err(|error| stopped_or(error, &args.output))?;
-    args.write(&outcome, &wish, &rows)?;
+    args.write(&outcome, &request, &rows)?;
     print(&format_args!("{}\n{}\n", outcome.table(), outcome.verdict()))?;
     if !outcome.is_finished() {
         context.note("the time is up; the same command goes on with the other rounds");
@@ -119,7 +119,7 @@ impl Args {
             // A copy of most rows is learned from, and the model stays in memory.
             let need = memory::Need {
                 dataset: &rows.dataset,
-                algorithm: &candidate.algorithm,
+                settings: &candidate.settings,
                 calibrate: false,
                 threads: run.threads(),
                 keeps_model: true,
@@ -137,14 +137,14 @@ impl Args {
     }
 
     /// Puts what came of it into the folder.
-    fn write(&self, outcome: &Outcome, wish: &Wish, rows: &Rows) -> Result<()> {
-        let chosen = &outcome.chosen().algorithm;
+    fn write(&self, outcome: &Outcome, request: &TrainRequest, rows: &Rows) -> Result<()> {
+        let chosen = &outcome.chosen().settings;
         let mut training = json!({
             "algorithm": chosen.name(),
-            "settings": chosen.settings(),
+            "settings": chosen.values(),
             "data": format!("{:032x}", rows.dataset.digest()),
-            "calibrate": wish.calibrate,
-            "favour": wish.favour,
+            "calibrate": request.calibrate,
+            "favour": request.favour,
         });
         if let Some(reader) = &rows.reader {
             training["text"] = serde_json::to_value(reader.settings())?;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use labelwood::algorithms::Updates;
 use labelwood::data::Dataset;
 use labelwood::model::store::{Options, check_target};
-use labelwood::model::{Learned, Model, UpdateError, UpdateStart, Updated, update};
+use labelwood::model::{Model, UpdateError, UpdateStart, Updated, update};
 use labelwood::run::Task;
 
 use crate::bytes::Bytes;
@@ -116,8 +117,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 fn check_memory(model: &Model, dataset: &Dataset, context: &Context, run: &Task) -> Result<()> {
     let Some(limit) = context.max_memory.or_else(machine::memory_limit) else { return Ok(()) };
     let manifest = model.manifest();
-    let (features, labels) = (dataset.features.view(), dataset.labels.view());
-    let of_new = model.learned().algorithm().estimate(features, labels, run.threads()).memory;
+    let of_new = model.learned().settings().estimate(dataset.view(), run.threads()).memory;
     // All rows are about as large as the new ones.
     let all = manifest.instances as f64 / dataset.len().max(1) as f64 + 1.0;
     let rows = if manifest.training.keep_rows { (of_new as f64 * all) as u64 } else { of_new };
@@ -136,9 +136,8 @@ fn check_memory(model: &Model, dataset: &Dataset, context: &Context, run: &Task)
 
 /// What could not be done without the training rows.
 fn left(model: &Model) -> Option<&'static str> {
-    match model.learned() {
-        _ if model.manifest().training.keep_rows => None,
-        Learned::Grove(_) => Some("leaves that grew are not divided and label trees not relearned"),
-        _ => Some("leaves that grew are not divided"),
+    match model.learned().settings().facts().updates {
+        Updates::Always(left) if !model.manifest().training.keep_rows => Some(left),
+        _ => None,
     }
 }

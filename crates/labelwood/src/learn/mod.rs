@@ -2,6 +2,7 @@
 
 pub mod calibration;
 pub mod cluster;
+pub(crate) mod cost;
 pub mod favour;
 pub mod linear;
 pub mod propensity;

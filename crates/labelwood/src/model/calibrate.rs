@@ -1,12 +1,11 @@
 //! Calibration of a model: learning it, and its unit.
 
-use super::store::{FormatError, Stored, Unit};
-use super::units::Units;
-use super::{Algorithm, Learned, TrainError};
+use crate::algorithms::{Interrupted, Settings, UnitSink, learn_in_memory};
 use crate::base::array::Array;
-use crate::base::run::{Stopped, Task};
+use crate::base::run::Task;
 use crate::base::settings::ParamError;
 use crate::base::sparse::Query;
+use crate::base::store::{FormatError, Stored};
 use crate::data::DatasetView;
 use crate::learn::calibration::{Calibration, hold_out};
 
@@ -16,68 +15,60 @@ pub(super) const UNIT: &str = "calibration";
 const CALIBRATED: usize = 30;
 
 /// Learns how the scores of an algorithm become probabilities: trains it on nine tenths of the rows
-/// and looks at how often labels of each score are true among the others.
+/// and looks at how often labels of each score are true among the others. The settings must have been
+/// checked.
 pub fn calibrate(
     dataset: DatasetView<'_>,
-    algorithm: &Algorithm,
-    run: &Task,
-) -> Result<Result<Calibration, Stopped>, ParamError> {
-    check(algorithm)?;
+    settings: &Settings,
+    task: &Task,
+) -> Result<Calibration, Interrupted> {
     let (held_out, rest) = hold_out(dataset.len(), 0);
     if held_out.is_empty() {
-        return Ok(Ok(Calibration::learn([])));
+        return Ok(Calibration::learn([]));
     }
-    let learned = Learned::train(dataset.select(&rest).view(), algorithm, run)?;
+    let learned = learn_in_memory(settings, dataset.select(&rest).view(), task)?;
     let held_out = dataset.select(&held_out);
-    let scored = learned
-        .and_then(|learned| learned.predict(held_out.features.view(), Query::top(CALIBRATED), run));
-    Ok(scored.map(|predictions| {
-        let rows = predictions.rows().zip(held_out.labels.rows());
-        Calibration::learn(rows.flat_map(|(scored, truth)| {
-            let is_true = move |id| truth.indices.binary_search(&id).is_ok();
-            scored.iter().map(move |label| (label.score, is_true(label.id)))
-        }))
-    }))
+    let predictions =
+        learned.predict(held_out.features.view(), Query::top(CALIBRATED), task)?;
+    let rows = predictions.rows().zip(held_out.labels.rows());
+    Ok(Calibration::learn(rows.flat_map(|(scored, truth)| {
+        let is_true = move |id| truth.indices.binary_search(&id).is_ok();
+        scored.iter().map(move |label| (label.score, is_true(label.id)))
+    })))
 }
 
 /// Refuses to calibrate what gives probabilities already.
-pub(super) fn check(algorithm: &Algorithm) -> Result<(), ParamError> {
-    match algorithm {
-        Algorithm::Grove(_) => Err(ParamError {
-            setting: "calibrate",
-            found: "true".to_owned(),
-            expected: "left out: the scores of a grove are probabilities already",
-        }),
-        _ => Ok(()),
+pub(super) fn check(settings: &Settings) -> Result<(), ParamError> {
+    if settings.facts().is_calibrated {
+        let name = settings.name();
+        let expected = format!("left out: the scores of a {name} are probabilities already");
+        return Err(ParamError::new("calibrate", true, expected));
     }
+    Ok(())
 }
 
 /// Learns the calibration if it is not there yet and writes it.
 pub(super) fn write(
     dataset: DatasetView<'_>,
-    algorithm: &Algorithm,
-    units: &Units<'_>,
-    run: &Task,
-) -> Result<(), TrainError> {
-    if !units.lacks(UNIT) {
-        return Ok(());
+    settings: &Settings,
+    units: &UnitSink<'_>,
+    task: &Task,
+) -> Result<(), Interrupted> {
+    if units.lacks(UNIT) {
+        let calibration = calibrate(dataset, settings, &task.quiet())?;
+        units.write(UNIT, &[("weights", calibration.weights[..].into())])?;
     }
-    let calibration = calibrate(dataset, algorithm, run)?.map_err(|source| {
-        TrainError::Stopped { finished: 0, total: 1, units: "calibrations", source }
-    })?;
-    Ok(units.write(UNIT, &[("weights", calibration.weights[..].into())])?)
+    Ok(())
 }
 
 /// Reads how scores become probabilities.
 pub(super) fn read(stored: &Stored) -> Result<Calibration, FormatError> {
-    Ok(Calibration { weights: read_weights(stored.unit(UNIT)?)? })
-}
-
-/// Reads so many finite weights.
-pub(super) fn read_weights<const TERMS: usize>(unit: &Unit) -> Result<[f32; TERMS], FormatError> {
+    let unit = stored.unit(UNIT)?;
     let weights: Array<f32> = unit.array("weights")?;
-    match <[f32; TERMS]>::try_from(&weights[..]) {
-        Ok(weights) if weights.iter().all(|weight| weight.is_finite()) => Ok(weights),
-        _ => Err(unit.refused(format!("it does not have {TERMS} finite weights"))),
+    match <[f32; 3]>::try_from(&weights[..]) {
+        Ok(weights) if weights.iter().all(|weight| weight.is_finite()) => {
+            Ok(Calibration { weights })
+        }
+        _ => Err(unit.refused("it does not have 3 finite weights")),
     }
 }

@@ -1,12 +1,12 @@
 //! What a model knows of its labels: how often each occurred in training, and its name.
 
 use super::store::{FormatError, StoreError, Stored, Unit};
-use super::units::Units;
+use crate::algorithms::UnitSink;
 use crate::base::array::Array;
 use crate::data::{DatasetView, LabelIndex};
 
 /// The unit of the labels.
-pub(super) const STEM: &str = "labels";
+pub(super) const UNIT: &str = "labels";
 
 /// The labels of a model.
 #[derive(Clone, Debug)]
@@ -55,8 +55,8 @@ impl Labels {
     }
 }
 
-pub(super) fn write(dataset: DatasetView<'_>, units: &Units<'_>) -> Result<(), StoreError> {
-    if !units.lacks(STEM) {
+pub(super) fn write(dataset: DatasetView<'_>, units: &UnitSink<'_>) -> Result<(), StoreError> {
+    if !units.lacks(UNIT) {
         return Ok(());
     }
     write_counted(&dataset.labels.column_counts(), dataset.label_names, units)
@@ -66,7 +66,7 @@ pub(super) fn write(dataset: DatasetView<'_>, units: &Units<'_>) -> Result<(), S
 pub(super) fn write_counted(
     counts: &[u32],
     index: Option<&LabelIndex>,
-    units: &Units<'_>,
+    units: &UnitSink<'_>,
 ) -> Result<(), StoreError> {
     let mut arrays = vec![("counts", counts.into())];
     let names;
@@ -76,11 +76,11 @@ pub(super) fn write_counted(
         let (text, starts) = names.arrays();
         arrays.extend([("names", text.into()), ("names_start", starts.into())]);
     }
-    units.write(STEM, &arrays)
+    units.write(UNIT, &arrays)
 }
 
 pub(super) fn read(stored: &Stored) -> Result<Labels, FormatError> {
-    let unit = stored.unit(STEM)?;
+    let unit = stored.unit(UNIT)?;
     let counts = unit.array::<u32>("counts")?;
     if counts.len() as u64 != stored.manifest().labels {
         return Err(unit.refused(format!("it counts {} labels", counts.len())));

@@ -22,53 +22,42 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod algorithm;
+mod budget;
 mod calibrate;
-mod craftml;
-mod extras;
-mod grove;
-mod learned;
-mod linear;
+pub(crate) mod job;
 mod labels;
-mod members;
+mod options;
 pub(crate) mod part;
 mod rows;
 mod shrink;
-pub(crate) mod stems;
 mod text;
-pub(crate) mod units;
 mod update;
-mod within;
 
+pub use crate::algorithms::{Limits, Shrink, StoredAs};
 pub use crate::base::store;
-pub use algorithm::Algorithm;
+pub use budget::{train_within, unfinished};
 pub use calibrate::calibrate;
-pub use extras::Extras;
 pub use labels::Labels;
-pub use learned::Learned;
-pub use shrink::{Shrink, ShrinkError, Values, shrink};
+pub use options::TrainOptions;
+pub use shrink::{ShrinkError, shrink};
 pub use text::{open_text, save_text};
-pub use units::UNIT_STAGES;
 pub use update::{UpdateError, UpdateStart, Updated, update};
-pub use within::{Limits, train_within, unfinished};
 
-use crate::base::array::Array;
+use crate::algorithms::{Predict, Role, Settings, Trained as TrainedUnits, UnitSink};
 use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::base::sparse::{CsrView, Predictions, Query, Scored};
 use crate::data::{Dataset, DatasetView};
 use crate::learn::calibration::Calibration;
 use crate::learn::favour::{RANKED, Ranking};
-use crate::learn::weighting::FeatureWeights;
 use crate::text::TextReader;
-use extras::describe;
-use learned::Trainer;
-use members::Members;
+pub(crate) use job::TrainJob;
+use std::ops::Range;
 use std::path::Path;
-use store::{Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training};
+use std::sync::Arc;
+use store::{Begin, Manifest, Options, Partial, Start, StoreError, Stored};
 use text::LabelTerms;
 use thiserror::Error;
-use units::Units;
 
 /// A model, ready to predict.
 #[derive(Clone, Debug)]
@@ -77,9 +66,26 @@ pub struct Model {
     labels: Labels,
     text: Option<TextReader>,
     label_terms: Option<LabelTerms>,
-    learned: Learned,
+    learned: Arc<dyn Predict>,
     calibration: Option<Calibration>,
     ranking: Option<Ranking>,
+}
+
+/// What a unit of a model is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitUse {
+    /// What was learned.
+    Learned,
+    /// The weights of features.
+    FeatureWeights,
+    /// The labels' counts and names.
+    Labels,
+    /// How text is read, and the terms of labels.
+    Text,
+    /// How scores become probabilities.
+    Probabilities,
+    /// The training rows.
+    Rows,
 }
 
 /// What came of a training.
@@ -148,12 +154,12 @@ pub enum TrainError {
 /// call takes them up, provided that data and settings are the same.
 pub fn train(
     dataset: &Dataset,
-    algorithm: &Algorithm,
+    settings: &Settings,
     target: &Path,
     start: Start,
     run: &Task,
 ) -> Result<Trained, TrainError> {
-    train_with(dataset, Extras::default(), algorithm, target, start, run)
+    train_with(dataset, TrainOptions::default(), settings, target, start, run)
 }
 
 /// Trains a model into the folder `target` on rows that `reader` made of text; the model keeps the
@@ -188,16 +194,16 @@ pub fn train(
 pub fn train_text(
     dataset: &Dataset,
     reader: &TextReader,
-    algorithm: &Algorithm,
+    settings: &Settings,
     target: &Path,
     start: Start,
     run: &Task,
 ) -> Result<Trained, TrainError> {
-    let extras = Extras { text: Some(reader), ..Extras::default() };
-    train_with(dataset, extras, algorithm, target, start, run)
+    let options = TrainOptions { text: Some(reader), ..TrainOptions::default() };
+    train_with(dataset, options, settings, target, start, run)
 }
 
-/// Trains a model into the folder `target` that holds some [`Extras`].
+/// Trains a model into the folder `target` with further [`TrainOptions`].
 ///
 /// ```
 /// use labelwood::craftml::Params;
@@ -211,28 +217,28 @@ pub fn train_text(
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
 /// let algorithm = Algorithm::CraftMl(Params { trees: 2, ..Params::default() });
-/// let extras = Extras { calibrate: true, ..Extras::default() };
+/// let extras = Extras { calibrate: true, ..TrainOptions::default() };
 /// train_with(&dataset, extras, &algorithm, &path, Default::default(), &run)?;
 /// assert!(Model::open(&path, Default::default(), &run)?.calibration().is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn train_with<'a>(
     dataset: impl Into<DatasetView<'a>>,
-    extras: Extras<'a>,
-    algorithm: &Algorithm,
+    options: TrainOptions<'a>,
+    settings: &Settings,
     target: &Path,
     start: Start,
     run: &Task,
 ) -> Result<Trained, TrainError> {
-    let work = Work::new(dataset.into(), extras, algorithm, run)?;
-    let training = work.training();
+    let job = TrainJob::new(dataset.into(), options, settings, run)?;
+    let training = job.training();
     let partial = match Partial::begin(target, &training, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };
-    let units = Units::take_up(&partial, run)?;
-    work.write(&units, run)?;
-    let manifest = work.manifest(training, &units);
+    let units = UnitSink::resume(&partial, run)?;
+    job.write(&units, run)?;
+    let manifest = job.manifest(training, &units)?;
     // Ignore the deadline here: only a cancellation keeps a finished model from its place.
     run.without_deadline().check().map_err(|source| {
         let finished = manifest.units.len();
@@ -251,111 +257,17 @@ pub fn check_rows(dataset: DatasetView<'_>) -> Result<(), TrainError> {
     }
 }
 
-/// A training that is to be done, wherever its units go.
-pub(crate) struct Work<'a> {
-    dataset: DatasetView<'a>,
-    extras: Extras<'a>,
-    trainer: Trainer<'a>,
+/// The settings that a model was trained with.
+fn settings_of(stored: &Stored) -> Result<Settings, store::FormatError> {
+    let training = &stored.manifest().training;
+    Settings::from_values(&training.algorithm, training.settings.clone())
+        .map_err(|reason| stored.refused(reason))
 }
 
-impl<'a> Work<'a> {
-    pub fn new(
-        dataset: DatasetView<'a>,
-        extras: Extras<'a>,
-        algorithm: &Algorithm,
-        run: &Task,
-    ) -> Result<Self, TrainError> {
-        check_rows(dataset)?;
-        if extras.calibrate {
-            calibrate::check(algorithm)?;
-        }
-        let trainer = Trainer::new(dataset, &algorithm.clone().favouring(extras.favour), run)?;
-        Ok(Work { dataset, extras, trainer })
-    }
-
-    /// What determines the model.
-    pub fn training(&self) -> Training {
-        describe(self.dataset, self.extras, &self.trainer.resolved())
-    }
-
-    /// Writes the units that are not there yet.
-    pub fn write(&self, units: &Units<'_>, run: &Task) -> Result<(), TrainError> {
-        let dataset = self.dataset;
-        if self.extras.calibrate {
-            calibrate::write(dataset, &self.trainer.resolved(), units, run)?;
-        }
-        self.trainer.write(units, run)?;
-        write_others(dataset, self.extras, units, run)
-    }
-
-    /// What the model is, once all units are written.
-    pub fn manifest(&self, training: Training, units: &Units<'_>) -> Manifest {
-        manifest(self.dataset, training, &self.trainer.resolved(), units)
-    }
-}
-
-/// Writes what every model has whatever the algorithm.
-fn write_others(
-    dataset: DatasetView<'_>,
-    extras: Extras<'_>,
-    units: &Units<'_>,
-    run: &Task,
-) -> Result<(), TrainError> {
-    labels::write(dataset, units)?;
-    if let Some(reader) = extras.text {
-        text::write(reader, dataset, units, run)?;
-    }
-    if extras.keep_rows && units.lacks(&rows::stem(0)) {
-        rows::write(dataset, 0, units)?;
-    }
-    Ok(())
-}
-
-/// What a model is whose units are all written.
-fn manifest(
-    dataset: DatasetView<'_>,
-    training: Training,
-    resolved: &Algorithm,
-    units: &Units<'_>,
-) -> Manifest {
-    let DatasetView { features, labels, .. } = dataset;
-    let parts = |root: &str| linear::parts_below(units, root);
-    let stems = stems::all(resolved, labels.columns(), parts);
-    Manifest {
-        training,
-        instances: features.len() as u64,
-        features: features.columns() as u64,
-        labels: labels.columns() as u64,
-        units: units.listed(stems),
-    }
-}
-
-/// The unit of the feature weights.
-const FEATURES: &str = "features";
-
-fn write_weights(stem: &str, weights: Option<&[f32]>, units: &Units<'_>) -> Result<(), StoreError> {
-    match weights {
-        Some(weights) if units.lacks(stem) => units.write(stem, &[("weights", weights.into())]),
-        _ => Ok(()),
-    }
-}
-
-/// The weights of the features, if there are any, and the number of features.
-fn read_weights(stored: &Stored, stem: &str) -> Result<(FeatureWeights, usize), FormatError> {
-    let manifest = stored.manifest();
-    // Columns are 32-bit numbers everywhere; more would ask for memory that no model needs.
-    let features = u32::try_from(manifest.features)
-        .map_err(|_| stored.refused(format!("{} features are too many", manifest.features)))?
-        as usize;
-    if !manifest.units.iter().any(|unit| unit.stem() == stem) {
-        return Ok((FeatureWeights(None), features));
-    }
-    let unit = stored.unit(stem)?;
-    let weights: Array<f32> = unit.array("weights")?;
-    if weights.len() != features || !weights.iter().all(|weight| weight.is_finite()) {
-        return Err(unit.refused("its weights do not fit the features"));
-    }
-    Ok((FeatureWeights(Some(weights)), features))
+/// All members of a model. Each has a unit of its own, at least, so that a forged number in the
+/// manifest takes no memory: what is missing is named when it is read.
+fn all_members(settings: &Settings, manifest: &Manifest) -> Range<usize> {
+    0..settings.members(manifest.labels as usize).min(manifest.units.len())
 }
 
 impl Model {
@@ -386,58 +298,42 @@ impl Model {
     /// ```
     pub fn train(
         dataset: DatasetView<'_>,
-        extras: Extras<'_>,
-        algorithm: &Algorithm,
+        options: TrainOptions<'_>,
+        settings: &Settings,
         run: &Task,
     ) -> Result<Self, TrainError> {
-        let work = Work::new(dataset, extras, algorithm, run)?;
-        let units = Units::new(None);
-        work.write(&units, run)?;
-        let manifest = work.manifest(work.training(), &units);
-        let units = units.into_memory(&manifest.units);
+        let job = TrainJob::new(dataset, options, settings, run)?;
+        let units = UnitSink::in_memory();
+        job.write(&units, run)?;
+        let manifest = job.manifest(job.training(), &units)?;
+        let units = units.take_memory(&manifest.units);
         Ok(Self::read(Stored::in_memory(manifest, units), run)?)
     }
 
     /// The model that some open files are.
     pub fn read(stored: Stored, run: &Task) -> Result<Self, StoreError> {
-        run.install(|| Self::read_here(stored, Members::all))
+        run.install(|| {
+            let settings = settings_of(&stored)?;
+            let members = all_members(&settings, stored.manifest());
+            Self::read_members(stored, &settings, members)
+        })
     }
 
-    /// The same with those members of the algorithm that are chosen.
-    fn read_here(
+    /// Some members of the model that some open files are.
+    fn read_members(
         stored: Stored,
-        choose: impl FnOnce(&Algorithm, &Manifest) -> Members,
+        settings: &Settings,
+        members: Range<usize>,
     ) -> Result<Self, StoreError> {
         let labels = labels::read(&stored)?;
         let training = &stored.manifest().training;
-        let algorithm = Algorithm::from_settings(&training.algorithm, training.settings.clone())
-            .map_err(|reason| stored.refused(reason))?;
-        let members = choose(&algorithm, stored.manifest());
-        let learned = match algorithm {
-            Algorithm::CraftMl(params) => {
-                Learned::CraftMl(craftml::read(&stored, params, members.first)?)
-            }
-            Algorithm::LabelTree(params) => Learned::LabelTree(linear::read_trees(
-                &stored,
-                linear::TREES,
-                params,
-                members.first,
-            )?),
-            Algorithm::OneVsRest(params) => {
-                Learned::OneVsRest(linear::read_blocks(&stored, params, members.first)?)
-            }
-            Algorithm::LabelForest(params) => {
-                Learned::LabelForest(linear::read_forest(&stored, params, members.first)?)
-            }
-            Algorithm::Grove(params) => {
-                Learned::Grove(Box::new(grove::read(&stored, params, members, &labels)?))
-            }
-        };
+        let counts = &labels.shared_counts();
+        let learned = settings.open(&TrainedUnits { stored: &stored, counts, members })?.into();
         let text = text::read(&stored)?;
         let label_terms = text::read_label_terms(&stored)?;
         let calibration = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;
         let instances = stored.manifest().instances as usize;
-        let scores = learned.scores(calibration.is_some());
+        let scores = settings.scores(calibration.is_some());
         let ranking = training.favour.ranking(instances, labels.counts(), scores);
         Ok(Model { stored, labels, text, label_terms, learned, calibration, ranking })
     }
@@ -472,8 +368,23 @@ impl Model {
     }
 
     /// The learned state.
-    pub fn learned(&self) -> &Learned {
-        &self.learned
+    pub fn learned(&self) -> &dyn Predict {
+        &*self.learned
+    }
+
+    /// What a unit of this name is for.
+    pub fn unit_use(&self, unit: &str) -> UnitUse {
+        let labels = self.manifest().labels as usize;
+        let known = self.learned.settings().units(labels, &|_| Ok(None)).unwrap_or_default();
+        let role = known.iter().find(|known| known.name == unit).map(|known| known.role);
+        match (unit, role) {
+            (_, Some(Role::Prepared)) => UnitUse::FeatureWeights,
+            (_, Some(Role::Blend)) | (calibrate::UNIT, _) => UnitUse::Probabilities,
+            (labels::UNIT, _) => UnitUse::Labels,
+            (text::TEXT | text::LABEL_TERMS, _) => UnitUse::Text,
+            _ if rows::is_rows(unit) => UnitUse::Rows,
+            _ => UnitUse::Learned,
+        }
     }
 
     /// How scores become probabilities, if that was learned.

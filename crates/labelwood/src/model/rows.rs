@@ -2,24 +2,29 @@
 //! each update.
 
 use super::store::{FormatError, StoreError, Stored, Unit};
-use super::units::Units;
+use crate::algorithms::UnitSink;
 use crate::base::sparse::{Csr, LabelRows};
 use crate::data::{Dataset, DatasetView};
 
 /// The name of the unit of the rows that came with an update; those of the training have 0.
-pub(super) fn stem(update: usize) -> String {
+pub(super) fn name(update: usize) -> String {
     format!("rows-{update:04}")
+}
+
+/// Whether a unit of this name holds rows.
+pub(super) fn is_rows(unit: &str) -> bool {
+    unit.starts_with("rows-")
 }
 
 /// Writes the rows that came with an update.
 pub(super) fn write(
     dataset: DatasetView<'_>,
     update: usize,
-    units: &Units<'_>,
+    units: &UnitSink<'_>,
 ) -> Result<(), StoreError> {
     let DatasetView { features, labels, .. } = dataset;
     units.write(
-        &stem(update),
+        &name(update),
         &[
             ("feature_starts", features.offsets().into()),
             ("features", features.indices().into()),
@@ -36,7 +41,7 @@ pub(super) fn read_with(stored: &Stored, more: DatasetView<'_>) -> Result<Datase
     let manifest = stored.manifest();
     let mut all = Collected::default();
     for update in 0..=manifest.training.updates.len() {
-        let unit = stored.unit(&stem(update))?;
+        let unit = stored.unit(&name(update))?;
         all.add_unit(unit)?;
     }
     let found = all.feature_starts.len() as u64 - 1;

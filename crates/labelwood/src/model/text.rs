@@ -8,12 +8,11 @@ use super::labels::{self, Labels};
 use super::store::{
     Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training,
 };
-use super::units::Units;
+use crate::algorithms::UnitSink;
 use crate::base::array::Array;
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::CsrView;
 use crate::data::{Dataset, DatasetView};
-use crate::learn::favour::Favour;
 use crate::text::{Arrays, TextReader, TextSettings, Vectoriser};
 use rayon::prelude::*;
 use std::path::Path;
@@ -134,7 +133,7 @@ pub(super) fn settings(reader: &TextReader) -> serde_json::Value {
 pub(super) fn write(
     reader: &TextReader,
     dataset: DatasetView<'_>,
-    units: &Units<'_>,
+    units: &UnitSink<'_>,
     run: &Task,
 ) -> Result<(), StoreError> {
     write_vectoriser(reader, units)?;
@@ -144,7 +143,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn write_label_terms(terms: &LabelTerms, units: &Units<'_>) -> Result<(), StoreError> {
+fn write_label_terms(terms: &LabelTerms, units: &UnitSink<'_>) -> Result<(), StoreError> {
     let LabelTerms { starts, terms, weights } = terms;
     units.write(
         LABEL_TERMS,
@@ -162,7 +161,7 @@ pub(super) fn update_label_terms(
     known: &LabelTerms,
     dataset: DatasetView<'_>,
     are_all_rows: bool,
-    units: &Units<'_>,
+    units: &UnitSink<'_>,
     run: &Task,
 ) -> Result<(), StoreError> {
     let found = LabelTerms::new(dataset, run)?;
@@ -184,7 +183,7 @@ pub(super) fn update_label_terms(
     write_label_terms(&extended, units)
 }
 
-fn write_vectoriser(reader: &TextReader, units: &Units<'_>) -> Result<(), StoreError> {
+fn write_vectoriser(reader: &TextReader, units: &UnitSink<'_>) -> Result<(), StoreError> {
     if !units.lacks(TEXT) {
         return Ok(());
     }
@@ -276,20 +275,12 @@ pub fn save_text(
     target: &Path,
     overwrite: bool,
 ) -> Result<(), StoreError> {
-    let training = Training {
-        algorithm: VECTORISER.to_owned(),
-        settings: serde_json::json!({}),
-        data: format!("{:032x}", dataset.digest()),
-        text: Some(settings(reader)),
-        calibrate: false,
-        favour: Favour::None,
-        shrunk: None,
-        keep_rows: false,
-        updates: Vec::new(),
-    };
+    let data = format!("{:032x}", dataset.digest());
+    let plain = Training::of(VECTORISER, serde_json::json!({}), data);
+    let training = Training { text: Some(settings(reader)), ..plain };
     let start = Start { resume: false, overwrite };
     let Begin::Work(partial) = Partial::begin(target, &training, start)? else { return Ok(()) };
-    let units = Units::new(Some(&partial));
+    let units = UnitSink::into_folder(&partial);
     write_vectoriser(reader, &units)?;
     labels::write(dataset.view(), &units)?;
     let manifest = Manifest {
@@ -297,7 +288,7 @@ pub fn save_text(
         instances: dataset.len() as u64,
         features: dataset.features.columns() as u64,
         labels: dataset.labels.columns() as u64,
-        units: units.listed([TEXT, labels::STEM].map(str::to_owned)),
+        units: units.listed([TEXT, labels::UNIT]),
     };
     partial.commit(&manifest)
 }

@@ -1,4 +1,8 @@
-//! Trying out: algorithms under a budget (`auto`), and settings (`tune`).
+//! Trying out: algorithms under a budget ([`auto`]), and settings ([`tune`]).
 
 pub mod auto;
+mod measure;
+mod trial;
 pub mod tune;
+
+pub use measure::Measure;

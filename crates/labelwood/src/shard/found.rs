@@ -3,7 +3,8 @@
 use super::{PLAN, Plan, ShardError, UNITS};
 use crate::base::run::Task;
 use crate::base::store::{Load, Scanned, StoreError, Unit, UnitFile, scan};
-use crate::model::stems;
+use crate::algorithms::{Role, UnitSpec};
+use crate::model::job::common_units;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
@@ -42,10 +43,9 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// How many labels each part below a root has; none if the root is not there.
-    pub fn part_sizes(&self, root: &str) -> Result<Vec<usize>, StoreError> {
-        let Some((_, path)) = self.sound.get(root) else { return Ok(Vec::new()) };
-        Ok(stems::part_sizes(&Unit::open(path, Load::Map)?)?)
+    /// Opens a unit, if it is there.
+    fn open(&self, name: &str) -> Result<Option<Unit>, StoreError> {
+        self.sound.get(name).map(|(_, path)| Unit::open(path, Load::Map)).transpose()
     }
 
     /// Of units that are not finished, those of which nothing is there, and the files of the others.
@@ -109,16 +109,16 @@ impl Plan {
         Ok(folders)
     }
 
-    /// All parts below roots that are there, shared out: for each shard its parts.
+    /// The algorithm's units, as far as those that are there tell.
+    fn units(&self, found: &Found) -> Result<Vec<UnitSpec>, StoreError> {
+        self.settings().units(self.labels(), &|name| found.open(name))
+    }
+
+    /// All units below roots that are there, shared out: for each shard its own.
     pub(super) fn parts(&self, found: &Found) -> Result<Vec<Vec<String>>, StoreError> {
-        let mut parts = Vec::new();
-        for root in self.roots() {
-            let sizes = found.part_sizes(&root)?;
-            parts.extend(
-                sizes.iter().enumerate().map(|(at, &size)| (stems::part(&root, at), size as f64)),
-            );
-        }
-        Ok(super::cost::share_out(parts, self.shards().len()))
+        let below = self.units(found)?.into_iter().filter(|unit| unit.role == Role::Below);
+        let weighed = below.map(|unit| (unit.name, unit.weight)).collect();
+        Ok(super::cost::share_out(weighed, self.shards().len()))
     }
 
     /// Which units are there, which are not, and which are damaged. Every finished unit is read.
@@ -149,14 +149,8 @@ impl Plan {
 
     /// The names of all units of the model, as far as they are known, in the manifest's order.
     pub(super) fn order(&self, found: &Found) -> Result<Vec<String>, StoreError> {
-        let mut sizes = BTreeMap::new();
-        for root in self.roots() {
-            let parts = found.part_sizes(&root)?.len();
-            sizes.insert(root, parts);
-        }
-        let labels = self.content.identity.labels as usize;
-        let parts = |root: &str| sizes.get(root).copied().unwrap_or(0);
-        Ok(stems::all(&self.algorithm(), labels, parts))
+        let own = self.units(found)?.into_iter().map(|unit| unit.name);
+        Ok(own.chain(common_units()).collect())
     }
 
     /// The units that were made with the plan, where they are, and the files of those that are not.

@@ -12,18 +12,18 @@
 //!
 //! ```
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
-//! use labelwood::model::{Algorithm, Extras};
+//! use labelwood::Settings;
 //! use labelwood::run::Pool;
 //! use labelwood::shard::{Options, Plan, Work};
 //! let (folder, run) = (tempfile::tempdir()?, Pool::new(2)?.task());
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
 //! let dataset = Dataset { features, labels, label_names: None };
-//! let algorithm = Algorithm::preset("label-tree", "default").expect("it is a preset");
+//! let settings = Settings::named("label-tree").expect("it is an algorithm");
 //!
 //! let options = Options { shards: 3, ..Options::default() };
 //! let path = folder.path().join("plan");
-//! let plan = Plan::make(&path, dataset.view(), Extras::default(), &algorithm, &options, &run)?;
+//! let plan = Plan::make(&path, dataset.view(), Default::default(), &settings, &options, &run)?;
 //! for stage in 1..=plan.stages() {
 //!     for shard in 0..plan.shards().len() {
 //!         let work = Work { stage: Some(stage), ..Work::default() };
@@ -54,8 +54,9 @@ use crate::base::store::{
     remove_abandoned, remove_if_there, scan, write_json,
 };
 use crate::data::{DatasetView, write_own_binary};
-use crate::model::units::Units;
-use crate::model::{self, Algorithm, Extras, stems};
+use crate::algorithms::{Role, Settings, UnitSink, UnitSpec};
+use crate::model::job::{CALIBRATION, TrainJob, common_units, parsed};
+use crate::model::TrainOptions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -173,25 +174,34 @@ impl Plan {
     pub fn make(
         folder: &Path,
         dataset: DatasetView<'_>,
-        extras: Extras<'_>,
-        algorithm: &Algorithm,
+        training: TrainOptions<'_>,
+        settings: &Settings,
         options: &Options,
         run: &Task,
     ) -> Result<Plan, ShardError> {
         options.check()?;
         check_target(folder, options.overwrite)?;
-        let work = model::Work::new(dataset, extras, algorithm, run)?;
-        let training = work.training();
+        let calibrate = training.calibrate;
+        let job = TrainJob::new(dataset, training, settings, run)?;
+        let training = job.training();
         let _lock = lock(folder, |_| Ok(()))?;
         // Another may have been made in the meantime.
         check_target(folder, options.overwrite)?;
         let units_folder = folder.join(UNITS);
         fs::create_dir_all(&units_folder)
             .map_err(|error| StoreError::io("create", &units_folder, error))?;
-        let units = Units::of_plan(folder, "", [], &stems::is_common);
-        work.write(&units, run)?;
-        let algorithm = parsed(&training).map_err(|reason| ShardError::content(folder, reason))?;
-        let stems = stems::all(&algorithm, dataset.labels.columns(), |_| 0);
+        let settings = parsed(&training).map_err(|reason| ShardError::content(folder, reason))?;
+        let specs = known_units(&settings, dataset.labels.columns());
+        // Small units are made with the plan.
+        let small = specs.iter().filter(|unit| unit.role == Role::Prepared);
+        let small: BTreeSet<String> = small.map(|unit| unit.name.clone()).collect();
+        let is_small = |name: &str| {
+            small.contains(name) || common_units().any(|unit| unit == name && unit != CALIBRATION)
+        };
+        let units = UnitSink::of_plan(folder, "", [], &is_small);
+        job.write(&units, run)?;
+        let names: Vec<String> =
+            specs.into_iter().map(|unit| unit.name).chain(common_units()).collect();
         let identity = Identity {
             labelwood: env!("CARGO_PKG_VERSION").to_owned(),
             format: FORMAT,
@@ -199,14 +209,15 @@ impl Plan {
             instances: dataset.len() as u64,
             features: dataset.features.columns() as u64,
             labels: dataset.labels.columns() as u64,
-            units: units.listed(stems),
+            units: units.listed(names.iter().map(String::as_str)),
         };
-        drop(work);
+        drop(job);
         if options.data.is_none() {
             write_own_binary(&folder.join(DATA), dataset)?;
         }
         let threads = run.threads();
-        let costs = cost::Costs::of(&algorithm, dataset, extras.calibrate, threads);
+        let first = first_stage(&settings, dataset.labels.columns(), calibrate);
+        let costs = cost::PlanCosts::of(&settings, first, dataset, threads);
         let content = Content {
             plan_id: identity.id(),
             identity,
@@ -257,7 +268,7 @@ impl Plan {
         self.content.threads
     }
 
-    /// How many stages there are: 2 with label trees, else 1.
+    /// How many stages there are: 2 if some units are known only once others are there, else 1.
     pub fn stages(&self) -> usize {
         if self.roots().is_empty() { 1 } else { 2 }
     }
@@ -279,12 +290,18 @@ impl Plan {
         (worker..self.shards().len()).step_by(workers.max(1)).collect()
     }
 
-    fn algorithm(&self) -> Algorithm {
+    fn settings(&self) -> Settings {
         parsed(self.training()).expect("settings were checked when the plan was opened")
     }
 
+    /// The units that say which units come below them.
     fn roots(&self) -> Vec<String> {
-        stems::roots(&self.algorithm())
+        let units = known_units(&self.settings(), self.labels());
+        units.into_iter().filter(|unit| unit.role == Role::Root).map(|unit| unit.name).collect()
+    }
+
+    fn labels(&self) -> usize {
+        self.content.identity.labels as usize
     }
 
     fn units_folder(&self) -> PathBuf {
@@ -351,8 +368,17 @@ fn check_target(folder: &Path, overwrite: bool) -> Result<(), ShardError> {
     }
 }
 
-fn parsed(training: &Training) -> Result<Algorithm, String> {
-    Algorithm::from_settings(&training.algorithm, training.settings.clone())
+/// The units of a model that are known before any is there.
+fn known_units(settings: &Settings, labels: usize) -> Vec<UnitSpec> {
+    settings.units(labels, &|_| Ok(None)).expect("nothing is opened that could be refused")
+}
+
+/// The units that need no other, in the manifest's order, without those that are made with the plan.
+fn first_stage(settings: &Settings, labels: usize, calibrate: bool) -> Vec<UnitSpec> {
+    let mut units = known_units(settings, labels);
+    units.retain(|unit| unit.role != Role::Prepared);
+    units.extend(calibrate.then(|| UnitSpec::new(CALIBRATION, Role::Blend)));
+    units
 }
 
 /// What is wrong with the bytes of a plan.
@@ -385,14 +411,14 @@ fn parse(bytes: &[u8]) -> Result<Content, Wrong> {
     if content.identity.id() != content.plan_id {
         return Err(Wrong::Content("its content does not give its plan_id".to_owned()));
     }
-    let algorithm = parsed(&content.identity.training).map_err(Wrong::Content)?;
+    let settings = parsed(&content.identity.training).map_err(Wrong::Content)?;
     if content.shards.is_empty() {
         return Err(Wrong::Content("it has no shards".to_owned()));
     }
     if u32::try_from(content.identity.labels).is_err() {
         return Err(Wrong::Content(format!("{} labels are too many", content.identity.labels)));
     }
-    check_units(&content, &algorithm).map_err(Wrong::Content)?;
+    check_units(&content, &settings).map_err(Wrong::Content)?;
     if let Some(unit) = content.identity.units.iter().find(|unit| !unit.has_valid_name()) {
         return Err(Wrong::Content(format!("`{}` is not a unit's name", unit.file)));
     }
@@ -401,13 +427,13 @@ fn parse(bytes: &[u8]) -> Result<Content, Wrong> {
 
 /// Refuses shards that do not have each unit of the first stage once. The plan's id does not cover
 /// them, so that the same units may be shared out anew.
-fn check_units(content: &Content, algorithm: &Algorithm) -> Result<(), String> {
+fn check_units(content: &Content, settings: &Settings) -> Result<(), String> {
     let Identity { training, labels, .. } = &content.identity;
-    let units = stems::first_stage(algorithm, *labels as usize, training.calibrate);
-    let mut left: BTreeSet<&str> = units.iter().map(String::as_str).collect();
+    let units = first_stage(settings, *labels as usize, training.calibrate);
+    let mut left: BTreeSet<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
     for unit in content.shards.iter().flat_map(|shard| &shard.units) {
         if !left.remove(unit.as_str()) {
-            return Err(match units.contains(unit) {
+            return Err(match units.iter().any(|known| known.name == *unit) {
                 true => format!("`{unit}` is in two shards"),
                 false => format!("`{unit}` is not a unit of the model that is planned"),
             });

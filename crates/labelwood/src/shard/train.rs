@@ -1,12 +1,12 @@
 //! Training the units of some shards.
 
 use super::found::Found;
-use super::{Plan, ShardError};
+use super::{Plan, ShardError, first_stage};
 use crate::base::run::Task;
 use crate::base::store::{StoreError, Training, stems_in};
 use crate::data::DatasetView;
-use crate::model::units::Units;
-use crate::model::{self, Extras, stems};
+use crate::algorithms::UnitSink;
+use crate::model::{TrainJob, TrainOptions};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -66,8 +66,8 @@ impl Plan {
 
     /// The units of the first stage.
     pub(super) fn first_stage(&self) -> Vec<String> {
-        let labels = self.content.identity.labels as usize;
-        stems::first_stage(&self.algorithm(), labels, self.training().calibrate)
+        let units = first_stage(&self.settings(), self.labels(), self.training().calibrate);
+        units.into_iter().map(|unit| unit.name).collect()
     }
 }
 
@@ -77,7 +77,7 @@ struct Trainer<'a> {
     work: Work<'a>,
     run: &'a Task,
     /// The rows as the algorithm wants them, once there is something to train.
-    prepared: Option<model::Work<'a>>,
+    prepared: Option<TrainJob<'a>>,
 }
 
 impl Trainer<'_> {
@@ -102,14 +102,14 @@ impl Trainer<'_> {
                 Some(prepared) => prepared,
                 None => {
                     let Training { calibrate, favour, keep_rows, .. } = *self.plan.training();
-                    let extras = Extras { text: None, calibrate, favour, keep_rows };
-                    model::Work::new(self.dataset, extras, &self.plan.algorithm(), self.run)?
+                    let options = TrainOptions { text: None, calibrate, favour, keep_rows };
+                    TrainJob::new(self.dataset, options, &self.plan.settings(), self.run)?
                 }
             };
             let prefix = self.plan.prefix();
             let is_chosen = |stem: &str| units.contains(stem);
             let finished = found.sound.into_values();
-            work.write(&Units::of_plan(&folder, &prefix, finished, &is_chosen), self.run)?;
+            work.write(&UnitSink::of_plan(&folder, &prefix, finished, &is_chosen), self.run)?;
             self.prepared = Some(work);
         }
         Ok((lacking, units.len()))

@@ -187,8 +187,9 @@ impl Default for Params {
 impl Params {
     /// Refuses settings that no text can be read with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
-        let refuse =
-            |setting, found: String, expected| Err(ParamError { setting, found, expected });
+        let refuse = |setting: &'static str, found: String, expected: &str| {
+            Err(ParamError::new(setting, found, expected))
+        };
         if !(1..=1000).contains(&self.min_token) {
             return refuse("min_token", self.min_token.to_string(), "from 1 to 1000");
         }
@@ -229,7 +230,7 @@ impl Params {
 
     fn check_columns(&self) -> Result<(), ParamError> {
         let refuse = |setting, found: usize, expected| {
-            Err(ParamError { setting, found: found.to_string(), expected })
+            Err(ParamError::new(setting, found, expected))
         };
         if let Some(hashing) = self.hashing.filter(|found| !(1..=1 << 30).contains(found)) {
             return refuse("hashing", hashing, "from 1 to 1,073,741,824");

@@ -4,11 +4,10 @@ use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{self, check_target};
-use labelwood::model::{self, Model, Shrink, shrink};
+use labelwood::model::{Model, Shrink, StoredAs, shrink};
 use labelwood::run::Task;
 use labelwood::sparse::Query;
 
@@ -17,6 +16,7 @@ use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::output::print;
 use crate::prediction::RowArgs;
+use crate::settings::named;
 
 /// What becomes of a model.
 #[derive(Debug, clap::Args)]
@@ -27,33 +27,13 @@ pub(super) struct ShrinkArgs {
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     prune: Option<f32>,
 
-    /// How the weights are stored
-    #[arg(long, value_name = "TYPE")]
-    values: Option<Values>,
+    /// How the weights are stored: u8 is for craftml only, f32 for linear classifiers only
+    #[arg(long, value_name = "TYPE", value_parser = named::<StoredAs>(StoredAs::NAMES))]
+    values: Option<StoredAs>,
 
     /// Show P@k of both models on these rows, and the difference
     #[arg(long, value_name = "DATA")]
     test: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Values {
-    /// 8 bits, of craftml only
-    U8,
-    /// 16 bits
-    F16,
-    /// 32 bits, not of craftml
-    F32,
-}
-
-impl From<Values> for model::Values {
-    fn from(values: Values) -> Self {
-        match values {
-            Values::U8 => model::Values::U8,
-            Values::F16 => model::Values::F16,
-            Values::F32 => model::Values::F32,
-        }
-    }
 }
 
 impl ShrinkArgs {
@@ -66,7 +46,7 @@ impl ShrinkArgs {
 /// Writes the smaller model and prints what it saves and costs.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     args.refuse_data_flags()?;
-    let how = Shrink { prune: args.shrinking.prune, values: args.shrinking.values.map(Into::into) };
+    let how = Shrink { prune: args.shrinking.prune, values: args.shrinking.values };
     if how == Shrink::default() {
         bail!(
             "{}: add --prune T to drop the smallest weights of this model, --values f16 to store \

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 use anyhow::{Context as _, Result};
-use labelwood::craftml::Params;
+use labelwood::algorithms::craftml::Params;
 use labelwood::data::corpus::{TEST, TRAIN};
 use labelwood::data::documents::{Documents, Format, Labels, Options};
 use labelwood::data::{Dataset, LabelIndexBuilder, write_atomically};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{self, Start, check_target};
-use labelwood::model::{Algorithm, Model, train_text};
+use labelwood::model::{Model, train_text};
 use labelwood::run::Task;
 use labelwood::sparse::{Predictions, Query, Scored};
 use labelwood::text::{self, TextReader};
@@ -102,8 +102,8 @@ fn train(target: &Path, start: Start, seed: u64, run: &Task) -> Result<()> {
     let documents = documents(TRAIN, &options, run)?;
     let (params, names) = (text::Params::default(), LabelIndexBuilder::default());
     let (reader, dataset) = TextReader::fit(documents, &options, params, names, run)?;
-    let algorithm = Algorithm::CraftMl(Params { seed, ..Params::default() });
-    train_text(&dataset, &reader, &algorithm, target, start, run)?;
+    let settings = Params { seed, ..Params::default() }.into();
+    train_text(&dataset, &reader, &settings, target, start, run)?;
     Ok(())
 }
 

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use labelwood::calibration::Calibration;
 use labelwood::favour::{Favour, Scores};
-use labelwood::grove::Blend;
-use labelwood::metrics::Slice;
+use labelwood::algorithms::Table;
 use labelwood::model::store::Update;
-use labelwood::model::{Learned, Model};
+use labelwood::model::{Model, UnitUse};
 use serde::Serialize;
 
 use crate::bytes::Bytes;
@@ -153,22 +152,13 @@ struct Inside {
     updates: Vec<Update>,
     bytes: u64,
     bytes_by_part: Parts,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    blend: Vec<BlendLine>,
+    #[serde(flatten)]
+    tables: serde_json::Map<String, serde_json::Value>,
+    #[serde(skip)]
+    shown_tables: Vec<Table>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     calibration: Vec<CurvePoint>,
     trees: Vec<TreeLine>,
-}
-
-/// What the parts of a grove make the probability of a label that so many training rows have, when
-/// the one, the other or both score it 0.5, and the other 0.
-#[derive(Serialize)]
-struct BlendLine {
-    labels: &'static str,
-    instances: u32,
-    forest: f32,
-    label_tree: f32,
-    both: f32,
 }
 
 /// The probability that a score stands for.
@@ -176,19 +166,6 @@ struct BlendLine {
 struct CurvePoint {
     score: f32,
     probability: f32,
-}
-
-impl BlendLine {
-    fn all(blend: &Blend) -> Vec<Self> {
-        let line = |instances| BlendLine {
-            labels: Slice::of(instances).name(),
-            instances,
-            forest: blend.probability(0.5, 0.0, instances),
-            label_tree: blend.probability(0.0, 0.5, instances),
-            both: blend.probability(0.5, 0.5, instances),
-        };
-        [300, 30, 3].map(line).into()
-    }
 }
 
 impl CurvePoint {
@@ -241,14 +218,14 @@ impl Inside {
         let manifest = model.manifest();
         let mut parts = Parts { manifest: manifest_bytes, ..Parts::default() };
         for unit in &manifest.units {
-            match unit.stem() {
-                "features" | "linear-features" => parts.features += unit.bytes,
-                "labels" => parts.labels += unit.bytes,
-                "text" | "label-terms" => parts.text += unit.bytes,
-                "blend" | "calibration" => parts.calibration += unit.bytes,
-                stem if stem.starts_with("rows-") => parts.rows += unit.bytes,
-                _ => parts.trees += unit.bytes,
-            }
+            *match model.unit_use(unit.stem()) {
+                UnitUse::FeatureWeights => &mut parts.features,
+                UnitUse::Labels => &mut parts.labels,
+                UnitUse::Text => &mut parts.text,
+                UnitUse::Probabilities => &mut parts.calibration,
+                UnitUse::Rows => &mut parts.rows,
+                UnitUse::Learned => &mut parts.trees,
+            } += unit.bytes;
         }
         let line = |(unit, figures): (String, serde_json::Value)| {
             let own = manifest.units.iter().filter(|file| file.stem().starts_with(&unit));
@@ -258,11 +235,9 @@ impl Inside {
                 unit,
             }
         };
-        let trees = figures(model.learned()).into_iter().map(line).collect();
-        let blend = match model.learned() {
-            Learned::Grove(grove) => BlendLine::all(grove.blend()),
-            _ => Vec::new(),
-        };
+        let trees = model.learned().figures().into_iter().map(line).collect();
+        let shown_tables = model.learned().tables();
+        let table = |table: &Table| (table.name.to_owned(), table.rows.clone().into());
         let counts = model.labels().counts();
         let seen = |&label: &u32| counts[label as usize] > 0;
         let frequent = model.labels().most_frequent(FREQUENT).into_iter().filter(seen);
@@ -283,12 +258,13 @@ impl Inside {
             settings: manifest.training.settings.clone(),
             text: manifest.training.text.clone(),
             favour: manifest.training.favour,
-            scores: model.learned().scores(model.calibration().is_some()),
+            scores: model.learned().settings().scores(model.calibration().is_some()),
             shrunk: manifest.training.shrunk.clone(),
             updates: manifest.training.updates.clone(),
             bytes: manifest.bytes() + manifest_bytes,
             bytes_by_part: parts,
-            blend,
+            tables: shown_tables.iter().map(table).collect(),
+            shown_tables,
             calibration: model.calibration().map(CurvePoint::all).unwrap_or_default(),
             trees,
         }
@@ -327,7 +303,7 @@ impl Display for Inside {
         if self.favour == Favour::Tail {
             let weight = match self.scores {
                 Scores::Probabilities => "inverse propensity",
-                Scores::Everywhere => "the root of inverse propensity",
+                Scores::Unbounded => "the root of inverse propensity",
             };
             writeln!(out, "favours     rare labels (tail): ranked by score x {weight}")?;
         }
@@ -351,11 +327,11 @@ impl Inside {
             let Some(settings) = settings.and_then(serde_json::Value::as_object) else { continue };
             writeln!(out, "\n{title}")?;
             // Parts have settings of their own.
-            let inner = |(name, value)| match serde_json::Value::as_object(value) {
-                None => vec![(String::clone(name), value)],
-                Some(part) => {
-                    part.iter().map(|(inner, value)| (format!("{name} {inner}"), value)).collect()
+            let inner = |(name, value): (&String, &serde_json::Value)| match value.as_array() {
+                Some(parts) if parts.iter().all(serde_json::Value::is_object) => {
+                    parts.iter().flat_map(part_settings).collect()
                 }
+                _ => vec![(name.clone(), value.clone())],
             };
             for (name, value) in settings.iter().flat_map(inner) {
                 let shown = match value.as_str() {
@@ -383,13 +359,25 @@ impl Inside {
 
     /// What scores mean, if they are probabilities.
     fn write_probabilities(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        if !self.blend.is_empty() {
-            writeln!(out, "\nblend: the probability of a label that scores 0.5 in")?;
-            writeln!(out, "{:20}{:>12}{:>14}{:>8}", "", "the forest", "label trees", "both")?;
-        }
-        for BlendLine { labels, instances, forest, label_tree, both } in &self.blend {
-            let labels = format!("  {labels}, {instances} rows");
-            writeln!(out, "{labels:20}{forest:>12.3}{label_tree:>14.3}{both:>8.3}")?;
+        for Table { name, title, rows } in &self.shown_tables {
+            writeln!(out, "\n{name}: {title}")?;
+            let columns = rows.first().into_iter().flat_map(|row| row.keys());
+            let columns: Vec<&String> = columns.collect();
+            for column in &columns {
+                write!(out, "{:>width$}", column.replace('_', " "), width = width(column) + 2)?;
+            }
+            writeln!(out)?;
+            for row in rows {
+                for column in &columns {
+                    let cell = match row.get(*column).and_then(serde_json::Value::as_f64) {
+                        Some(number) if number.fract() != 0.0 => format!("{number:.3}"),
+                        Some(number) => number.to_string(),
+                        None => String::new(),
+                    };
+                    write!(out, "{cell:>width$}", width = width(column) + 2)?;
+                }
+                writeln!(out)?;
+            }
         }
         if !self.calibration.is_empty() {
             writeln!(out, "\ncalibration: raw scores and the probabilities that are shown")?;
@@ -442,41 +430,9 @@ fn width(name: &str) -> usize {
     name.len().max(7) + 2
 }
 
-/// The figures of each tree or block by the name of its unit.
-fn figures(learned: &Learned) -> Vec<(String, serde_json::Value)> {
-    match learned {
-        Learned::CraftMl(forest) => {
-            named(|at| format!("tree-{at:04}"), forest.trees().iter().map(|tree| tree.figures()))
-        }
-        Learned::LabelTree(trees) => {
-            named(|at| format!("tree-{at:04}"), trees.trees().iter().map(|tree| tree.figures()))
-        }
-        Learned::OneVsRest(labels) => named(
-            |at| format!("block-{at:05}"),
-            labels.blocks().iter().map(|block| block.figures()),
-        ),
-        Learned::LabelForest(forest) => named(
-            |at| format!("submodel-{at:04}"),
-            forest.submodels().iter().map(|tree| tree.figures()),
-        ),
-        Learned::Grove(grove) => {
-            let (forest, label_tree) = (grove.forest().trees(), grove.label_tree().trees());
-            let mut all =
-                named(|at| format!("tree-{at:04}"), forest.iter().map(|tree| tree.figures()));
-            all.extend(named(
-                |at| format!("label-tree-{at:04}"),
-                label_tree.iter().map(|tree| tree.figures()),
-            ));
-            all
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn named<T: Serialize>(
-    name: impl Fn(usize) -> String,
-    figures: impl Iterator<Item = T>,
-) -> Vec<(String, serde_json::Value)> {
-    let value = |figures| serde_json::to_value(figures).unwrap_or_default();
-    figures.enumerate().map(|(at, tree)| (name(at), value(tree))).collect()
+/// The settings of a part of an algorithm, each after the name of the part.
+fn part_settings(part: &serde_json::Value) -> Vec<(String, serde_json::Value)> {
+    let name = part["algorithm"].as_str().unwrap_or_default();
+    let settings = part.as_object().into_iter().flatten().filter(|(own, _)| *own != "algorithm");
+    settings.map(|(own, value)| (format!("{name} {own}"), value.clone())).collect()
 }

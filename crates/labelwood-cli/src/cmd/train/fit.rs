@@ -6,22 +6,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use anyhow::{Context as _, Result, anyhow};
+use labelwood::Settings;
 use labelwood::data::Dataset;
-use labelwood::favour::RANKED;
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
 use labelwood::model::store::{Manifest, Options, partial_beside};
 use labelwood::model::{
-    Algorithm, Extras, Learned, Model, TrainError, Trained, UNIT_STAGES, calibrate, train_with,
-    train_within,
+    Model, TrainError, TrainOptions, Trained, train_with, train_within,
 };
 use labelwood::report::EvaluationReport;
-use labelwood::run::{Progress, Stopped};
-use labelwood::sparse::{Predictions, Query};
+use labelwood::run::Progress;
+use labelwood::sparse::Query;
 
 use super::Training;
 use crate::bytes::Bytes;
 use crate::machine::{Clock, Spent};
 use crate::signals::NOTHING_KEPT;
+
+/// The stages of a training that count finished units, which are kept if it is stopped.
+const UNIT_STAGES: [&str; 3] = ["trees", "parts", "submodels"];
 
 /// How far the trees have come, as far as the run tells.
 #[derive(Clone, Default)]
@@ -100,7 +102,7 @@ fn kept(finished: u64, total: u64, units: &str, target: &Path) -> String {
 /// A trained model and what it took.
 pub struct Fitted {
     /// The settings with every automatic choice made.
-    pub settings: serde_json::Value,
+    pub settings: Settings,
     /// The bytes of the model's folder, or of its trees if it has none.
     pub bytes: u64,
     /// Growing the trees, writing them included.
@@ -140,19 +142,7 @@ impl Display for Fitted {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Fitted { rows, labels, .. } = self;
         let size = Bytes(self.bytes);
-        let settings = &self.settings;
-        let count = |setting: &str| settings[setting].as_u64();
-        let trees = match (count("submodels"), count("trees"), settings.get("label_tree")) {
-            (Some(submodels), ..) => format!("{submodels} submodels"),
-            (None, Some(1), _) => "one tree".to_owned(),
-            (None, Some(trees), _) => format!("{trees} trees"),
-            (None, None, Some(label_tree)) => {
-                let (trees, label_trees) = (&settings["forest"]["trees"], &label_tree["trees"]);
-                let many = if *label_trees == 1 { "" } else { "s" };
-                format!("{trees} trees and {label_trees} label tree{many}")
-            }
-            (None, None, None) => "a model".to_owned(),
-        };
+        let trees = self.settings.describe_size();
         let seconds = self.fit.seconds + self.save.seconds;
         let Some(folder) = &self.folder else {
             return write!(out, "{trees} of {rows} rows and {labels} labels in {seconds:.1} s");
@@ -180,19 +170,13 @@ impl Training<'_> {
     pub fn fit(&self, rows: &Dataset, test: Option<&Dataset>, target: &Path) -> Result<Fitted> {
         self.trees.begin(target);
         let clock = Clock::start();
-        let algorithm = &self.algorithm;
-        let extras = Extras {
-            text: self.reader.as_ref(),
-            calibrate: self.calibrate,
-            favour: self.favour,
-            keep_rows: self.args.keep_rows,
-        };
+        let (settings, options) = (&self.settings, self.options());
         let (limits, start) = (&self.args.limits, self.args.start());
         let trained = if self.is_limited() {
             let limits = limits.within(self.context.started());
-            train_within(rows, extras, algorithm, limits, target, start, &self.run)
+            train_within(rows, options, settings, limits, target, start, &self.run)
         } else {
-            train_with(rows, extras, algorithm, target, start, &self.run)
+            train_with(rows, options, settings, target, start, &self.run)
         };
         let trained = trained.map_err(|error| stopped_or(error, target))?;
         let save = self.trees.end();
@@ -204,7 +188,7 @@ impl Training<'_> {
         let test = test.map(|test| self.test_model(target, test)).transpose()?;
         Ok(Fitted {
             bytes: folder_bytes(target, &manifest)?,
-            settings: manifest.training.settings,
+            settings: settings_of(&manifest)?,
             fit,
             save,
             test,
@@ -215,45 +199,40 @@ impl Training<'_> {
         })
     }
 
-    /// Whether trees are added one by one. One-vs-rest has none; auto chooses it only if it fits.
+    /// What is asked of the training besides the settings.
+    fn options(&self) -> TrainOptions<'_> {
+        TrainOptions {
+            text: self.reader.as_ref(),
+            calibrate: self.calibrate,
+            favour: self.favour,
+            keep_rows: self.args.keep_rows,
+        }
+    }
+
+    /// Whether trees are added one by one. What auto chooses without trees, it chooses only if it fits.
     pub fn is_limited(&self) -> bool {
-        self.args.limits.are_given() && !matches!(self.algorithm, Algorithm::OneVsRest(_))
+        self.args.limits.are_given() && self.settings.facts().grows.is_some()
     }
 
     /// Trains and tests without writing anything.
     pub fn fit_in_memory(&self, rows: &Dataset, test: Option<&Dataset>) -> Result<Fitted> {
         let clock = Clock::start();
-        let learned = Learned::train(rows.view(), &self.algorithm, &self.run)?
-            .context("nothing is kept without --model")?;
-        let calibration = match self.calibrate {
-            true => Some(calibrate(rows.view(), &self.algorithm, &self.run)??),
-            false => None,
-        };
+        let options = TrainOptions { text: None, keep_rows: false, ..self.options() };
+        let model = Model::train(rows.view(), options, &self.settings, &self.run);
+        let model = model.map_err(|error| match error {
+            TrainError::Stopped { source, .. } => {
+                anyhow::Error::from(source).context("nothing is kept without --model")
+            }
+            other => other.into(),
+        })?;
         let fit = clock.spent();
-        let test = test.map(|test| {
-            let counts = rows.labels.view().column_counts();
-            let scores = learned.scores(calibration.is_some());
-            let ranking = self.favour.ranking(rows.len(), &counts, scores);
-            let predict = |k: usize| {
-                let most = if ranking.is_some() { k.max(RANKED) } else { k };
-                let scored = learned.predict(test.features.view(), Query::top(most), &self.run)?;
-                let scored = match &calibration {
-                    Some(calibration) => calibration.apply(&scored),
-                    None => scored,
-                };
-                Ok(match &ranking {
-                    Some(ranking) => ranking.apply(&scored, k),
-                    None => scored,
-                })
-            };
-            score(predict, test, TrainingCounts { instances: rows.len(), labels: &counts }, None)
-        });
+        let test = test.map(|test| self.score(&model, test, None)).transpose()?;
         Ok(Fitted {
-            settings: learned.algorithm().settings(),
-            bytes: learned.bytes() as u64,
+            settings: settings_of(model.manifest())?,
+            bytes: model.manifest().bytes(),
             fit,
             save: Spent::NOTHING,
-            test: test.transpose()?,
+            test,
             was_there: false,
             folder: None,
             rows: rows.len() as u64,
@@ -266,35 +245,36 @@ impl Training<'_> {
         let clock = Clock::start();
         let model = Model::open(folder, Options::default(), &self.run)?;
         let load = clock.spent();
-        let predict = |k| model.predict(test.features.view(), Query::top(k), &self.run);
+        self.score(&model, test, Some(load))
+            .with_context(|| format!("the model is complete in {}", folder.display()))
+    }
+
+    /// Predicts and compares with the truth.
+    fn score(&self, model: &Model, test: &Dataset, load: Option<Spent>) -> Result<Test> {
         let instances = model.manifest().instances as usize;
         let counts = TrainingCounts { instances, labels: model.labels().counts() };
-        score(predict, test, counts, Some(load))
-            .with_context(|| format!("the model is complete in {}", folder.display()))
+        let options = MetricOptions::default();
+        let clock = Clock::start();
+        let k = options.at.iter().copied().max().unwrap_or(1);
+        let predictions = model.predict(test.features.view(), Query::top(k), &self.run)?;
+        let stages = load.map(|load| ("load", load)).into_iter();
+        let stages: Vec<(&str, Spent)> = stages.chain([("predict", clock.spent())]).collect();
+        let evaluation = Evaluation::new(test.labels.view(), &predictions, counts, &options)?;
+        Ok(Test {
+            metrics: evaluation.metrics(),
+            seconds: stages.iter().map(|&(stage, spent)| (stage, spent.seconds)).collect(),
+            cpu_seconds: stages
+                .iter()
+                .filter_map(|&(stage, spent)| Some((stage, spent.cpu_seconds?)))
+                .collect(),
+        })
     }
 }
 
-/// Predicts and compares with the truth.
-fn score(
-    predict: impl Fn(usize) -> Result<Predictions, Stopped>,
-    test: &Dataset,
-    counts: TrainingCounts,
-    load: Option<Spent>,
-) -> Result<Test> {
-    let options = MetricOptions::default();
-    let clock = Clock::start();
-    let predictions = predict(options.at.iter().copied().max().unwrap_or(1))?;
-    let stages = load.map(|load| ("load", load)).into_iter().chain([("predict", clock.spent())]);
-    let stages: Vec<(&str, Spent)> = stages.collect();
-    let metrics = Evaluation::new(test.labels.view(), &predictions, counts, &options)?.metrics();
-    Ok(Test {
-        metrics,
-        seconds: stages.iter().map(|&(stage, spent)| (stage, spent.seconds)).collect(),
-        cpu_seconds: stages
-            .iter()
-            .filter_map(|&(stage, spent)| Some((stage, spent.cpu_seconds?)))
-            .collect(),
-    })
+/// The settings that a model was trained with.
+fn settings_of(manifest: &Manifest) -> Result<Settings> {
+    let training = &manifest.training;
+    Settings::from_values(&training.algorithm, training.settings.clone()).map_err(|e| anyhow!(e))
 }
 
 /// The error of a training; a stopped one says what is kept and how to go on.

@@ -3,15 +3,17 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use labelwood::Settings;
+use labelwood::algorithms::Size;
 use labelwood::auto;
 use labelwood::data::Dataset;
 use labelwood::model::store::Manifest;
-use labelwood::model::{Algorithm, Limits, unfinished};
+use labelwood::model::{Limits, unfinished};
 use labelwood::run::Task;
 use labelwood::text::TextReader;
 
 use super::memory::Need;
-use super::{Args, Wanted};
+use super::{Args, Choice};
 use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::duration::Seconds;
@@ -61,80 +63,70 @@ impl Args {
     /// The algorithm for these rows: the one that was asked for, or the one that is best and fits.
     pub fn choose(
         &self,
-        wanted: &Wanted,
+        choice: &Choice,
         calibrate: bool,
         train: &Dataset,
         reader: Option<&TextReader>,
         context: &Context,
         run: &Task,
-    ) -> Result<Algorithm> {
-        let seed = match wanted {
-            Wanted::Named(algorithm) => return Ok((**algorithm).clone()),
-            Wanted::Auto { seed } => *seed,
+    ) -> Result<Settings> {
+        let seed = match choice {
+            Choice::Named(settings) => return Ok((**settings).clone()),
+            Choice::Auto { seed } => *seed,
         };
-        if let Some(algorithm) = self.chosen_before()? {
-            self.note(context, format!("auto: going on with {}", algorithm.name()));
-            return Ok(algorithm);
+        if let Some(settings) = self.chosen_before()? {
+            self.note(context, format!("auto: going on with {}", settings.name()));
+            return Ok(settings);
         }
         let Limits { until, bytes, .. } = self.limits.within(context.started());
         let limits = auto::Limits { until, bytes };
         let (threads, keeps_model) = (run.threads(), self.model.is_none());
-        let fits = |algorithm: &Algorithm| {
-            Need { dataset: train, algorithm, calibrate, threads, keeps_model, reader }
+        let fits = |settings: &Settings| {
+            Need { dataset: train, settings, calibrate, threads, keeps_model, reader }
                 .fits(context.max_memory)
         };
-        let auto::Choice { algorithm, why } = auto::choose(train.view(), seed, limits, fits, run)?;
+        let auto::Choice { settings, why } = auto::choose(train.view(), seed, limits, fits, run)?;
         why.iter().for_each(|reason| self.note(context, format!("auto: {reason}")));
-        Ok(algorithm)
+        Ok(settings)
     }
 
     /// What an unfinished training that is to be resumed has chosen, or a finished one.
-    fn chosen_before(&self) -> Result<Option<Algorithm>> {
+    fn chosen_before(&self) -> Result<Option<Settings>> {
         let Some(target) = self.model.as_ref().filter(|_| self.resume) else { return Ok(None) };
-        if let Some(algorithm) = unfinished(target)? {
-            return Ok(Some(algorithm));
+        if let Some(settings) = unfinished(target)? {
+            return Ok(Some(settings));
         }
         let training = match Manifest::read(target) {
             Ok(Manifest { training, .. }) if !self.overwrite => training,
             _ => return Ok(None),
         };
-        let algorithm = Algorithm::from_settings(&training.algorithm, training.settings);
-        algorithm.map(Some).map_err(|reason| {
+        let settings = Settings::from_values(&training.algorithm, training.settings);
+        settings.map(Some).map_err(|reason| {
             anyhow!("{}: its settings cannot be read: {reason}", target.display())
         })
     }
 }
 
 /// What a limited training came to, in a sentence.
-pub fn outcome(
-    args: &Args,
-    planned: &Algorithm,
-    settings: &serde_json::Value,
-    start: Instant,
-) -> String {
-    let most = planned.settings();
-    let (forest, label_tree) = match planned {
-        Algorithm::Grove(_) => (&most["forest"]["trees"], Some(&most["label_tree"]["trees"])),
-        _ => (&most["trees"], None),
-    };
-    let grown = match settings.get("label_tree") {
-        Some(label_tree) => (&settings["forest"]["trees"], Some(&label_tree["trees"])),
-        None => (&settings["trees"], None),
-    };
-    let is_whole = grown == (forest, label_tree);
-    let trees = match (grown, label_tree) {
-        (_, _) if is_whole => "all trees were grown".to_owned(),
-        ((trees, Some(label_trees)), Some(most)) => {
-            format!("{trees} of {forest} trees and {label_trees} of {most} label trees were grown")
+pub fn outcome(args: &Args, planned: &Settings, grown: &Settings, start: Instant) -> String {
+    let (most, found) = (planned.size(), grown.size());
+    let is_whole = found == most;
+    let part = |size: &Size| {
+        let own = found.iter().find(|own| own.noun == size.noun);
+        match own {
+            Some(own) => format!("{} of {} {}s were grown", own.count, size.count, size.noun),
+            None => format!("no {}", size.noun),
         }
-        ((trees, None), Some(_)) => {
-            format!(
-                "{trees} of {forest} trees were grown, and no label tree: the model is a forest"
-            )
-        }
-        ((trees, _), None) => format!("{trees} of {forest} trees were grown"),
     };
-    let blend = match settings["learn_blend"].as_bool() {
+    let trees = match is_whole {
+        true => "all trees were grown".to_owned(),
+        false => most.iter().map(part).collect::<Vec<_>>().join(" and "),
+    };
+    let other = match grown.name() == planned.name() {
+        true => String::new(),
+        false => format!(": the model is {}", grown.name()),
+    };
+    let blend = match grown.values()["learn_blend"].as_bool() {
         Some(false) => "; there was no time to learn the blend, so the default one is taken",
         _ => "",
     };
@@ -144,5 +136,5 @@ pub fn outcome(
         Some(_) if is_whole => " (--trees and --label-trees allow more)",
         _ => "",
     };
-    format!("limits: {trees}{blend}{}{more}", budget.unwrap_or_default())
+    format!("limits: {trees}{other}{blend}{}{more}", budget.unwrap_or_default())
 }

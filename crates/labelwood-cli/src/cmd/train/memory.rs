@@ -1,9 +1,8 @@
 //! Whether a training will fit into memory, and what to change if not.
 
 use anyhow::Result;
-use labelwood::craftml::{Params, Projection};
+use labelwood::Settings;
 use labelwood::data::{Dataset, LabelIndex};
-use labelwood::model::Algorithm;
 use labelwood::text::{Arrays, TextReader};
 
 use crate::bytes::Bytes;
@@ -19,7 +18,7 @@ pub struct Need<'a> {
     /// The rows to learn from.
     pub dataset: &'a Dataset,
     /// What is learned.
-    pub algorithm: &'a Algorithm,
+    pub settings: &'a Settings,
     /// Whether it is learned a second time, to calibrate it.
     pub calibrate: bool,
     /// Parts that are learned at the same time.
@@ -32,8 +31,7 @@ pub struct Need<'a> {
 
 impl Need<'_> {
     fn bytes(&self) -> u64 {
-        let (features, labels) = (self.dataset.features.view(), self.dataset.labels.view());
-        let estimate = self.algorithm.estimate(features, labels, self.threads);
+        let estimate = self.settings.estimate(self.dataset.view(), self.threads);
         let model = if self.keeps_model { estimate.model } else { 0 };
         // The rows stay prepared while the second model is learned and kept in memory.
         let calibration = if self.calibrate { estimate.memory + estimate.model } else { 0 };
@@ -56,47 +54,28 @@ impl Need<'_> {
 
     /// The first change of settings that makes it fit.
     fn remedy(&self, limit: u64) -> String {
-        let fits = |algorithm: &Algorithm, threads| {
-            Need { algorithm, threads, ..self.clone() }.bytes() <= limit
+        let fits = |settings: &Settings, threads| {
+            Need { settings, threads, ..self.clone() }.bytes() <= limit
         };
-        if let Some(fewer) = (1..self.threads).rev().find(|&fewer| fits(self.algorithm, fewer)) {
+        if let Some(fewer) = (1..self.threads).rev().find(|&fewer| fits(self.settings, fewer)) {
             return format!("try --threads {fewer}");
         }
-        let (smaller, mut flags) = match self.algorithm {
-            Algorithm::CraftMl(params) => {
-                let (params, flags) =
-                    smaller_forest(params, |params| fits(&Algorithm::CraftMl(params.clone()), 1));
-                (Algorithm::CraftMl(params), flags)
-            }
-            other => (other.clone(), Vec::new()),
-        };
+        let mut flags = Vec::new();
         if self.threads > 1 {
-            flags.insert(0, "--threads 1");
+            flags.push("--threads 1".to_owned());
         }
-        if fits(&smaller, 1) {
-            format!("try {}", flags.join(" "))
-        } else {
-            "give it fewer rows, or more memory".to_owned()
+        let mut smaller = self.settings.clone();
+        for (setting, value) in self.settings.savings() {
+            let Ok(changed) = smaller.set(setting, value.clone()) else { continue };
+            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            flags.push(format!("--{} {shown}", setting.replace('_', "-")));
+            smaller = changed;
+            if fits(&smaller, 1) {
+                return format!("try {}", flags.join(" "));
+            }
         }
+        "give it fewer rows, or more memory".to_owned()
     }
-}
-
-/// Settings of a forest that takes less memory, and the flags for them.
-fn smaller_forest(params: &Params, fits: impl Fn(&Params) -> bool) -> (Params, Vec<&'static str>) {
-    let (mut params, mut flags) = (params.clone(), Vec::new());
-    if params.feature_projection == Projection::Gaussian {
-        params.feature_projection = Projection::Hashing;
-        flags.push("--feature-projection hashing");
-    }
-    if params.label_projection == Projection::Gaussian {
-        params.label_projection = Projection::Hashing;
-        flags.push("--label-projection hashing");
-    }
-    if !fits(&params) {
-        params.keep = Some(params.keep.unwrap_or(1.0).min(0.1));
-        flags.push("--keep 0.1");
-    }
-    (params, flags)
 }
 
 /// Says how much memory a training needs, or refuses it if that is more than `allowed`, else more

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use labelwood::data::Dataset;
 use labelwood::favour::Favour;
-use labelwood::model::Algorithm;
+use labelwood::Settings;
 use labelwood::model::store::{Start, check_target};
 use labelwood::run::Task;
 use labelwood::sparse::CsrView;
@@ -21,10 +21,10 @@ use labelwood::text::TextReader;
 use labelwood::weighting::Weighting;
 
 use crate::context::Context;
-use crate::learn::{LearnArgs, Rows, Wish, warn_of_learned_rows};
+use crate::learn::{LearnArgs, Rows, TrainRequest, warn_of_learned_rows};
 use crate::machine::{Clock, Spent};
 use crate::output::print;
-use crate::settings::Wanted;
+use crate::settings::Choice;
 use crate::split::{SplitArgs, SplitFiles, numbered};
 use crate::spread::Spread;
 use fit::{Fitted, Trees};
@@ -86,14 +86,7 @@ impl Args {
     }
 
     /// Refuses what does not go together.
-    fn check(&self, wanted: &Wanted, calibrate: bool) -> Result<()> {
-        let named = match wanted {
-            Wanted::Named(algorithm) => Some(&**algorithm),
-            Wanted::Auto { .. } => None,
-        };
-        if calibrate && matches!(named, Some(Algorithm::Grove(_))) {
-            bail!("--calibrate: leave it out, the scores of a grove are probabilities already");
-        }
+    fn check(&self, choice: &Choice, calibrate: bool) -> Result<()> {
         if !self.limits.are_given() {
             return Ok(());
         }
@@ -105,12 +98,17 @@ impl Args {
         if self.split.is_all() {
             bail!("--budget and --max-model are for one model: choose one --split-column");
         }
-        match named {
-            Some(other @ (Algorithm::OneVsRest(_) | Algorithm::LabelForest(_))) => bail!(
-                "--budget and --max-model do not go with {}, which has no trees to add one by one: \
-                 choose auto, grove, craftml or label-tree",
-                other.name()
-            ),
+        match choice {
+            Choice::Named(settings) if settings.facts().grows.is_none() => {
+                let growing = Settings::all().filter(|one| one.facts().grows.is_some());
+                let names: Vec<&str> = growing.map(|one| one.name()).collect();
+                bail!(
+                    "--budget and --max-model do not go with {}, which has no trees to add one by one: \
+                     choose auto or one of {}",
+                    settings.name(),
+                    names.join(", ")
+                )
+            }
             _ => Ok(()),
         }
     }
@@ -124,8 +122,8 @@ impl Args {
 
 /// Reads, trains and, if asked for, tests.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let Wish { wanted, calibrate, favour } = args.learn.wish(context)?;
-    args.check(&wanted, calibrate)?;
+    let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
+    args.check(&choice, calibrate)?;
     let single = match &args.model {
         _ if args.split.is_all() => {
             if args.split.test_split.is_none() {
@@ -156,12 +154,12 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         None => (&dataset, None),
     };
     args.learn.check_rows(train)?;
-    let algorithm =
-        args.choose(&wanted, calibrate, train, reader.as_ref(), context, &run)?.favouring(favour);
+    let settings =
+        args.choose(&choice, calibrate, train, reader.as_ref(), context, &run)?.favour(favour);
     // The scores of a grove that auto chose are probabilities without.
-    let calibrate = calibrate && !matches!(algorithm, Algorithm::Grove(_));
+    let calibrate = calibrate && !settings.facts().is_calibrated;
     let training =
-        Training { args: &args, context, run, algorithm, calibrate, favour, trees, reader };
+        Training { args: &args, context, run, settings, calibrate, favour, trees, reader };
     match single {
         Some(target) => training.one(train, split_test.or(test.as_ref()), target, read),
         None => {
@@ -176,7 +174,7 @@ struct Training<'a> {
     args: &'a Args,
     context: &'a Context,
     run: Task,
-    algorithm: Algorithm,
+    settings: Settings,
     calibrate: bool,
     favour: Favour,
     trees: Trees,
@@ -202,7 +200,7 @@ impl Training<'_> {
         }
         if self.is_limited() && !fitted.was_there {
             let start = self.context.started();
-            let text = limits::outcome(self.args, &self.algorithm, &fitted.settings, start);
+            let text = limits::outcome(self.args, &self.settings, &fitted.settings, start);
             self.args.note(self.context, text);
         }
         self.args.note(self.context, fitted.to_string());
@@ -250,7 +248,7 @@ impl Training<'_> {
     fn announce(&self, train: &Dataset) -> Result<()> {
         let need = memory::Need {
             dataset: train,
-            algorithm: &self.algorithm,
+            settings: &self.settings,
             calibrate: self.calibrate,
             threads: self.run.threads(),
             keeps_model: self.args.model.is_none(),
@@ -259,7 +257,7 @@ impl Training<'_> {
         let text = memory::check(&need, self.context.max_memory)?;
         let what = match &self.reader {
             Some(reader) => self.args.learn.describe(reader, train),
-            None => weighting_text(self.algorithm.weighting(), train.features.view()).to_owned(),
+            None => weighting_text(&self.settings, train.features.view()).to_owned(),
         };
         self.args.note(self.context, what);
         if let Some(mention) = self.args.learn.unlabelled(train) {
@@ -270,7 +268,10 @@ impl Training<'_> {
     }
 }
 
-fn weighting_text(weighting: Weighting, features: CsrView<'_>) -> &'static str {
+/// How the values of features are weighted, as far as the settings tell.
+fn weighting_text(settings: &Settings, features: CsrView<'_>) -> &'static str {
+    let weighting = settings.find("weighting").and_then(|value| serde_json::from_value(value).ok());
+    let weighting = weighting.unwrap_or(Weighting::None);
     match (weighting, weighting.resolve(features)) {
         (Weighting::Auto, Weighting::Idf) => {
             "features: whole numbers, weighted by ln(1 + value) x idf (--weighting none turns this off)"
@@ -285,6 +286,7 @@ fn weighting_text(weighting: Weighting, features: CsrView<'_>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use labelwood::algorithms::craftml;
     use labelwood::sparse::Csr;
 
     #[test]
@@ -294,7 +296,10 @@ mod tests {
             rows.push_row(&[0], &[value]).expect("a row of one value");
             rows
         };
-        let text = |weighting, value| weighting_text(weighting, rows(value).view());
+        let text = |weighting: Weighting, value| {
+            let params = craftml::Params { weighting, ..Default::default() };
+            weighting_text(&params.into(), rows(value).view())
+        };
         assert!(text(Weighting::Auto, 2.0).contains("--weighting none"));
         assert!(text(Weighting::Auto, 0.5).contains("--weighting idf"));
         assert!(text(Weighting::None, 2.0).contains("--weighting idf"));

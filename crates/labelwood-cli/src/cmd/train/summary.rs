@@ -50,7 +50,7 @@ impl Summary {
             },
             model_bytes: fitted.iter().map(|one| one.bytes).sum(),
             peak_rss_bytes: machine::peak_memory().map(|peak| peak.0),
-            settings: fitted.first().map(|first| first.settings.clone()).unwrap_or_default(),
+            settings: fitted.first().map(|first| first.settings.values()).unwrap_or_default(),
         }
     }
 

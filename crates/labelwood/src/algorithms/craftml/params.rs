@@ -1,80 +1,85 @@
 //! The settings of a CRAFTML forest.
 
-use crate::base::settings::ParamError;
+use crate::base::settings::{ParamError, check_all, choices, settings};
 use crate::base::sparse::{CsrView, LabelRowsView};
 use crate::learn::cluster::Starts;
 use crate::learn::cluster::lanes::LANES;
 use crate::learn::weighting::Weighting;
 use serde::{Deserialize, Serialize};
 
-/// What a forest is grown with. The paper's letters stand in each setting's description.
-///
-/// ```
-/// use labelwood::craftml::Params;
-/// let params = Params { trees: 10, ..Params::default() };
-/// assert!(params.check().is_ok());
-/// assert!(Params { branches: 1, ..params }.check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
-    /// The number of trees (the paper's m_F).
-    pub trees: usize,
-    /// The most children a node has (the paper's k), 2 to 16.
-    pub branches: usize,
-    /// A node with fewer instances than this becomes a leaf (the paper's n_leaf).
-    pub leaf: usize,
-    /// How many instances of a node its split is learned from (the paper's n_s).
-    pub sample: usize,
-    /// How features are projected before clustering (the paper's P_x).
-    pub feature_projection: Projection,
-    /// The dimensions of projected features, at most (the paper's d'_x).
-    pub feature_dimensions: usize,
-    /// How labels are projected before clustering (the paper's P_y).
-    pub label_projection: Projection,
-    /// The dimensions of projected labels, at most (the paper's d'_y).
-    pub label_dimensions: usize,
-    /// Whether the nodes of a tree share their projections (the paper's SxSy to DxDy).
-    pub diversity: Diversity,
-    /// How clustering chooses its first centres.
-    pub starts: Starts,
-    /// Assignment passes of the clustering (the paper's i).
-    pub iterations: usize,
-    /// Passes that may follow while many instances share no label with any cluster.
-    pub more_iterations: usize,
-    /// What nearness means when an instance chooses a child.
-    pub metric: Metric,
-    /// How strongly a centroid is pushed away from the instances of other clusters that it is
-    /// nearest to, in nodes of 100 instances and more; 0 leaves it the mean of its own.
-    pub repel: f64,
-    /// How feature values are weighted before anything else.
-    pub weighting: Weighting,
-    /// The share of a centroid's entries that is kept, the largest first; 1 keeps all. Without a
-    /// number, all are kept while the forest stays below some gigabytes, else a quarter of them.
-    pub keep: Option<f64>,
-    /// A centroid keeps at least this many entries, whatever `keep` says.
-    pub keep_at_least: usize,
-    /// How centroids are stored.
-    pub precision: Precision,
-    /// How many paths a prediction follows in a tree at most; 1 is the paper's single path.
-    pub beam: usize,
-    /// Every random choice follows from this number.
-    pub seed: u64,
+settings! {
+    /// What a forest is grown with. The paper's letters stand in each setting's description.
+    ///
+    /// ```
+    /// use labelwood::algorithms::craftml::Params;
+    /// let params = Params { trees: 10, ..Params::default() };
+    /// assert!(params.check().is_ok());
+    /// assert!(Params { branches: 1, ..params }.check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params {
+        /// Trees, whose scores are averaged (the paper's m_F).
+        trees: usize = 30, within(1.0, 1_048_576.0), common();
+        /// Children of a node at most (the paper's k).
+        branches: usize = 10, within(2.0, LANES as f64);
+        /// A node with fewer instances than this becomes a leaf (the paper's n_leaf).
+        leaf: usize = 10, least(2.0), tried([10.into(), 5.into(), 20.into()]);
+        /// Instances of a node that its split is learned from, at most (the paper's n_s).
+        sample: usize = 20_000, least(2.0);
+        /// How features are projected before clustering (the paper's P_x).
+        feature_projection: Projection = Projection::None;
+        /// Dimensions of projected features at most (the paper's d'_x).
+        feature_dimensions: usize = 10_000, within(1.0, 1_073_741_824.0);
+        /// How labels are projected before clustering (the paper's P_y); auto hashes 2,000 labels
+        /// and more.
+        label_projection: Projection = Projection::Auto;
+        /// Dimensions of projected labels at most (the paper's d'_y).
+        label_dimensions: usize = 10_000, within(1.0, 1_073_741_824.0);
+        /// Whether the nodes of a tree share (s) or differ in (d) their projections of features (x)
+        /// and labels (y).
+        diversity: Diversity = Diversity::SxSy;
+        /// How clustering chooses its first centres; plus-plus is k-means++.
+        starts: Starts = Starts::Random;
+        /// Assignment passes of the clustering (the paper's i).
+        iterations: usize = 2, within(1.0, 1000.0);
+        /// Passes that may follow while many instances share no label with any cluster.
+        more_iterations: usize = 3, within(0.0, 1000.0);
+        /// What nearness means when an instance chooses a child; linear learns a classifier for each,
+        /// which is slow.
+        metric: Metric = Metric::Cosine;
+        /// How strongly a centroid is pushed away from the instances of other clusters that it is
+        /// nearest to, in nodes of 100 instances and more; 0 leaves it the mean of its own.
+        repel: f64 = 0.25, within(0.0, 1.0), tried([0.25.into(), 0.0.into(), 0.5.into()]);
+        /// How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances with
+        /// the feature), auto takes it when all values are whole positive numbers.
+        weighting: Weighting = Weighting::Auto, tried(["idf".into(), "none".into()]);
+        /// Share of a centroid's entries that is kept, the largest first; 1 keeps all. Left open, all
+        /// are kept, and a quarter of them in forests of many gigabytes.
+        keep: Option<f64> = None, above(0.0, 1.0);
+        /// Entries that a centroid keeps at least, whatever keep says.
+        keep_at_least: usize = 40;
+        /// How centroids are stored: in 8 bits (byte) or in 16 (half).
+        precision: Precision = Precision::Byte;
+        /// Paths that a prediction follows in a tree at most; 1 is the paper's single path.
+        beam: usize = 4, within(1.0, 1_048_576.0);
+        /// Every random choice follows from this number.
+        seed: u64 = 42, elsewhere();
+    }
 }
 
+choices! {
 /// A map to fewer dimensions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Projection {
     /// [`Projection::None`] below 2,000 columns, else [`Projection::Hashing`]: with many labels,
     /// those that share a dimension connect instances that have no label in common.
-    Auto,
+    Auto = "auto",
     /// The columns as they are.
-    None,
+    None = "none",
     /// The hashing trick: every column is added to, or taken from, one dimension.
-    Hashing,
+    Hashing = "hashing",
     /// Independent normal weights; dense, so at most 1000 dimensions.
-    Gaussian,
+    Gaussian = "gaussian",
+}
 }
 
 impl Projection {
@@ -88,18 +93,18 @@ impl Projection {
     }
 }
 
+choices! {
 /// Which projections are drawn anew at each node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub enum Diversity {
     /// One feature and one label projection for a whole tree.
-    SxSy,
+    SxSy = "sxsy",
     /// One feature projection for a tree, a label projection for each node.
-    SxDy,
+    SxDy = "sxdy",
     /// A feature projection for each node, one label projection for a tree.
-    DxSy,
+    DxSy = "dxsy",
     /// Both for each node.
-    DxDy,
+    DxDy = "dxdy",
+}
 }
 
 impl Diversity {
@@ -114,27 +119,27 @@ impl Diversity {
     }
 }
 
+choices! {
 /// What nearness means when an instance chooses a child.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// The largest cosine with the child's centroid.
-    Cosine,
+    Cosine = "cosine",
     /// The smallest distance to the mean of the child's instances.
-    Euclidean,
+    Euclidean = "euclidean",
     /// The largest margin of a linear classifier that tells the child's sampled instances from
     /// those of its siblings: what the paper compares its centroids with. Slow.
-    Linear,
+    Linear = "linear",
+}
 }
 
+choices! {
 /// How the values of centroids are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// Sixteen-bit floating point.
-    Half,
+    Half = "half",
     /// A signed byte, scaled to the centroid's largest value.
-    Byte,
+    Byte = "byte",
+}
 }
 
 impl Precision {
@@ -143,33 +148,6 @@ impl Precision {
         match self {
             Precision::Half => 2,
             Precision::Byte => 1,
-        }
-    }
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            trees: 30,
-            branches: 10,
-            leaf: 10,
-            sample: 20_000,
-            feature_projection: Projection::None,
-            feature_dimensions: 10_000,
-            label_projection: Projection::Auto,
-            label_dimensions: 10_000,
-            diversity: Diversity::SxSy,
-            starts: Starts::Random,
-            iterations: 2,
-            more_iterations: 3,
-            metric: Metric::Cosine,
-            repel: 0.25,
-            weighting: Weighting::Auto,
-            keep: None,
-            keep_at_least: 40,
-            precision: Precision::Byte,
-            beam: 4,
-            seed: 42,
         }
     }
 }
@@ -223,43 +201,16 @@ impl Params {
 
     /// Refuses settings that no forest can be grown with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
-        let refuse =
-            |setting, found: String, expected| Err(ParamError { setting, found, expected });
-        let counts = [
-            ("trees", self.trees, 1, 1 << 20, "from 1 to 1,048,576"),
-            ("branches", self.branches, 2, LANES, "from 2 to 16"),
-            ("leaf", self.leaf, 2, usize::MAX, "at least 2"),
-            ("sample", self.sample, 2, usize::MAX, "at least 2"),
-            ("iterations", self.iterations, 1, 1000, "from 1 to 1000"),
-            ("more_iterations", self.more_iterations, 0, 1000, "at most 1000"),
-            ("beam", self.beam, 1, 1 << 20, "from 1 to 1,048,576"),
-        ];
-        for (setting, found, least, most, expected) in counts {
-            if found < least || found > most {
-                return refuse(setting, found.to_string(), expected);
-            }
-        }
+        check_all(&Self::table(), &serde_json::to_value(self).expect("settings are plain JSON"))?;
         let projections = [
             ("feature_dimensions", self.feature_dimensions, self.feature_projection),
             ("label_dimensions", self.label_dimensions, self.label_projection),
         ];
         for (setting, found, projection) in projections {
-            if found == 0 || found > 1 << 30 {
-                return refuse(setting, found.to_string(), "from 1 to 1,073,741,824");
-            }
             if projection == Projection::Gaussian && found > 1000 {
-                return refuse(
-                    setting,
-                    found.to_string(),
-                    "at most 1000 with a gaussian projection",
-                );
+                let expected = "at most 1000 with a gaussian projection";
+                return Err(ParamError::new(setting, found, expected));
             }
-        }
-        if !(0.0..=1.0).contains(&self.repel) {
-            return refuse("repel", self.repel.to_string(), "from 0 to 1");
-        }
-        if let Some(keep) = self.keep.filter(|&keep| !(keep > 0.0 && keep <= 1.0)) {
-            return refuse("keep", keep.to_string(), "above 0 and at most 1");
         }
         Ok(())
     }

@@ -1,146 +1,210 @@
-//! The blend: what the scores of both parts make a label's probability.
+//! The blend: what the scores of the parts make a label's probability.
 
+use super::params::Prior;
+use crate::algorithms::Settings;
 use crate::base::sparse::Scored;
 use crate::learn::calibration::FLOOR;
 use crate::learn::calibration::logistic::{Examples, log_odds, probability};
 
-/// How many terms a blend weighs.
-pub(super) const TERMS: usize = 11;
-/// What is taken for likely before any row has been seen: about the mean of what was learned from
-/// four public sets.
-const PRIOR: [f64; TERMS] = [1.0, 0.55, 3.0, 0.7, 0.0, -0.3, -0.03, -0.2, -0.05, 0.3, 0.0];
+/// What the constant and the logarithm of a label's count add to its log-odds before any row has been
+/// seen.
+const PRIOR: [f64; 2] = [1.0, -0.3];
 /// How many examples' worth the prior is held to.
 const PULL: f64 = 1.0;
 
-/// The learned weights of both parts' scores.
+/// The learned weights of the parts' scores.
 ///
-/// A label's log-odds are a weighted sum of the two scores and their logarithms; the weights slide
-/// with the logarithm of how often training saw the label, so that rare labels may trust another
-/// part than frequent ones.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A label's log-odds are a weighted sum of the scores and their logarithms; the weights slide with the
+/// logarithm of how often training saw the label, so that rare labels may trust another part than
+/// frequent ones.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Blend {
-    pub(crate) weights: [f32; TERMS],
-}
-
-impl Default for Blend {
-    /// The blend that is used when there are no rows to learn one from.
-    fn default() -> Self {
-        Blend { weights: PRIOR.map(|weight| weight as f32) }
-    }
+    /// How many scores there are.
+    parts: usize,
+    weights: Vec<f64>,
 }
 
 impl Blend {
-    /// The probability of a label that `count` training rows have, from its scores.
+    /// The blend that is used when there are no rows to learn one from.
+    pub fn prior(parts: &[Settings]) -> Self {
+        Self::from_weights(parts.len(), prior(parts).iter().map(|&weight| weight as f32))
+    }
+
+    /// A blend of so many parts with weights as [`Blend::weights`] gives them.
+    pub(crate) fn from_weights(parts: usize, weights: impl Iterator<Item = f32>) -> Self {
+        Blend { parts, weights: weights.map(f64::from).collect() }
+    }
+
+    /// The weights as they are stored.
+    pub(crate) fn weights(&self) -> Vec<f32> {
+        self.weights.iter().map(|&weight| weight as f32).collect()
+    }
+
+    /// The probability of a label that `count` training rows have, from its score in each part.
     ///
     /// ```
-    /// use labelwood::grove::Blend;
-    /// let blend = Blend::default();
-    /// assert!(blend.probability(0.5, 0.5, 100) > blend.probability(0.5, 0.0, 100));
+    /// use labelwood::algorithms::grove::{Blend, Params};
+    /// let blend = Blend::prior(&Params::default().parts);
+    /// assert!(blend.probability(&[0.5, 0.5], 100) > blend.probability(&[0.5, 0.0], 100));
     /// ```
-    pub fn probability(&self, forest: f32, label_tree: f32, count: u32) -> f32 {
-        let weights = self.weights.map(f64::from);
-        probability(log_odds(&terms(forest, label_tree, count), &weights)) as f32
+    pub fn probability(&self, scores: &[f32], count: u32) -> f32 {
+        self.probability_with(scores, count, &mut Vec::with_capacity(width(self.parts)))
+    }
+
+    /// As [`Blend::probability`], with memory for the terms that is used again.
+    pub(super) fn probability_with(&self, scores: &[f32], count: u32, terms: &mut Vec<f64>) -> f32 {
+        set_terms(scores, count, terms);
+        probability(log_odds(terms, &self.weights)) as f32
     }
 }
 
-fn terms(forest: f32, label_tree: f32, count: u32) -> [f64; TERMS] {
-    let (forest, linear) = (f64::from(forest), f64::from(label_tree));
+/// How many terms the scores of so many parts make.
+pub(super) fn width(parts: usize) -> usize {
+    2 + 4 * parts + parts * parts.saturating_sub(1) / 2
+}
+
+/// The terms: a constant, the logarithm of each score and the score, the logarithm of the label's
+/// count, all but the constant times that, and the geometric mean of each two scores.
+fn set_terms(scores: &[f32], count: u32, terms: &mut Vec<f64>) {
     let often = libm::log1p(f64::from(count));
-    let (log_forest, log_linear) = (libm::log(forest + FLOOR), libm::log(linear + FLOOR));
-    [
-        1.0,
-        log_forest,
-        forest,
-        log_linear,
-        linear,
-        often,
-        log_forest * often,
-        forest * often,
-        log_linear * often,
-        linear * often,
-        (forest * linear).sqrt(),
-    ]
+    terms.clear();
+    terms.push(1.0);
+    for &score in scores {
+        let score = f64::from(score);
+        terms.extend([libm::log(score + FLOOR), score]);
+    }
+    terms.push(often);
+    for at in 1..=2 * scores.len() {
+        terms.push(terms[at] * often);
+    }
+    for (at, &one) in scores.iter().enumerate() {
+        let others = scores[at + 1..].iter();
+        terms.extend(others.map(|&other| (f64::from(one) * f64::from(other)).sqrt()));
+    }
+}
+
+/// What is taken for likely before any row has been seen.
+fn prior(parts: &[Settings]) -> Vec<f64> {
+    let parts: Vec<[f64; 4]> = parts.iter().map(|part| Prior::of(part).weights).collect();
+    let mut weights = vec![PRIOR[0]];
+    weights.extend(parts.iter().flat_map(|part| &part[..2]));
+    weights.push(PRIOR[1]);
+    weights.extend(parts.iter().flat_map(|part| &part[2..]));
+    weights.resize(width(parts.len()), 0.0);
+    weights
 }
 
 /// Learns a blend from candidates whose truth is known.
 #[derive(Default)]
-pub(crate) struct Learner(Examples<TERMS>);
+pub(super) struct Learner {
+    examples: Examples,
+    terms: Vec<f64>,
+}
 
 impl Learner {
-    /// Adds a candidate whose label `count` training rows have.
-    pub fn add(&mut self, candidate: Candidate, count: u32, is_true: bool) {
-        self.0.push(terms(candidate.forest, candidate.label_tree, count), is_true);
+    /// Adds a candidate with its scores, whose label `count` training rows have.
+    pub fn add(&mut self, scores: &[f32], count: u32, is_true: bool) {
+        set_terms(scores, count, &mut self.terms);
+        self.examples.push(&self.terms, is_true);
     }
 
-    pub fn finish(&self) -> Blend {
-        Blend { weights: self.0.fit(&PRIOR, PULL).map(|weight| weight as f32) }
+    pub fn finish(&self, parts: &[Settings]) -> Blend {
+        let weights = self.examples.fit(&prior(parts), PULL);
+        Blend::from_weights(parts.len(), weights.iter().map(|&weight| weight as f32))
     }
 }
 
-/// A label with the scores that the parts give it; 0 where a part does not name it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Candidate {
-    pub id: u32,
-    pub forest: f32,
-    pub label_tree: f32,
+/// Labels with the score that each part gives them; 0 where a part does not name one.
+#[derive(Default)]
+pub(super) struct Candidates {
+    parts: usize,
+    ids: Vec<u32>,
+    scores: Vec<f32>,
+    /// A label of a part's list, which part that is, and whether it is among the part's best.
+    named: Vec<(u32, u32, f32, bool)>,
 }
 
-/// The labels among the best `most` of either part, with both scores, by id. Each part's list is
-/// best first and may be longer: what lies beyond is looked up, but names no candidate.
-pub(crate) fn candidates(
-    forest: &[Scored],
-    label_tree: &[Scored],
-    most: usize,
-) -> impl Iterator<Item = Candidate> {
-    let mut named: Vec<(Candidate, bool)> = Vec::with_capacity(forest.len() + label_tree.len());
-    named.extend(forest.iter().enumerate().map(|(rank, &Scored { id, score })| {
-        (Candidate { id, forest: score, label_tree: 0.0 }, rank < most)
-    }));
-    named.extend(label_tree.iter().enumerate().map(|(rank, &Scored { id, score })| {
-        (Candidate { id, forest: 0.0, label_tree: score }, rank < most)
-    }));
-    named.sort_unstable_by_key(|(candidate, _)| candidate.id);
-    // Each part names a label once, and gives it nothing in the other's place.
-    named.dedup_by(|(other, is_best), (kept, kept_is_best)| {
-        let is_same = other.id == kept.id;
-        if is_same {
-            kept.forest += other.forest;
-            kept.label_tree += other.label_tree;
-            *kept_is_best |= *is_best;
+impl Candidates {
+    /// The labels among the best `most` of any part, with all scores, by id. Each part's list is best
+    /// first and may be longer: what lies beyond is looked up, but names no candidate.
+    pub fn set<'s>(&mut self, lists: impl ExactSizeIterator<Item = &'s [Scored]>, most: usize) {
+        self.parts = lists.len();
+        self.ids.clear();
+        self.scores.clear();
+        self.named.clear();
+        for (part, list) in lists.enumerate() {
+            let named = list.iter().enumerate();
+            let named = named.map(|(rank, &Scored { id, score })| (id, part as u32, score, rank < most));
+            self.named.extend(named);
         }
-        is_same
-    });
-    named.into_iter().filter(|&(_, is_best)| is_best).map(|(candidate, _)| candidate)
+        self.named.sort_unstable_by_key(|&(id, ..)| id);
+        for same in self.named.chunk_by(|one, other| one.0 == other.0) {
+            if same.iter().any(|&(.., is_best)| is_best) {
+                self.ids.push(same[0].0);
+                let start = self.scores.len();
+                self.scores.resize(start + self.parts, 0.0);
+                for &(_, part, score, _) in same {
+                    self.scores[start + part as usize] = score;
+                }
+            }
+        }
+    }
+
+    /// Each label with its scores.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
+        self.ids.iter().copied().zip(self.scores.chunks_exact(self.parts.max(1)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithms::grove::Params;
     use proptest::prelude::*;
 
     fn scored(pairs: &[(u32, f32)]) -> Vec<Scored> {
         pairs.iter().map(|&(id, score)| Scored { id, score }).collect()
     }
 
+    fn parts() -> Vec<Settings> {
+        Params::default().parts
+    }
+
     #[test]
     fn candidates_are_the_best_of_either_part_with_both_scores() {
         let forest = scored(&[(5, 0.5), (1, 0.25), (9, 0.125)]);
         let label_tree = scored(&[(9, 0.75), (2, 0.5), (5, 0.25)]);
-        let found: Vec<_> = candidates(&forest, &label_tree, 2)
-            .map(|found| (found.id, found.forest, found.label_tree))
-            .collect();
+        let mut candidates = Candidates::default();
+        candidates.set([&forest[..], &label_tree].into_iter(), 2);
+        let found: Vec<_> =
+            candidates.iter().map(|(id, scores)| (id, scores[0], scores[1])).collect();
         assert_eq!(found, [(1, 0.25, 0.0), (2, 0.0, 0.5), (5, 0.5, 0.25), (9, 0.125, 0.75)]);
-        let best: Vec<_> =
-            candidates(&forest, &label_tree, 1).map(|found| (found.id, found.forest)).collect();
+        candidates.set([&forest[..], &label_tree].into_iter(), 1);
+        let best: Vec<_> = candidates.iter().map(|(id, scores)| (id, scores[0])).collect();
         assert_eq!(best, [(5, 0.5), (9, 0.125)]);
     }
 
     #[test]
+    fn the_terms_of_two_parts_stand_in_the_order_of_their_weights() {
+        let (mut terms, log) = (Vec::new(), |score: f64| libm::log(score + FLOOR));
+        set_terms(&[0.5, 0.25], 7, &mut terms);
+        let often = libm::log1p(7.0);
+        let (forest, linear) = (log(0.5), log(0.25));
+        let expected = [
+            1.0, forest, 0.5, linear, 0.25, often, forest * often, 0.5 * often, linear * often,
+            0.25 * often, 0.125f64.sqrt(),
+        ];
+        assert_eq!(terms, expected);
+        assert_eq!(prior(&parts()).len(), terms.len());
+        assert_eq!((width(1), width(2), width(3)), (6, 11, 17));
+    }
+
+    #[test]
     fn the_prior_trusts_both_parts() {
-        let blend = Blend::default();
+        let blend = Blend::prior(&parts());
         for count in [1, 30, 1000] {
-            assert!(blend.probability(0.6, 0.0, count) > blend.probability(0.1, 0.0, count));
-            assert!(blend.probability(0.0, 0.6, count) > blend.probability(0.0, 0.1, count));
+            assert!(blend.probability(&[0.6, 0.0], count) > blend.probability(&[0.1, 0.0], count));
+            assert!(blend.probability(&[0.0, 0.6], count) > blend.probability(&[0.0, 0.1], count));
         }
     }
 
@@ -151,11 +215,11 @@ mod tests {
             let is_true = at % 2 == 0;
             let forest = if is_true { 0.6 } else { 0.2 };
             let label_tree = if at % 4 < 2 { 0.9 } else { 0.1 };
-            learner.add(Candidate { id: at, forest, label_tree }, 50, is_true);
+            learner.add(&[forest, label_tree], 50, is_true);
         }
-        let blend = learner.finish();
-        assert!(blend.probability(0.6, 0.1, 50) > 0.9);
-        assert!(blend.probability(0.2, 0.9, 50) < 0.1);
+        let blend = learner.finish(&parts());
+        assert!(blend.probability(&[0.6, 0.1], 50) > 0.9);
+        assert!(blend.probability(&[0.2, 0.9], 50) < 0.1);
     }
 
     #[test]
@@ -165,13 +229,14 @@ mod tests {
             let is_true = at % 2 == 0;
             let (tells, noise) =
                 (if is_true { 0.7 } else { 0.2 }, if at % 8 < 4 { 0.7 } else { 0.2 });
-            let (count, forest, label_tree) =
-                if at % 16 < 8 { (2, noise, tells) } else { (2000, tells, noise) };
-            learner.add(Candidate { id: at, forest, label_tree }, count, is_true);
+            let (count, scores) =
+                if at % 16 < 8 { (2, [noise, tells]) } else { (2000, [tells, noise]) };
+            learner.add(&scores, count, is_true);
         }
-        let blend = learner.finish();
-        assert!(blend.probability(0.7, 0.2, 2) < 0.3 && blend.probability(0.2, 0.7, 2) > 0.7);
-        assert!(blend.probability(0.7, 0.2, 2000) > 0.7 && blend.probability(0.2, 0.7, 2000) < 0.3);
+        let blend = learner.finish(&parts());
+        let probability = |forest, label_tree, count| blend.probability(&[forest, label_tree], count);
+        assert!(probability(0.7, 0.2, 2) < 0.3 && probability(0.2, 0.7, 2) > 0.7);
+        assert!(probability(0.7, 0.2, 2000) > 0.7 && probability(0.2, 0.7, 2000) < 0.3);
     }
 
     proptest! {
@@ -182,7 +247,8 @@ mod tests {
             label_tree in 0.0f32..=1.0,
             count: u32,
         ) {
-            let found = Blend { weights }.probability(forest, label_tree, count);
+            let blend = Blend::from_weights(2, weights.into_iter());
+            let found = blend.probability(&[forest, label_tree], count);
             prop_assert!((0.0..=1.0).contains(&found));
         }
     }

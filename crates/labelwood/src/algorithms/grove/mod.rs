@@ -1,44 +1,47 @@
-//! The grove: a CRAFTML forest and label trees that answer together.
+//! The grove: several algorithms, its parts, that answer together.
 //!
 //! Instance forests are better on some data and linear label trees on other; together they are
-//! better than either. Both are grown from the same rows. Before that, a tenth of the rows is held
-//! out, smaller parts are grown from the rest, and what their scores are worth is learned from the
-//! held-out rows: the [`Blend`], which turns both scores of a label into its probability. Labels
-//! that either part names are candidates, so a prediction costs little more than both parts.
-//!
-//! [`Trainer`] grows the parts, each on any machine; [`Grove`] predicts.
+//! better than either. All parts are trained on the same rows. Before that, a tenth of the rows is held
+//! out, smaller parts are trained on the rest, and what their scores are worth is learned from the
+//! held-out rows: the [`Blend`], which turns a label's scores in all parts into its probability. Labels
+//! that any part names are candidates, so a prediction costs little more than that of all parts.
 //!
 //! ```
-//! use labelwood::data::generate::{Generator, Profile};
-//! use labelwood::grove::{Params, Trainer};
+//! use labelwood::algorithms::{craftml, grove, label_tree};
+//! use labelwood::data::{Dataset, generate::{Generator, Profile}};
+//! use labelwood::model::Model;
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
-//! let run = Pool::new(2)?.task();
+//! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
-//! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
-//! let mut params = Params::default();
-//! params.forest.trees = 4;
-//! let grove = Trainer::new(features.view(), labels.view(), params)?.grove(&run)?;
-//! let predictions = grove.predict(features.view(), Query::top(5), &run)?;
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
+//! let dataset = Dataset { features, labels, label_names: None };
+//! let forest = craftml::Params { trees: 4, ..Default::default() };
+//! let parts = vec![forest.into(), label_tree::Params::default().into()];
+//! let settings = grove::Params { parts, ..Default::default() }.into();
+//! let model = Model::train(dataset.view(), Default::default(), &settings, &task)?;
+//! let predictions = model.predict(dataset.features.view(), Query::top(5), &task)?;
 //! assert!(predictions.row(0).iter().all(|label| (0.0..=1.0).contains(&label.score)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod algorithm;
 mod blend;
-mod estimate;
+mod budget;
 mod params;
 
 pub use blend::Blend;
 pub use params::Params;
 
-use crate::algorithms::craftml::{self, Forest};
-use crate::algorithms::label_tree::{self, LabelTrees};
+use crate::algorithms::{Interrupted, Predict, Settings, UnitSink, learn_in_memory};
 use crate::base::array::Array;
 use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
-use crate::base::sparse::{CsrView, LabelRowsView, Predictions, Query, Scored, top_k};
+use crate::base::sparse::{CsrView, Predictions, Query, Scored, top_k};
+use crate::base::store::StoreError;
+use crate::data::DatasetView;
 use crate::learn::calibration::hold_out;
-use blend::{Learner, candidates};
+use blend::{Candidates, Learner};
 use rayon::prelude::*;
 
 /// Labels of each part that are candidates, at least.
@@ -48,18 +51,16 @@ const KNOWN: usize = 100;
 /// Rows that are predicted together.
 const BLOCK: usize = 49_152;
 
-/// Grows the parts of a grove from the same rows.
-pub struct Trainer<'a> {
+/// Trains the parts of a grove on the same rows.
+struct Trainer<'a> {
     params: Params,
-    features: CsrView<'a>,
-    labels: LabelRowsView<'a>,
+    rows: DatasetView<'a>,
 }
 
-/// A forest and label trees with what their scores are worth.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Grove {
-    forest: Forest,
-    label_tree: LabelTrees,
+/// Trained parts with what their scores are worth.
+#[derive(Debug)]
+struct Grove {
+    parts: Vec<Box<dyn Predict>>,
     blend: Blend,
     /// How many training rows have each label.
     counts: Array<u32>,
@@ -67,190 +68,121 @@ pub struct Grove {
 }
 
 impl<'a> Trainer<'a> {
-    /// Checks the settings; there must be as many rows of labels as of features.
-    pub fn new(
-        features: CsrView<'a>,
-        labels: LabelRowsView<'a>,
-        params: Params,
-    ) -> Result<Self, ParamError> {
-        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
+    fn new(params: &Params, rows: DatasetView<'a>) -> Result<Self, ParamError> {
         params.check()?;
-        Ok(Trainer { params: params.resolve(features, labels), features, labels })
+        Ok(Trainer { params: params.map(|part| part.resolve(rows)), rows })
     }
 
-    /// The settings with every automatic choice made.
-    pub fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// What grows the forest.
-    pub fn forest(&self) -> craftml::Trainer<'a> {
-        forest_of(self.features, self.labels, &self.params)
-    }
-
-    /// What grows the label trees.
-    pub fn label_tree(&self) -> label_tree::Trainer {
-        label_tree_of(self.features, self.labels, &self.params)
-    }
-
-    /// Learns the blend: grows smaller parts from nine tenths of the rows and lets them score the
+    /// Learns the blend: trains smaller parts on nine tenths of the rows and lets them score the
     /// others. That takes about a third of the time that the parts take. Without rows to hold out,
-    /// or if the settings say so, it is the default blend.
-    pub fn blend(&self, run: &Task) -> Result<Blend, Stopped> {
-        let (held_out, rest) = hold_out(self.features.len(), self.params.forest.seed);
+    /// or if the settings say so, it is the one that is likely beforehand.
+    fn blend(&self, task: &Task) -> Result<Blend, Interrupted> {
+        let parts = &self.params.parts;
+        let (held_out, rest) = hold_out(self.rows.len(), parts[0].seed());
         if held_out.is_empty() || !self.params.learn_blend {
-            return Ok(Blend::default());
+            return Ok(Blend::prior(parts));
         }
-        let params = self.params.reduced();
-        let (features, labels) = (self.features.select(&rest), self.labels.select(&rest));
-        let rows = self.features.select(&held_out);
+        let learned_from = self.rows.select(&rest);
+        let rows = self.rows.features.select(&held_out);
+        let steps = parts.len() as u64 + 1;
+        task.progress("blend", 0, steps);
+        let mut scores = Vec::new();
         // One part after the other, so that only one is in memory.
-        let query = Query::top(KNOWN);
-        run.progress("blend", 0, 3);
-        let forest = forest_of(features.view(), labels.view(), &params).forest(run)?;
-        let forest = forest.predict_block(rows.view(), query, run)?;
-        run.progress("blend", 1, 3);
-        let label_tree = label_tree_of(features.view(), labels.view(), &params).trees(run)?;
-        let label_tree = label_tree.predict_block(rows.view(), query, run)?;
-        run.progress("blend", 2, 3);
-        let counts = labels.view().column_counts();
-        let mut learner = Learner::default();
+        for (at, part) in self.params.reduced().parts.iter().enumerate() {
+            let task_of_part = &task.quiet();
+            let learned = learn_in_memory(part, learned_from.view(), task_of_part)?;
+            scores.push(learned.predict(rows.view(), Query::top(KNOWN), task_of_part)?);
+            task.progress("blend", at as u64 + 1, steps);
+        }
+        let counts = learned_from.labels.view().column_counts();
+        let (mut learner, mut candidates) = (Learner::default(), Candidates::default());
         for (at, &row) in held_out.iter().enumerate() {
-            let truth = self.labels.row(row).indices;
-            for candidate in candidates(forest.row(at), label_tree.row(at), CANDIDATES) {
-                let is_true = truth.binary_search(&candidate.id).is_ok();
-                learner.add(candidate, counts[candidate.id as usize], is_true);
+            let truth = self.rows.labels.row(row).indices;
+            candidates.set(scores.iter().map(|part| part.row(at)), CANDIDATES);
+            for (id, scores) in candidates.iter() {
+                learner.add(scores, counts[id as usize], truth.binary_search(&id).is_ok());
             }
         }
-        run.check()?;
-        let blend = learner.finish();
-        run.progress("blend", 3, 3);
+        task.check()?;
+        let blend = learner.finish(parts);
+        task.progress("blend", steps, steps);
         Ok(blend)
     }
 
-    /// Grows everything in memory.
-    pub fn grove(&self, run: &Task) -> Result<Grove, Stopped> {
-        let blend = self.blend(run)?;
-        let (forest, label_tree) = (self.forest().forest(run)?, self.label_tree().trees(run)?);
-        let counts = self.labels.column_counts();
-        Ok(Grove::new(forest, label_tree, blend, counts).with_learn_blend(self.params.learn_blend))
+    /// Writes what `units` lacks of each part.
+    fn train_parts(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), Interrupted> {
+        for part in &self.params.parts {
+            let units = units.below(&prefix(part));
+            let all = part.units(self.rows.labels.columns(), &|name| units.open(name))?;
+            // A part that is another's work is not worth preparing the rows for.
+            if all.iter().any(|unit| units.lacks(&unit.name)) {
+                part.prepare(self.rows, task)
+                    .expect("the settings of a part were checked with the grove's")
+                    .train(&units, task)?;
+            }
+        }
+        Ok(())
     }
 }
 
-fn forest_of<'a>(
-    features: CsrView<'a>,
-    labels: LabelRowsView<'a>,
-    params: &Params,
-) -> craftml::Trainer<'a> {
-    craftml::Trainer::new(features, labels, params.forest.clone())
-        .expect("the settings of a grove were checked with the grove's")
+/// What the names of a part's units start with.
+fn prefix(part: &Settings) -> String {
+    format!("{}-", part.name())
 }
 
-fn label_tree_of(
-    features: CsrView<'_>,
-    labels: LabelRowsView<'_>,
-    params: &Params,
-) -> label_tree::Trainer {
-    label_tree::Trainer::new(features, labels, params.label_tree.clone())
-        .expect("the settings of a grove were checked with the grove's")
+/// The unit of the blend.
+const BLEND: &str = "blend";
+
+fn write_blend(blend: &Blend, units: &UnitSink<'_>) -> Result<(), StoreError> {
+    units.write(BLEND, &[("weights", blend.weights()[..].into())])
 }
 
 impl Grove {
-    /// A grove of parts that were grown from the same rows; `counts` says how many of these have
-    /// each label.
-    pub fn new(
-        forest: Forest,
-        label_tree: LabelTrees,
-        blend: Blend,
-        counts: impl Into<Array<u32>>,
-    ) -> Self {
-        Grove { forest, label_tree, blend, counts: counts.into(), learn_blend: true }
-    }
-
-    /// Whether the settings say that the blend is learned.
-    pub(crate) fn with_learn_blend(self, learn_blend: bool) -> Self {
-        Grove { learn_blend, ..self }
-    }
-
-    /// The settings that the parts were grown with.
-    pub fn params(&self) -> Params {
-        let (forest, label_tree) = (self.forest.params(), self.label_tree.params());
-        let learn_blend = self.learn_blend;
-        Params { forest: forest.clone(), label_tree: label_tree.clone(), learn_blend }
-    }
-
-    /// The forest.
-    pub fn forest(&self) -> &Forest {
-        &self.forest
-    }
-
-    /// The label trees.
-    pub fn label_tree(&self) -> &LabelTrees {
-        &self.label_tree
-    }
-
-    /// What the parts' scores are worth.
-    pub fn blend(&self) -> &Blend {
-        &self.blend
-    }
-
-    /// The best labels of each row with their probabilities. Columns that training did not know
-    /// are ignored.
-    pub fn predict(
-        &self,
-        features: CsrView<'_>,
-        query: Query<'_>,
-        run: &Task,
-    ) -> Result<Predictions, Stopped> {
-        run.predict_blocks(features, BLOCK, |block| self.predict_block(block, query, run))
-    }
-
     fn predict_block(
         &self,
-        features: CsrView<'_>,
+        rows: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, Stopped> {
-        let known = Self::known(query);
-        let forest = || self.forest.predict_block(features, known, run);
-        let label_tree = || self.label_tree.predict_block(features, known, run);
-        // Many rows keep all threads busy in either part, and take memory in both.
-        let (forest, label_tree) = match features.len() {
-            1 => run.install(|| rayon::join(forest, label_tree)),
-            _ => (forest(), label_tree()),
+        let (known, quiet) = (known(query), &task.quiet());
+        let predict = |part: &Box<dyn Predict>| part.predict(rows, known, quiet);
+        // Many rows keep all threads busy in any part, and take memory in each.
+        let scores: Vec<Predictions> = match rows.len() {
+            1 => task.install(|| self.parts.par_iter().map(predict).collect::<Result<_, _>>())?,
+            _ => self.parts.iter().map(predict).collect::<Result<_, _>>()?,
         };
-        let (forest, label_tree) = (forest?, label_tree?);
-        let blended = |row| self.blended(forest.row(row), label_tree.row(row), query.k);
-        let rows = 0..features.len();
-        let ranked: Vec<_> = run.install(|| rows.into_par_iter().map(blended).collect());
+        let begin = || (Candidates::default(), Vec::new());
+        let blended = |scratch: &mut (Candidates, Vec<f64>), row| {
+            self.blended(scores.iter().map(|part| part.row(row)), query.k, scratch)
+        };
+        let ranked: Vec<Vec<Scored>> =
+            task.install(|| (0..rows.len()).into_par_iter().map_init(begin, blended).collect());
         let mut predictions = Predictions::default();
         ranked.iter().for_each(|row| predictions.push_row(row));
         Ok(predictions)
     }
 
-    /// What the parts are asked if this is asked of the grove.
-    pub(crate) fn known(query: Query<'_>) -> Query<'_> {
-        Query { k: query.k.max(KNOWN), ..query }
-    }
-
-    /// The best `k` labels of a row by their probabilities, from both parts' best.
-    pub(crate) fn blended(
+    /// The best `k` labels of a row by their probabilities, from each part's best.
+    fn blended<'s>(
         &self,
-        forest: &[Scored],
-        label_tree: &[Scored],
+        lists: impl ExactSizeIterator<Item = &'s [Scored]>,
         k: usize,
+        (candidates, terms): &mut (Candidates, Vec<f64>),
     ) -> Vec<Scored> {
-        let candidates = candidates(forest, label_tree, k.max(CANDIDATES));
-        let mut scored: Vec<Scored> = candidates
-            .map(|found| {
-                let count = self.counts.get(found.id as usize).copied().unwrap_or(0);
-                let score = self.blend.probability(found.forest, found.label_tree, count);
-                Scored { id: found.id, score }
-            })
-            .collect();
+        candidates.set(lists, k.max(CANDIDATES));
+        let score = |(id, scores): (u32, &[f32])| {
+            let count = self.counts.get(id as usize).copied().unwrap_or(0);
+            Scored { id, score: self.blend.probability_with(scores, count, terms) }
+        };
+        let mut scored: Vec<Scored> = candidates.iter().map(score).collect();
         top_k(&mut scored, k);
         scored
     }
+}
+
+/// What the parts are asked if this is asked of the grove.
+fn known(query: Query<'_>) -> Query<'_> {
+    Query { k: query.k.max(KNOWN), ..query }
 }
 
 #[cfg(test)]

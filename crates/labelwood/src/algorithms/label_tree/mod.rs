@@ -24,6 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod algorithm;
 mod beam;
 mod estimate;
 mod grow;
@@ -198,16 +199,6 @@ impl LabelTrees {
         run: &Task,
     ) -> Result<Predictions, Stopped> {
         self.ensemble().predict(features, query, |_| self.params.trees, run)
-    }
-
-    /// The same for so few rows that they are weighted together, without a word of progress.
-    pub(crate) fn predict_block(
-        &self,
-        features: CsrView<'_>,
-        query: Query<'_>,
-        run: &Task,
-    ) -> Result<Predictions, Stopped> {
-        self.ensemble().predict_block(features, query, |_| self.params.trees, run)
     }
 
     /// The sums of these trees' votes for the labels of each row.

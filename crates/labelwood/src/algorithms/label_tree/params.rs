@@ -1,99 +1,76 @@
 //! The settings of label trees.
 
-use crate::base::settings::ParamError;
+use crate::base::settings::{ParamError, check_all, settings};
 use crate::base::sparse::{CsrView, LabelRowsView};
-use crate::learn::favour::check_power;
 use crate::learn::linear::{Link, Precision};
 use crate::learn::solver::{self, Loss};
 use crate::learn::weighting::Weighting;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Groups of a node, and labels of one that is not divided, unless there are few labels.
 const MOST: usize = 100;
 
-/// What label trees are grown with.
-///
-/// ```
-/// use labelwood::label_tree::Params;
-/// let params = Params { trees: 3, ..Params::default() };
-/// assert!(params.check().is_ok());
-/// assert!(Params { beam: 0, ..params }.check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Params {
-    /// The number of trees; their scores are averaged.
-    pub trees: usize,
-    /// How many groups the labels of a node are divided into, at most; 1 does not divide them. If it
-    /// is left open, 100, or a fifth of the labels where that is less.
-    pub branches: Option<usize>,
-    /// Whether the groups of a node have the same size.
-    pub balanced: bool,
-    /// Levels of groups that are divided again before their node gets children: with 2 branches
-    /// and 3 collapsed levels a node has up to 16 children.
-    pub collapse: usize,
-    /// A node with at most this many labels is not divided. If it is left open, as `branches`.
-    pub leaf: Option<usize>,
-    /// The most levels of nodes.
-    pub depth: usize,
-    /// Groups with fewer labels than this are dissolved, and their labels go to the other groups.
-    pub smallest_group: usize,
-    /// Passes of the clustering of labels.
-    pub passes: usize,
-    /// Entries of a label's vector that are smaller than this are left out before clustering.
-    pub vector_threshold: f32,
-    /// How the classifiers are learned.
-    #[serde(flatten)]
-    pub solver: solver::Params,
-    /// Whether a node of few rows has a higher cost: with the logistic loss, the cost is multiplied
-    /// by the number of all rows over that of the node's, as Parabel and omikuji do.
-    #[serde(default)]
-    pub scale_cost: bool,
-    /// How much more the positive rows of rare labels count than those of frequent ones: the power
-    /// of their inverse propensity by which they are weighted, 0 for all alike. If it is left open,
-    /// as [`Favour`](crate::learn::favour::Favour) says.
-    #[serde(default)]
-    pub tail_weight: Option<f32>,
-    /// Weights that are not larger than this are dropped.
-    pub weight_threshold: f32,
-    /// How weights are stored.
-    pub precision: Precision,
-    /// How margins become probabilities.
-    pub link: Link,
-    /// How many nodes of a level a prediction follows at most.
-    pub beam: usize,
-    /// Whether leaves keep to the beam as they do in omikuji: they share it with the nodes of later
-    /// levels, and each names no more labels than it is wide.
-    #[serde(default)]
-    pub leaf_beam: bool,
-    /// How feature values are weighted before anything else.
-    pub weighting: Weighting,
-    /// Every random choice follows from this number.
-    pub seed: u64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            trees: 3,
-            branches: None,
-            balanced: false,
-            collapse: 0,
-            leaf: None,
-            depth: 10,
-            smallest_group: 1,
-            passes: 10,
-            vector_threshold: 0.0,
-            solver: solver::Params { iterations: 200, ..solver::Params::default() },
-            scale_cost: false,
-            tail_weight: None,
-            weight_threshold: 0.1,
-            precision: Precision::Half,
-            link: Link::SquaredHinge,
-            beam: 10,
-            leaf_beam: false,
-            weighting: Weighting::None,
-            seed: 42,
-        }
+settings! {
+    /// What label trees are grown with.
+    ///
+    /// ```
+    /// use labelwood::algorithms::label_tree::Params;
+    /// let params = Params { trees: 3, ..Params::default() };
+    /// assert!(params.check().is_ok());
+    /// assert!(Params { beam: 0, ..params }.check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params {
+        /// Label trees, whose scores are averaged.
+        trees: usize = 3, within(1.0, 1_048_576.0), common();
+        /// Groups that the labels of a node are divided into, at most; 1 does not divide them. Left
+        /// open, 100, or a fifth of the labels where that is less.
+        branches: Option<usize> = None, within(1.0, 65_536.0), tried([Value::Null, 16.into()]);
+        /// Whether the groups of a node have the same size.
+        balanced: bool = false;
+        /// Levels of groups that are divided again before their node gets children: with 2 branches
+        /// and 3 collapsed levels a node has up to 16 children.
+        collapse: usize = 0, within(0.0, 1000.0);
+        /// A node with at most this many labels is not divided. Left open, as branches.
+        leaf: Option<usize> = None, least(1.0);
+        /// Levels of nodes at most.
+        depth: usize = 10, within(1.0, 1000.0);
+        /// Groups with fewer labels than this are dissolved, and their labels go to the other groups.
+        smallest_group: usize = 1, least(1.0);
+        /// Passes of the clustering of labels.
+        passes: usize = 10, within(1.0, 100_000.0);
+        /// Entries of a label's vector that are smaller than this are left out before clustering.
+        vector_threshold: f32 = 0.0;
+        /// Whether a node of few rows has a higher cost: with the logistic loss, the cost is multiplied
+        /// by the number of all rows over that of the node's, as Parabel and omikuji do.
+        #[serde(default)]
+        scale_cost: bool = false;
+        /// How much more the positive rows of rare labels count than those of frequent ones: the power
+        /// of their inverse propensity by which they are weighted, 0 for all alike. Left open, 0, and
+        /// 0.5 if rare labels are favoured.
+        #[serde(default)]
+        tail_weight: Option<f32> = None, within(0.0, 4.0);
+        /// Weights that are not larger than this are dropped.
+        weight_threshold: f32 = 0.1, tried([0.1.into(), 0.03.into()]);
+        /// How weights are stored: in 16 bits (half) or in 32 (single).
+        precision: Precision = Precision::Half;
+        /// How margins become probabilities.
+        link: Link = Link::SquaredHinge;
+        /// Nodes of a level that a prediction follows at most.
+        beam: usize = 10, within(1.0, 1_048_576.0);
+        /// Whether leaves keep to the beam as they do in omikuji: they share it with the nodes of later
+        /// levels, and each names no more labels than it is wide.
+        #[serde(default)]
+        leaf_beam: bool = false;
+        /// How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances with
+        /// the feature), auto takes it when all values are whole positive numbers.
+        weighting: Weighting = Weighting::None, tried(["idf".into(), "none".into()]);
+        /// Every random choice follows from this number.
+        seed: u64 = 42, elsewhere();
+        ..
+        /// How the classifiers are learned.
+        solver: solver::Params = solver::Params { iterations: 200, ..solver::Params::default() };
     }
 }
 
@@ -184,32 +161,6 @@ impl Params {
 
     /// Refuses settings that no tree can be grown with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
-        let counts = [
-            ("trees", self.trees, 1, 1 << 20, "from 1 to 1,048,576"),
-            ("branches", self.branches(), 1, 1 << 16, "from 1 to 65,536"),
-            ("collapse", self.collapse, 0, 1000, "at most 1000"),
-            ("leaf", self.leaf(), 1, usize::MAX, "at least 1"),
-            ("depth", self.depth, 1, 1000, "from 1 to 1000"),
-            ("smallest_group", self.smallest_group, 1, usize::MAX, "at least 1"),
-            ("passes", self.passes, 1, 100_000, "from 1 to 100,000"),
-            ("beam", self.beam, 1, 1 << 20, "from 1 to 1,048,576"),
-        ];
-        for (setting, found, least, most, expected) in counts {
-            if found < least || found > most {
-                return Err(ParamError { setting, found: found.to_string(), expected });
-            }
-        }
-        let thresholds = [
-            ("vector_threshold", self.vector_threshold),
-            ("weight_threshold", self.weight_threshold),
-        ];
-        for (setting, found) in thresholds {
-            if !(found >= 0.0 && found.is_finite()) {
-                let expected = "a number that is at least 0";
-                return Err(ParamError { setting, found: found.to_string(), expected });
-            }
-        }
-        check_power(self.tail_weight())?;
-        self.solver.check()
+        check_all(&Self::table(), &serde_json::to_value(self).expect("settings are plain JSON"))
     }
 }

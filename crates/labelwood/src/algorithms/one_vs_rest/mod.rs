@@ -23,6 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod algorithm;
 mod estimate;
 mod params;
 mod predict;
@@ -74,11 +75,7 @@ impl Trainer {
     ) -> Result<Self, ParamError> {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         params.check()?;
-        let params = Params {
-            weighting: params.weighting.resolve(features),
-            tail_weight: Some(params.tail_weight()),
-            ..params
-        };
+        let params = params.resolve(features);
         let weights = FeatureWeights::learn(params.weighting, features);
         Ok(Self::weighted(features, labels, params, weights))
     }

@@ -1,54 +1,44 @@
 //! The settings of one-vs-rest.
 
-use crate::base::settings::ParamError;
-use crate::learn::favour::check_power;
+use crate::base::settings::{ParamError, check_all, settings};
 use crate::learn::linear::{Link, Precision};
 use crate::learn::solver;
+use crate::base::sparse::CsrView;
 use crate::learn::weighting::Weighting;
 use serde::{Deserialize, Serialize};
 
-/// What one-vs-rest classifiers are learned with.
-///
-/// ```
-/// use labelwood::one_vs_rest::Params;
-/// let params = Params::preset("dismec").unwrap();
-/// assert_eq!(params.weight_threshold, 0.01);
-/// assert!(Params { weight_threshold: -1.0, ..params }.check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Params {
-    /// How the classifiers are learned.
-    #[serde(flatten)]
-    pub solver: solver::Params,
-    /// How much more the positive rows of rare labels count than those of frequent ones: the power
-    /// of their inverse propensity by which they are weighted, 0 for all alike. If it is left open,
-    /// as [`Favour`](crate::learn::favour::Favour) says.
-    #[serde(default)]
-    pub tail_weight: Option<f32>,
-    /// Weights that are not larger than this are dropped.
-    pub weight_threshold: f32,
-    /// How weights are stored.
-    pub precision: Precision,
-    /// How margins become probabilities.
-    pub link: Link,
-    /// How feature values are weighted before anything else.
-    pub weighting: Weighting,
-    /// Every random choice follows from this number.
-    pub seed: u64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            solver: solver::Params { cost: 0.7, iterations: 200, ..solver::Params::default() },
-            tail_weight: None,
-            weight_threshold: 0.03,
-            precision: Precision::Half,
-            // Unlike the hinges it never saturates where labels are still to be told apart.
-            link: Link::SteepSigmoid,
-            weighting: Weighting::None,
-            seed: 42,
-        }
+settings! {
+    /// What one-vs-rest classifiers are learned with.
+    ///
+    /// ```
+    /// use labelwood::algorithms::one_vs_rest::Params;
+    /// let params = Params::preset("dismec").unwrap();
+    /// assert_eq!(params.weight_threshold, 0.01);
+    /// assert!(Params { weight_threshold: -1.0, ..params }.check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Params {
+        /// How much more the positive rows of rare labels count than those of frequent ones: the power
+        /// of their inverse propensity by which they are weighted, 0 for all alike. Left open, 0, and
+        /// 0.5 if rare labels are favoured.
+        #[serde(default)]
+        tail_weight: Option<f32> = None, within(0.0, 4.0);
+        /// Weights that are not larger than this are dropped.
+        weight_threshold: f32 = 0.03, tried([0.03.into(), 0.01.into()]);
+        /// How weights are stored: in 16 bits (half) or in 32 (single).
+        precision: Precision = Precision::Half;
+        /// How margins become probabilities. The default never saturates where labels are still to be
+        /// told apart, as the hinges do.
+        link: Link = Link::SteepSigmoid;
+        /// How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances with
+        /// the feature), auto takes it when all values are whole positive numbers.
+        weighting: Weighting = Weighting::None, tried(["idf".into(), "none".into()]);
+        /// Every random choice follows from this number.
+        seed: u64 = 42, elsewhere();
+        ..
+        /// How the classifiers are learned.
+        solver: solver::Params =
+            solver::Params { cost: 0.7, iterations: 200, ..solver::Params::default() };
     }
 }
 
@@ -75,6 +65,15 @@ impl Params {
         }
     }
 
+    /// The settings with every automatic choice made for these rows.
+    pub fn resolve(&self, features: CsrView<'_>) -> Params {
+        Params {
+            weighting: self.weighting.resolve(features),
+            tail_weight: Some(self.tail_weight()),
+            ..self.clone()
+        }
+    }
+
     /// The power of the inverse propensity that weighs positive rows, once it is resolved.
     pub(crate) fn tail_weight(&self) -> f32 {
         self.tail_weight.unwrap_or(0.0)
@@ -82,14 +81,6 @@ impl Params {
 
     /// Refuses settings that no classifier can be learned with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
-        if !(self.weight_threshold >= 0.0 && self.weight_threshold.is_finite()) {
-            return Err(ParamError {
-                setting: "weight_threshold",
-                found: self.weight_threshold.to_string(),
-                expected: "a number that is at least 0",
-            });
-        }
-        check_power(self.tail_weight())?;
-        self.solver.check()
+        check_all(&Self::table(), &serde_json::to_value(self).expect("settings are plain JSON"))
     }
 }

@@ -219,6 +219,12 @@ impl Task {
         Task { deadline: None, ..self.clone() }
     }
 
+    /// The same task without a word of progress.
+    #[must_use]
+    pub fn quiet(&self) -> Task {
+        Task { observer: None, ..self.clone() }
+    }
+
     /// The memory that input may take.
     pub fn memory(&self) -> &Memory {
         self.memory.get_or_init(Memory::of_machine)

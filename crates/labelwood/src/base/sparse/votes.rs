@@ -99,6 +99,21 @@ impl Votes {
     }
 }
 
+impl Votes {
+    /// The best `k` of so many labels that got votes, listed as often as somebody voted for them;
+    /// `voters` says how many may vote for a label.
+    pub(crate) fn best_of(
+        labels: usize,
+        votes: &[(u32, u64)],
+        k: usize,
+        voters: impl Fn(u32) -> usize,
+    ) -> Vec<Scored> {
+        let mut sums = Votes::new(labels);
+        votes.iter().for_each(|&(label, units)| sums.add(label, units));
+        sums.best_by(k, voters)
+    }
+}
+
 impl Drop for Votes {
     fn drop(&mut self) {
         self.voted.iter().for_each(|&id| self.sums[id as usize] = 0);

@@ -54,6 +54,23 @@ pub struct Training {
     pub updates: Vec<Update>,
 }
 
+impl Training {
+    /// A plain training of an algorithm with these settings on rows of this digest.
+    pub fn of(algorithm: &str, settings: Value, data: String) -> Self {
+        Training {
+            algorithm: algorithm.to_owned(),
+            settings,
+            data,
+            text: None,
+            calibrate: false,
+            favour: Favour::None,
+            shrunk: None,
+            keep_rows: false,
+            updates: Vec::new(),
+        }
+    }
+}
+
 /// What a model consists of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {

@@ -202,6 +202,16 @@ impl Stored {
         &self.units
     }
 
+    /// The units of one part of a model, whose names start with `prefix`, by the rest of their names.
+    pub(crate) fn below(&self, prefix: &str) -> Stored {
+        let own = self.manifest.units.iter().zip(&self.units).filter_map(|(file, unit)| {
+            Some((file.renamed(file.stem().strip_prefix(prefix)?), unit.clone()))
+        });
+        let (files, units) = own.unzip();
+        let manifest = Manifest { units: files, ..self.manifest.clone() };
+        Self::new(self.folder.clone(), manifest, units)
+    }
+
     /// The unit of the given stem, such as `tree-0007`.
     pub fn unit(&self, stem: &str) -> Result<&Unit, FormatError> {
         let at = self.places.get(stem);

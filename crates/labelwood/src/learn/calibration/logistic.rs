@@ -5,31 +5,39 @@ const TOLERANCE: f64 = 1e-6;
 /// Steps at most; a handful is usual.
 const STEPS: usize = 50;
 
-/// What is learned from: rows of `TERMS` numbers, each true or not.
+/// What is learned from: rows of some numbers, as many each, and whether each row is true.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Examples<const TERMS: usize> {
-    terms: Vec<[f64; TERMS]>,
+pub(crate) struct Examples {
+    terms: Vec<f64>,
     is_true: Vec<bool>,
 }
 
-impl<const TERMS: usize> Examples<TERMS> {
-    pub fn push(&mut self, terms: [f64; TERMS], is_true: bool) {
-        self.terms.push(terms);
+impl Examples {
+    pub fn push(&mut self, terms: &[f64], is_true: bool) {
+        self.terms.extend_from_slice(terms);
         self.is_true.push(is_true);
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&[f64], bool)> {
+        let width = self.terms.len() / self.is_true.len().max(1);
+        self.terms.chunks_exact(width.max(1)).zip(self.is_true.iter().copied())
     }
 
     /// The weights that make the examples likeliest, held near `prior` as if it had been seen.
     ///
     /// Steps follow one after the other over the examples in their order, in double precision, so
     /// that the same examples always give the same weights.
-    pub fn fit(&self, prior: &[f64; TERMS], pull: f64) -> [f64; TERMS] {
-        let mut weights = *prior;
+    pub fn fit(&self, prior: &[f64], pull: f64) -> Vec<f64> {
+        let mut weights = prior.to_vec();
         let mut loss = self.loss(&weights, prior, pull);
         for _ in 0..STEPS {
             let Some(step) = self.step(&weights, prior, pull) else { break };
+            let moved = |share: f64| -> Vec<f64> {
+                weights.iter().zip(&step).map(|(weight, step)| weight - share * step).collect()
+            };
             // Where the loss is far from a parabola a whole step may overshoot.
             let shorter = (0..30).map(|halvings| 0.5f64.powi(halvings));
-            let better = shorter.map(|share| moved(&weights, &step, share)).find_map(|tried| {
+            let better = shorter.map(moved).find_map(|tried| {
                 let reached = self.loss(&tried, prior, pull);
                 (reached < loss).then_some((tried, reached))
             });
@@ -43,8 +51,8 @@ impl<const TERMS: usize> Examples<TERMS> {
         weights
     }
 
-    fn loss(&self, weights: &[f64; TERMS], prior: &[f64; TERMS], pull: f64) -> f64 {
-        let examples = self.terms.iter().zip(&self.is_true).map(|(terms, &is_true)| {
+    fn loss(&self, weights: &[f64], prior: &[f64], pull: f64) -> f64 {
+        let examples = self.rows().map(|(terms, is_true)| {
             let odds = log_odds(terms, weights);
             softplus(if is_true { -odds } else { odds })
         });
@@ -53,26 +61,21 @@ impl<const TERMS: usize> Examples<TERMS> {
     }
 
     /// The way from these weights to where the loss would be least if it were a parabola.
-    fn step(
-        &self,
-        weights: &[f64; TERMS],
-        prior: &[f64; TERMS],
-        pull: f64,
-    ) -> Option<[f64; TERMS]> {
-        let mut slope = [0.0; TERMS];
-        let mut curve = [[0.0; TERMS]; TERMS];
-        for (terms, &is_true) in self.terms.iter().zip(&self.is_true) {
+    fn step(&self, weights: &[f64], prior: &[f64], pull: f64) -> Option<Vec<f64>> {
+        let width = weights.len();
+        let mut slope = vec![0.0; width];
+        let mut curve = vec![vec![0.0; width]; width];
+        for (terms, is_true) in self.rows() {
             let expected = probability(log_odds(terms, weights));
             let excess = expected - f64::from(u8::from(is_true));
             let weight = expected * (1.0 - expected);
-            for at in 0..TERMS {
+            for at in 0..width {
                 slope[at] += excess * terms[at];
-                for other in 0..=at {
-                    curve[at][other] += weight * terms[at] * terms[other];
-                }
+                let (scaled, lower) = (weight * terms[at], curve[at].iter_mut().take(at + 1));
+                lower.zip(terms).for_each(|(sum, other)| *sum += scaled * other);
             }
         }
-        for at in 0..TERMS {
+        for at in 0..width {
             slope[at] += pull * (weights[at] - prior[at]);
             curve[at][at] += pull;
         }
@@ -80,18 +83,11 @@ impl<const TERMS: usize> Examples<TERMS> {
     }
 }
 
-fn moved<const TERMS: usize>(
-    weights: &[f64; TERMS],
-    step: &[f64; TERMS],
-    share: f64,
-) -> [f64; TERMS] {
-    std::array::from_fn(|at| weights[at] - share * step[at])
-}
-
 /// Solves `matrix` x = `right` by Cholesky's method; the matrix is symmetric, and its lower half is
 /// read. Nothing if it is not positive.
-fn solve<const N: usize>(mut matrix: [[f64; N]; N], mut right: [f64; N]) -> Option<[f64; N]> {
-    for at in 0..N {
+fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
+    let width = right.len();
+    for at in 0..width {
         for other in 0..=at {
             let known: f64 = (0..other).map(|k| matrix[at][k] * matrix[other][k]).sum();
             let rest = matrix[at][other] - known;
@@ -102,19 +98,19 @@ fn solve<const N: usize>(mut matrix: [[f64; N]; N], mut right: [f64; N]) -> Opti
             };
         }
     }
-    for at in 0..N {
+    for at in 0..width {
         let known: f64 = (0..at).map(|k| matrix[at][k] * right[k]).sum();
         right[at] = (right[at] - known) / matrix[at][at];
     }
-    for at in (0..N).rev() {
-        let known: f64 = (at + 1..N).map(|k| matrix[k][at] * right[k]).sum();
+    for at in (0..width).rev() {
+        let known: f64 = (at + 1..width).map(|k| matrix[k][at] * right[k]).sum();
         right[at] = (right[at] - known) / matrix[at][at];
     }
     Some(right)
 }
 
 /// The terms times their weights.
-pub(crate) fn log_odds<const TERMS: usize>(terms: &[f64; TERMS], weights: &[f64; TERMS]) -> f64 {
+pub(crate) fn log_odds(terms: &[f64], weights: &[f64]) -> f64 {
     terms.iter().zip(weights).map(|(term, weight)| term * weight).sum()
 }
 
@@ -137,9 +133,9 @@ mod tests {
     fn a_constant_learns_the_share_of_true_examples() {
         let mut examples = Examples::default();
         for at in 0..8 {
-            examples.push([1.0], at < 2);
+            examples.push(&[1.0], at < 2);
         }
-        let [weight] = examples.fit(&[0.0], 1e-9);
+        let weight = examples.fit(&[0.0], 1e-9)[0];
         assert!((probability(weight) - 0.25).abs() < 1e-6);
     }
 
@@ -147,10 +143,11 @@ mod tests {
     fn two_groups_learn_their_own_shares() {
         let mut examples = Examples::default();
         for at in 0..10 {
-            examples.push([1.0, 0.0], at < 5);
-            examples.push([1.0, 1.0], at < 9);
+            examples.push(&[1.0, 0.0], at < 5);
+            examples.push(&[1.0, 1.0], at < 9);
         }
-        let [constant, slope] = examples.fit(&[0.0, 0.0], 1e-9);
+        let fitted = examples.fit(&[0.0, 0.0], 1e-9);
+        let (constant, slope) = (fitted[0], fitted[1]);
         assert!(constant.abs() < 1e-6);
         assert!((slope - libm::log(9.0)).abs() < 1e-5);
     }
@@ -164,7 +161,7 @@ mod tests {
     fn examples_that_are_told_apart_perfectly_give_finite_weights() {
         let mut examples = Examples::default();
         for at in 0..1000 {
-            examples.push([1.0, if at < 500 { 1e3 } else { -1e3 }], at < 500);
+            examples.push(&[1.0, if at < 500 { 1e3 } else { -1e3 }], at < 500);
         }
         assert!(examples.fit(&[0.0, 0.0], 1.0).iter().all(|weight| weight.is_finite()));
     }
@@ -175,13 +172,13 @@ mod tests {
             rows in prop::collection::vec((-3.0f64..3.0, -3.0f64..3.0, any::<bool>()), 1..40),
         ) {
             let mut examples = Examples::default();
-            rows.iter().for_each(|&(x, y, is_true)| examples.push([1.0, x, y], is_true));
+            rows.iter().for_each(|&(x, y, is_true)| examples.push(&[1.0, x, y], is_true));
             let (prior, pull) = ([0.1, -0.2, 0.3], 0.7);
             let found = examples.fit(&prior, pull);
             let least = examples.loss(&found, &prior, pull);
             for at in 0..3 {
                 for way in [-1e-3, 1e-3] {
-                    let mut near = found;
+                    let mut near = found.clone();
                     near[at] += way;
                     prop_assert!(examples.loss(&near, &prior, pull) > least);
                 }
@@ -193,11 +190,11 @@ mod tests {
             half in prop::array::uniform3(prop::array::uniform3(-2.0f64..2.0)),
             right in prop::array::uniform3(-2.0f64..2.0),
         ) {
-            let matrix: [[f64; 3]; 3] = std::array::from_fn(|at| std::array::from_fn(|other| {
+            let matrix: Vec<Vec<f64>> = (0..3).map(|at| (0..3).map(|other| {
                 let product: f64 = (0..3).map(|k| half[at][k] * half[other][k]).sum();
                 product + if at == other { 1.0 } else { 0.0 }
-            }));
-            let found = solve(matrix, right).unwrap();
+            }).collect()).collect();
+            let found = solve(matrix.clone(), right.to_vec()).unwrap();
             for at in 0..3 {
                 let back: f64 = (0..3).map(|k| matrix[at][k] * found[k]).sum();
                 prop_assert!((back - right[at]).abs() < 1e-9);

@@ -12,9 +12,9 @@ mod spread;
 pub mod wide;
 
 use crate::base::random::Stream;
+use crate::base::settings::choices;
 use crate::base::sparse::Entries;
 use lanes::{LANES, Lanes, best_lane, products};
-use serde::{Deserialize, Serialize};
 use spread::Spreading;
 
 /// How rows are clustered.
@@ -30,16 +30,17 @@ pub struct Params {
     pub more_passes: usize,
 }
 
-/// How the first centres are chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Starts {
-    /// Distinct rows, uniformly.
-    #[default]
-    Random,
-    /// One after the other, each with a probability that grows with its distance to those chosen
-    /// (k-means++).
-    PlusPlus,
+choices! {
+    /// How the first centres are chosen.
+    #[derive(Default)]
+    pub enum Starts {
+        /// Distinct rows, uniformly.
+        #[default]
+        Random = "random",
+        /// One after the other, each with a probability that grows with its distance to those chosen
+        /// (k-means++).
+        PlusPlus = "plus-plus",
+    }
 }
 
 /// The cluster number of a row that has no entries, or nothing in common with any centre.

@@ -1,6 +1,5 @@
 //! How much the positive rows of each label count when its classifier is learned.
 
-use crate::base::settings::ParamError;
 use crate::base::sparse::LabelRowsView;
 use crate::learn::propensity::Propensity;
 
@@ -52,15 +51,6 @@ impl Emphasis {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         Propensity::default().inverse(self.instances, [count]).next().unwrap_or(1.0)
     }
-}
-
-/// Refuses powers that no weights can be had with.
-pub(crate) fn check_power(power: f32) -> Result<(), ParamError> {
-    if (0.0..=4.0).contains(&power) {
-        return Ok(());
-    }
-    let found = power.to_string();
-    Err(ParamError { setting: "tail_weight", found, expected: "from 0 to 4" })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 
 mod emphasis;
 
-pub(crate) use emphasis::{Emphasis, check_power};
+pub(crate) use emphasis::Emphasis;
 
 use crate::base::sparse::{Predictions, Scored};
 use crate::learn::propensity::Propensity;
@@ -33,7 +33,7 @@ pub enum Favour {
 
 impl Favour {
     /// The names of all, as in model files.
-    pub const NAMES: [&'static str; 2] = ["none", "tail"];
+    pub const NAMES: &'static [&'static str] = &["none", "tail"];
 
     pub(crate) fn is_none(&self) -> bool {
         *self == Favour::None
@@ -69,7 +69,7 @@ impl Favour {
                 let weights = Propensity::default().inverse(instances, counts.iter().copied());
                 let weight = |weight: f64| match scores {
                     Scores::Probabilities => weight as f32,
-                    Scores::Everywhere => weight.sqrt() as f32,
+                    Scores::Unbounded => weight.sqrt() as f32,
                 };
                 Some(Ranking { weights: weights.map(weight).collect() })
             }
@@ -82,9 +82,9 @@ impl Favour {
 pub enum Scores {
     /// Probabilities, or near enough: labels that are out of the question have none.
     Probabilities,
-    /// Some for every label, larger than probabilities where these are small. Times the full weight,
-    /// labels that are only rare would come first, and weights are taken to the power of a half.
-    Everywhere,
+    /// Every label gets a score; full weights would rank by rarity alone, so their square root is
+    /// taken.
+    Unbounded,
 }
 
 /// The weights by which labels are ranked.
@@ -141,7 +141,7 @@ mod tests {
             counts in prop::collection::vec(0u32..500, 30),
             scores in prop::collection::btree_map(0u32..30, 0u16..1000, 1..20),
             k in 1usize..12,
-            scores_are in prop::sample::select(vec![Scores::Probabilities, Scores::Everywhere]),
+            scores_are in prop::sample::select(vec![Scores::Probabilities, Scores::Unbounded]),
         ) {
             let ranking = Favour::Tail.ranking(1000, &counts, scores_are).unwrap();
             let mut row: Vec<Scored> = scores.iter()

@@ -13,6 +13,7 @@ mod nodes;
 mod ranks;
 mod score;
 mod shrink;
+pub(crate) mod stored;
 
 pub use build::Builder;
 pub(crate) use build::Learn;

@@ -2,19 +2,21 @@
 
 use super::ranks::Ranks;
 use crate::base::array::{Array, Numbers, OnDemand, joined, section};
+use crate::base::settings::choices;
+use serde::Serialize;
 use half::f16;
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// How weights are stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Precision {
-    /// Sixteen-bit floating point.
-    #[default]
-    Half,
-    /// Thirty-two bits.
-    Single,
+choices! {
+    /// How weights are stored.
+    #[derive(Default)]
+    pub enum Precision {
+        /// Sixteen-bit floating point.
+        #[default]
+        Half = "half",
+        /// Thirty-two bits.
+        Single = "single",
+    }
 }
 
 /// Where a node's child leads.

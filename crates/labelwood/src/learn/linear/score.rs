@@ -3,23 +3,23 @@
 use super::few::Spot;
 use super::nodes::{Nodes, Values, widened};
 use crate::base::array::Numbers;
+use crate::base::settings::choices;
 use crate::base::sparse::MOST_PLACES;
-use serde::{Deserialize, Serialize};
 
+choices! {
 /// How a margin becomes a probability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Link {
     /// exp(-max(0, 1 - margin)).
-    Hinge,
+    Hinge = "hinge",
     /// exp(-max(0, 1 - margin)^2).
-    SquaredHinge,
+    SquaredHinge = "squared-hinge",
     /// exp(-max(0, 1 - margin)^3).
-    CubedHinge,
+    CubedHinge = "cubed-hinge",
     /// 1 / (1 + exp(-margin)).
-    Sigmoid,
+    Sigmoid = "sigmoid",
     /// 1 / (1 + exp(-3 margin)).
-    SteepSigmoid,
+    SteepSigmoid = "steep-sigmoid",
+}
 }
 
 impl Link {

@@ -1,20 +1,20 @@
 //! Feature weights: how much a feature says, learned from how rare it is.
 
 use crate::base::array::Array;
+use crate::base::settings::choices;
 use crate::base::sparse::{CsrView, Entries, OwnedEntries, Row, l2_norm, scale_to_unit};
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// How feature values are weighted before anything else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Weighting {
-    /// [`Weighting::Idf`] when every value is a whole positive number, else [`Weighting::None`].
-    Auto,
-    /// Values as they are.
-    None,
-    /// ln(1 + value) x ln(instances / instances with the feature).
-    Idf,
+choices! {
+    /// How feature values are weighted before anything else.
+    pub enum Weighting {
+        /// [`Weighting::Idf`] when every value is a whole positive number, else [`Weighting::None`].
+        Auto = "auto",
+        /// Values as they are.
+        None = "none",
+        /// ln(1 + value) x ln(instances / instances with the feature).
+        Idf = "idf",
+    }
 }
 
 /// A row whose length is this close to 1 is taken to have length 1: the rest is rounding.

@@ -11,14 +11,16 @@ mod scores;
 pub use error::PartError;
 pub use scores::{Scores, ScoresReader};
 
-use super::members::Members;
-use super::{Algorithm, Learned, Model};
-use crate::algorithms::grove::Grove;
+use super::job::{common_units, parsed};
+use super::rows::is_rows;
+use super::{Model, all_members};
+use crate::algorithms::{RowVotes, Settings};
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
-use crate::base::store::{Digest, Manifest, Options, StoreError, Stored};
+use crate::base::sparse::{CsrView, Predictions, Query, Scored};
+use crate::base::store::{Digest, Manifest, Options, StoreError, Stored, UnitFile};
 use rayon::prelude::*;
 use scores::{About, Asked, Growing};
+use std::ops::Range;
 use std::path::Path;
 
 /// Rows that are scored together.
@@ -36,9 +38,9 @@ pub struct Share {
 /// A part of a model.
 ///
 /// ```
-/// use labelwood::craftml::Params;
+/// use labelwood::algorithms::craftml::Params;
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
-/// use labelwood::model::{Algorithm, Model, train};
+/// use labelwood::model::{Model, train};
 /// use labelwood::run::Pool;
 /// use labelwood::shard::{Combiner, ModelPart, Scores, Share};
 /// use labelwood::sparse::Query;
@@ -48,8 +50,8 @@ pub struct Share {
 /// let dataset = Dataset { features, labels, label_names: None };
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
-/// let algorithm = Algorithm::CraftMl(Params { trees: 3, ..Params::default() });
-/// train(&dataset, &algorithm, &path, Default::default(), &run)?;
+/// let settings = Params { trees: 3, ..Params::default() }.into();
+/// train(&dataset, &settings, &path, Default::default(), &run)?;
 ///
 /// let (rows, query) = (dataset.features.view(), Query::top(5));
 /// let mut scores = Vec::new();
@@ -89,7 +91,7 @@ impl ModelPart {
         if index >= of {
             return Err(PartError::NoSuchPart { index, of });
         }
-        let choose = |all: Members, manifest: &Manifest| all.share(manifest, index, of);
+        let choose = |settings: &Settings, manifest: &Manifest| members_of_share(settings, manifest, index, of);
         let (model, id) = open(folder, options, choose, run)?;
         Ok(ModelPart { model, id, share })
     }
@@ -108,27 +110,17 @@ impl ModelPart {
         run: &Task,
     ) -> Result<Scores, Stopped> {
         let asked = self.model.asked(query);
-        let learned = &self.model.learned;
-        let mut growing = vec![Growing::default()];
-        if let Learned::Grove(_) = learned {
-            growing.push(Growing::default());
-        }
+        let learned = self.model.learned();
+        let voters = learned.voters();
+        let mut growing: Vec<Growing> = voters.iter().map(|_| Growing::default()).collect();
         for start in (0..features.len()).step_by(BLOCK) {
             let end = (start + BLOCK).min(features.len());
-            for (growing, rows) in growing.iter_mut().zip(ballots(
-                learned,
-                features.slice(start..end).view(),
-                asked,
-                run,
-            )?) {
+            let votes = learned.votes(features.slice(start..end).view(), asked, run)?;
+            for (growing, rows) in growing.iter_mut().zip(votes) {
                 rows.into_iter().for_each(|row| growing.push_row(row));
             }
             run.progress("rows", end as u64, features.len() as u64);
         }
-        let copies = match learned {
-            Learned::LabelForest(forest) => forest.copies().to_vec(),
-            _ => Vec::new(),
-        };
         let about = About {
             model: self.id,
             rows: scores::digest(features),
@@ -138,41 +130,14 @@ impl ModelPart {
             asked: Asked::new(query),
         };
         let ballots = growing.into_iter().map(Growing::finish).collect();
-        Ok(Scores { about, ballots, copies: copies.into() })
+        Ok(Scores { about, ballots, voters: voters.into_iter().map(Into::into).collect() })
     }
-}
-
-/// The votes of each row.
-type Rows = Vec<Vec<(u32, u64)>>;
-
-/// What the members of an algorithm that are there say about a block of rows; a grove says it twice.
-fn ballots(
-    learned: &Learned,
-    block: CsrView<'_>,
-    query: Query<'_>,
-    run: &Task,
-) -> Result<Vec<Rows>, Stopped> {
-    Ok(match learned {
-        Learned::CraftMl(forest) => vec![forest.count(block, query, run)?],
-        Learned::LabelTree(trees) => vec![trees.count(block, query, run)?],
-        Learned::LabelForest(forest) => vec![forest.count(block, query, run)?],
-        Learned::Grove(grove) => {
-            let known = Grove::known(query);
-            let forest = grove.forest().count(block, known, run)?;
-            vec![forest, grove.label_tree().count(block, known, run)?]
-        }
-        Learned::OneVsRest(labels) => {
-            let margins = labels.margins(block, query, run)?;
-            let bits = |best: &Scored| (best.id, u64::from(best.score.to_bits()));
-            vec![margins.rows().map(|row| row.iter().map(bits).collect()).collect()]
-        }
-    })
 }
 
 impl Combiner {
     /// Opens what is needed of the model in a folder: none of its trees, submodels or blocks.
     pub fn open(folder: &Path, options: Options, run: &Task) -> Result<Self, PartError> {
-        let (model, id) = open(folder, options, |_, _| Members::NONE, run)?;
+        let (model, id) = open(folder, options, |_, _| 0..0, run)?;
         Ok(Combiner { model, id })
     }
 
@@ -194,58 +159,31 @@ impl Combiner {
         run.check()?;
         let rows = scores.first().map_or(0, Scores::len);
         let asked = self.model.asked(query);
-        let labels = self.model.labels.counts().len();
-        let copies = self.copies(scores, labels)?;
-        let combined: Vec<Vec<Scored>> = run.install(|| {
-            let begin = || Votes::new(labels);
-            let row = |votes: &mut Votes, row| self.row(scores, row, asked, &copies, votes);
-            (0..rows).into_par_iter().map_init(begin, row).collect()
-        });
+        let voters = self.voters(scores)?;
+        let row = |row| {
+            let of_kind = |kind: usize| -> RowVotes {
+                scores.iter().flat_map(|part| part.ballots[kind].row(row)).collect()
+            };
+            let votes: Vec<RowVotes> = (0..voters.len()).map(of_kind).collect();
+            self.model.learned().combine(&votes, &voters, asked)
+        };
+        let combined: Vec<Vec<Scored>> =
+            run.install(|| (0..rows).into_par_iter().map(row).collect());
         let mut predictions = Predictions::default();
         combined.iter().for_each(|row| predictions.push_row(row));
         Ok(self.model.finished(predictions, query.k))
     }
 
-    fn row(
-        &self,
-        scores: &[Scores],
-        row: usize,
-        asked: Query<'_>,
-        copies: &[u32],
-        votes: &mut Votes,
-    ) -> Vec<Scored> {
-        let ballots = |at: usize| scores.iter().flat_map(move |part| part.ballots[at].row(row));
-        let mut best = |at: usize, k: usize, voters: &dyn Fn(u32) -> usize| {
-            ballots(at).for_each(|(label, units)| votes.add(label, units));
-            votes.best_by(k, voters)
-        };
-        match &self.model.learned {
-            Learned::CraftMl(forest) => best(0, asked.k, &|_| forest.params().trees),
-            Learned::LabelTree(trees) => best(0, asked.k, &|_| trees.params().trees),
-            Learned::LabelForest(_) => best(0, asked.k, &|label| copies[label as usize] as usize),
-            Learned::Grove(grove) => {
-                let (params, known) = (grove.params(), Grove::known(asked).k);
-                let forest = best(0, known, &|_| params.forest.trees);
-                let label_tree = best(1, known, &|_| params.label_tree.trees);
-                grove.blended(&forest, &label_tree, asked.k)
-            }
-            Learned::OneVsRest(labels) => {
-                let margin = |(id, bits)| Scored { id, score: f32::from_bits(bits as u32) };
-                labels.ranked(ballots(0).map(margin).collect(), asked.k)
-            }
-        }
-    }
-
-    /// How many submodels of a label forest know each label, over all parts.
-    fn copies(&self, scores: &[Scores], labels: usize) -> Result<Vec<u32>, PartError> {
-        let mut sums = vec![0u32; labels];
-        if let Learned::LabelForest(_) = self.model.learned {
-            for part in scores {
-                if part.copies.len() != labels {
+    /// For each kind of members, how many vote for each label, over all parts.
+    fn voters(&self, scores: &[Scores]) -> Result<Vec<Vec<u32>>, PartError> {
+        let mut sums = self.model.learned().voters();
+        for part in scores {
+            for (sums, voters) in sums.iter_mut().zip(&part.voters) {
+                if voters.len() != sums.len() {
                     return Err(PartError::Damaged("their labels are not the model's".to_owned()));
                 }
-                let add = |(sum, &copies): (&mut u32, &u32)| *sum = sum.saturating_add(copies);
-                sums.iter_mut().zip(part.copies.iter()).for_each(add);
+                let add = |(sum, &more): (&mut u32, &u32)| *sum = sum.saturating_add(more);
+                sums.iter_mut().zip(voters.iter()).for_each(add);
             }
         }
         Ok(sums)
@@ -254,12 +192,12 @@ impl Combiner {
     /// Refuses parts that do not go together.
     fn check(&self, scores: &[Scores], query: Query<'_>) -> Result<(), PartError> {
         let asked = Asked::new(query);
-        let kinds = if let Learned::Grove(_) = self.model.learned { 2 } else { 1 };
+        let kinds = self.model.learned().voters().len();
         let Some(first) = scores.first().map(|part| &part.about) else {
             return Err(PartError::Missing { missing: vec![0], of: 1 });
         };
         let mut is_there = std::collections::BTreeSet::new();
-        for Scores { about, ballots, .. } in scores {
+        for Scores { about, ballots, voters } in scores {
             let differs = [
                 (about.model != self.id, "the scores of another model"),
                 (about.of != first.of, "another number of parts beside it"),
@@ -269,7 +207,8 @@ impl Combiner {
             if let Some(&(_, what)) = differs.iter().find(|(differs, _)| *differs) {
                 return Err(PartError::Different { index: about.index, what });
             }
-            if ballots.len() != kinds || about.instances != first.instances {
+            let counts = [ballots.len(), voters.len()];
+            if counts != [kinds; 2] || about.instances != first.instances {
                 return Err(PartError::Damaged("they have too few or too many arrays".to_owned()));
             }
             if !is_there.insert(about.index) {
@@ -285,31 +224,67 @@ impl Combiner {
     }
 }
 
+/// The members of part `index` of `of`: parts follow each other and have files of about the same size.
+fn members_of_share(settings: &Settings, manifest: &Manifest, index: usize, of: usize) -> Range<usize> {
+    let mut bytes = vec![0u64; all_members(settings, manifest).len()];
+    for unit in own_units(manifest) {
+        let member = settings.member(unit.stem(), manifest.labels as usize);
+        if let Some(sum) = member.and_then(|member| bytes.get_mut(member)) {
+            *sum += unit.bytes;
+        }
+    }
+    let total = bytes.iter().map(|&bytes| u128::from(bytes)).sum::<u128>().max(1);
+    let mut before = 0u128;
+    // The part that the middle of a member's bytes falls into.
+    let parts = bytes.iter().map(|&bytes| {
+        let middle = 2 * before + u128::from(bytes);
+        before += u128::from(bytes);
+        ((middle * of as u128 / (2 * total)) as usize).min(of - 1)
+    });
+    let parts: Vec<usize> = parts.collect();
+    let start = parts.partition_point(|&part| part < index);
+    start..parts.partition_point(|&part| part <= index)
+}
+
+/// The units of the algorithm.
+fn own_units(manifest: &Manifest) -> impl Iterator<Item = &UnitFile> {
+    manifest.units.iter().filter(|unit| !is_common(unit.stem()))
+}
+
+/// Whether a unit is one that every model may have whatever the algorithm.
+fn is_common(unit: &str) -> bool {
+    common_units().any(|common| common == unit) || is_rows(unit)
+}
+
 /// Opens some members of a model, and says which model it is.
 fn open(
     folder: &Path,
     options: Options,
-    choose: impl Fn(Members, &Manifest) -> Members,
+    choose: impl Fn(&Settings, &Manifest) -> Range<usize>,
     run: &Task,
 ) -> Result<(Model, Digest), StoreError> {
-    let (stored, (id, members)) = Stored::open_some(
+    let (stored, (id, chosen)) = Stored::open_some(
         folder,
         options,
         |manifest| {
-            let training = &manifest.training;
-            let parsed = Algorithm::from_settings(&training.algorithm, training.settings.clone());
-            let members = match parsed {
-                Ok(algorithm) => choose(Members::all(&algorithm, manifest), manifest),
-                // Reading the model says what is wrong.
-                Err(_) => Members::NONE,
-            };
             let id = manifest.model_id();
-            manifest.units.retain(|unit| members.need(unit.stem()));
-            (id, members)
+            // Reading the model says what is wrong with settings.
+            let Ok(settings) = parsed(&manifest.training) else { return (id, None) };
+            let members = choose(&settings, manifest);
+            let labels = manifest.labels as usize;
+            let is_needed = |unit: &UnitFile| {
+                is_common(unit.stem())
+                    || settings.member(unit.stem(), labels).is_none_or(|own| members.contains(&own))
+            };
+            manifest.units.retain(is_needed);
+            (id, Some((settings, members)))
         },
         run,
     )?;
-    let model = run.install(|| Model::read_here(stored, |_, _| members))?;
+    let model = run.install(|| match chosen {
+        Some((settings, members)) => Model::read_members(stored, &settings, members),
+        None => Model::read(stored, run),
+    })?;
     Ok((model, id))
 }
 

@@ -16,10 +16,10 @@ use std::io::{self, Read, Write};
 #[derive(Clone, Debug)]
 pub struct Scores {
     pub(super) about: About,
-    /// The votes; those of the label trees of a grove are the second.
+    /// The votes of each kind of members.
     pub(super) ballots: Vec<Ballots>,
-    /// How many submodels of a label forest know each label; else nothing.
-    pub(super) copies: Array<u32>,
+    /// For each kind of members, how many of them vote for each label; nothing if all do.
+    pub(super) voters: Vec<Array<u32>>,
 }
 
 /// What scores are of.
@@ -97,9 +97,10 @@ impl Growing {
     }
 }
 
-/// The names of the arrays of both ballots.
-const NAMES: [[&str; 3]; 2] =
-    [["offsets", "labels", "votes"], ["second_offsets", "second_labels", "second_votes"]];
+/// The names of the arrays of the ballots of one kind, and of its voters.
+fn names(kind: usize) -> [String; 4] {
+    ["offsets", "labels", "votes", "voters"].map(|name| format!("{name}-{kind}"))
+}
 
 pub(super) fn digest(features: CsrView<'_>) -> String {
     format!("{:032x}", digest_of_features(features))
@@ -129,12 +130,14 @@ impl Scores {
     /// The scores as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let about = serde_json::to_vec(&self.about).expect("what scores are of is plain JSON");
-        let mut arrays: Vec<(&str, ArrayRef<'_>)> =
-            vec![("about", about[..].into()), ("copies", self.copies[..].into())];
-        for (ballots, [offsets, labels, votes]) in self.ballots.iter().zip(NAMES) {
+        let names: Vec<[String; 4]> = (0..self.ballots.len()).map(names).collect();
+        let mut arrays: Vec<(&str, ArrayRef<'_>)> = vec![("about", about[..].into())];
+        for ((ballots, voters), names) in self.ballots.iter().zip(&self.voters).zip(&names) {
+            let [offsets, labels, votes, of_voters] = names;
             arrays.push((offsets, ballots.offsets[..].into()));
             arrays.push((labels, ballots.labels[..].into()));
             arrays.push((votes, ballots.votes[..].into()));
+            arrays.push((of_voters, voters[..].into()));
         }
         let mut bytes = vec![0; DIGITS];
         let written = write_arrays(&mut bytes, "scores", &arrays);
@@ -157,25 +160,27 @@ impl Scores {
         let about: Array<u8> = unit.array("about").map_err(refused)?;
         let about: About = serde_json::from_slice(&about)
             .map_err(|error| PartError::Damaged(error.to_string()))?;
-        let names = unit.names();
-        let mut ballots = Vec::new();
-        for [offsets, labels, votes] in NAMES {
-            if names.iter().any(|name| name == offsets) {
-                let read = Ballots {
-                    offsets: unit.array(offsets).map_err(refused)?,
-                    labels: unit.array(labels).map_err(refused)?,
-                    votes: unit.array(votes).map_err(refused)?,
-                };
-                if !fits(&read, about.instances) {
-                    return Err(damaged("their arrays do not fit together"));
-                }
-                ballots.push(read);
+        let there = unit.names();
+        let (mut ballots, mut voters) = (Vec::new(), Vec::new());
+        for [offsets, labels, votes, of_voters] in (0..).map(names) {
+            if there.iter().all(|name| *name != offsets) {
+                break;
             }
+            let read = Ballots {
+                offsets: unit.array(&offsets).map_err(refused)?,
+                labels: unit.array(&labels).map_err(refused)?,
+                votes: unit.array(&votes).map_err(refused)?,
+            };
+            if !fits(&read, about.instances) {
+                return Err(damaged("their arrays do not fit together"));
+            }
+            ballots.push(read);
+            voters.push(unit.array(&of_voters).map_err(refused)?);
         }
         if about.index >= about.of {
             return Err(damaged("there is no such part"));
         }
-        Ok(Scores { about, ballots, copies: unit.array("copies").map_err(refused)? })
+        Ok(Scores { about, ballots, voters })
     }
 
     /// Writes the scores after others; [`ScoresReader`] reads them back.

@@ -1,37 +1,34 @@
 //! How much of a model a threshold leaves.
 
 use super::ShrinkError;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::algorithms::Shrunk;
 
 /// How many values there were and how many are left, counted over all units.
 #[derive(Default)]
 pub(super) struct Kept {
-    before: AtomicU64,
-    after: AtomicU64,
-    /// The bits of the largest value of the units that lost all of theirs.
-    largest: AtomicU32,
+    before: u64,
+    after: u64,
+    /// The largest value of the units that lost all of theirs, by magnitude.
+    largest: f32,
 }
 
 impl Kept {
-    /// Counts a unit, whose largest value by magnitude is asked for if none is left.
-    pub fn add(&self, [before, after]: [u64; 2], largest: impl FnOnce() -> f32) {
-        self.before.fetch_add(before, Ordering::Relaxed);
-        self.after.fetch_add(after, Ordering::Relaxed);
-        if after == 0 {
-            // The bits of numbers from 0 on are ordered as the numbers are.
-            self.largest.fetch_max(largest().abs().to_bits(), Ordering::Relaxed);
+    /// Counts a unit.
+    pub fn add(&mut self, shrunk: &Shrunk) {
+        self.before += shrunk.before;
+        self.after += shrunk.after;
+        if shrunk.after == 0 {
+            self.largest = self.largest.max(shrunk.largest.abs());
         }
     }
 
     /// Refuses a threshold that left nothing, and warns of one that left less than a hundredth.
     pub fn check(&self, what: &'static str, prune: f32) -> Result<(), ShrinkError> {
-        let [before, after] =
-            [&self.before, &self.after].map(|count| count.load(Ordering::Relaxed));
+        let &Kept { before, after, largest } = self;
         if prune == 0.0 || before == 0 {
             return Ok(());
         }
         if after == 0 {
-            let largest = f32::from_bits(self.largest.load(Ordering::Relaxed));
             return Err(ShrinkError::NothingLeft { prune, what, largest });
         }
         if after < before / 100 {

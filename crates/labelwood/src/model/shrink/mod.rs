@@ -3,43 +3,17 @@
 mod kept;
 
 use self::kept::Kept;
-use super::store::{
-    Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training, Unit, UnitFile,
-};
-use super::{Algorithm, craftml, linear, text};
-use crate::algorithms::craftml::{Params, Precision as CentroidPrecision};
+use super::store::{ArrayRef, Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile};
+use super::{settings_of, text};
+use crate::algorithms::{Settings, Shrink, StoredAs};
 use crate::base::run::Task;
-use crate::learn::linear::{Nodes, Precision};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
-
-/// How a model is made smaller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Shrink {
-    /// Weights of at most this are dropped; of a CRAFTML forest, entries of its centroids, which
-    /// are vectors of length 1 unless the metric is another.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prune: Option<f32>,
-    /// How the others are stored; as they are without a word about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub values: Option<Values>,
-}
-
-/// How the values of a model are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Values {
-    /// Bytes, which CRAFTML scales to the largest value of a centroid.
-    U8,
-    /// Sixteen-bit floating point.
-    F16,
-    /// Thirty-two bits, of linear classifiers only.
-    F32,
-}
 
 /// Why a model was not made smaller.
 #[derive(Debug, Error)]
@@ -72,7 +46,7 @@ pub enum ShrinkError {
         /// The algorithm's name.
         algorithm: &'static str,
         /// What it stores.
-        known: &'static str,
+        known: String,
     },
     /// The smaller model would take the place of the one it is made from.
     #[error("{}: this is the model to make smaller; give another folder", .0.display())]
@@ -94,7 +68,7 @@ pub enum ShrinkError {
 /// ```
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::label_tree::Params;
-/// use labelwood::model::{Algorithm, Model, Shrink, Values, shrink, train};
+/// use labelwood::model::{Model, Shrink, StoredAs, shrink, train};
 /// use labelwood::run::Pool;
 /// let run = Pool::new(2)?.task();
 /// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
@@ -102,9 +76,9 @@ pub enum ShrinkError {
 /// let dataset = Dataset { features, labels, label_names: None };
 /// let folder = tempfile::tempdir()?;
 /// let (large, small) = (folder.path().join("large"), folder.path().join("small"));
-/// train(&dataset, &Algorithm::LabelTree(Params::default()), &large, Default::default(), &run)?;
+/// train(&dataset, &Params::default().into(), &large, Default::default(), &run)?;
 ///
-/// let how = Shrink { prune: Some(0.2), values: Some(Values::F16) };
+/// let how = Shrink { prune: Some(0.2), values: Some(StoredAs::F16) };
 /// let (before, after) = shrink(&large, &small, how, false, &run)?;
 /// assert!(after.bytes() < before.bytes());
 /// Model::open(&small, Default::default(), &run)?;
@@ -133,21 +107,20 @@ pub fn shrink(
     if before.training.algorithm == text::VECTORISER {
         return Err(StoreError::NoModel { folder: source.to_owned() }.into());
     }
-    let settings = before.training.settings.clone();
-    let known = Algorithm::from_settings(&before.training.algorithm, settings)
-        .map_err(|reason| StoreError::from(stored.refused(reason)))?;
-    let (smaller, parts) = shrink.settings(known)?;
+    let settings = settings_of(&stored).map_err(StoreError::from)?;
+    let Some(smaller) = settings.shrunk(shrink) else { return Err(unknown_values(&settings)) };
+    let mut provenance = serde_json::to_value(shrink).expect("it is a number and a name");
+    provenance["from"] = before.model_id().to_string().into();
     let training = Training {
-        settings: smaller.settings(),
-        shrunk: Some(shrink.provenance(before)),
+        settings: smaller.values(),
+        shrunk: Some(provenance),
         ..before.training.clone()
     };
     let start = Start { resume: false, overwrite };
     let Begin::Work(partial) = Partial::begin(target, &training, start)? else {
         unreachable!("nothing is finished that is not resumed")
     };
-    let kept = Default::default();
-    let work = Work { stored: &stored, partial: &partial, prune, parts, kept };
+    let work = Work { stored: &stored, partial: &partial, shrink, settings, kept: Mutex::default() };
     let written = work.units(source, run).map_err(ShrinkError::from);
     match written.and_then(|units| work.check_kept().map(|()| units)) {
         Ok(units) => {
@@ -163,136 +136,56 @@ pub fn shrink(
     }
 }
 
-impl Shrink {
-    /// The settings of the smaller model, and what is done to its parts.
-    fn settings(&self, algorithm: Algorithm) -> Result<(Algorithm, Parts), ShrinkError> {
-        let mut smaller = algorithm.clone();
-        let refused = |known| ShrinkError::Values { algorithm: algorithm.name(), known };
-        let mut parts = Parts::default();
-        match &mut smaller {
-            Algorithm::CraftMl(params) => {
-                parts.centroids = Some(self.centroids(params).ok_or_else(|| refused("u8 or f16"))?);
-            }
-            Algorithm::LabelTree(params) => {
-                let settings = (&mut params.weight_threshold, &mut params.precision);
-                parts.weights = Some(self.weights(settings).ok_or_else(|| refused("f16 or f32"))?);
-            }
-            Algorithm::OneVsRest(params) => {
-                let settings = (&mut params.weight_threshold, &mut params.precision);
-                parts.weights = Some(self.weights(settings).ok_or_else(|| refused("f16 or f32"))?);
-            }
-            Algorithm::LabelForest(params) => {
-                let settings = (&mut params.tree.weight_threshold, &mut params.tree.precision);
-                parts.weights = Some(self.weights(settings).ok_or_else(|| refused("f16 or f32"))?);
-            }
-            Algorithm::Grove(params) => {
-                let linear = &mut params.label_tree;
-                let settings = (&mut linear.weight_threshold, &mut linear.precision);
-                parts.centroids =
-                    Some(self.centroids(&mut params.forest).ok_or_else(|| refused("f16"))?);
-                parts.weights = Some(self.weights(settings).ok_or_else(|| refused("f16"))?);
-            }
-        }
-        Ok((smaller, parts))
-    }
-
-    /// Changes the settings of a forest; gives them as they were and as they are, or nothing if it
-    /// does not store such values.
-    fn centroids(&self, params: &mut Params) -> Option<(Params, Params)> {
-        let known = params.clone();
-        params.precision = match self.values {
-            None => params.precision,
-            Some(Values::U8) => CentroidPrecision::Byte,
-            Some(Values::F16) => CentroidPrecision::Half,
-            Some(Values::F32) => return None,
-        };
-        Some((known, params.clone()))
-    }
-
-    /// The same for the threshold and the precision of linear classifiers.
-    fn weights(
-        &self,
-        (threshold, precision): (&mut f32, &mut Precision),
-    ) -> Option<(Precision, Precision)> {
-        let known = *precision;
-        *precision = match self.values {
-            None => known,
-            Some(Values::F16) => Precision::Half,
-            Some(Values::F32) => Precision::Single,
-            Some(Values::U8) => return None,
-        };
-        *threshold = threshold.max(self.prune.unwrap_or(0.0));
-        Some((known, *precision))
-    }
-
-    /// What the manifest tells of it.
-    fn provenance(&self, from: &Manifest) -> serde_json::Value {
-        let mut told = serde_json::to_value(self).expect("it is a number and a name");
-        told["from"] = from.model_id().to_string().into();
-        told
-    }
-}
-
-/// What the parts of a model hold, as it is and as it will be.
-#[derive(Default)]
-struct Parts {
-    centroids: Option<(Params, Params)>,
-    weights: Option<(Precision, Precision)>,
+/// The error of values that an algorithm does not store: it names those that it does.
+fn unknown_values(settings: &Settings) -> ShrinkError {
+    let is_known = |values: &StoredAs| {
+        settings.shrunk(Shrink { values: Some(*values), prune: None }).is_some()
+    };
+    let all = [StoredAs::U8, StoredAs::F16, StoredAs::F32].into_iter().zip(StoredAs::NAMES);
+    let known: Vec<&str> =
+        all.filter(|(values, _)| is_known(values)).map(|(_, name)| *name).collect();
+    ShrinkError::Values { algorithm: settings.name(), known: known.join(" or ") }
 }
 
 /// What is needed to make the units of a model smaller.
 struct Work<'a> {
     stored: &'a Stored,
     partial: &'a Partial,
-    prune: f32,
-    parts: Parts,
-    /// What is left of the centroids, and of the weights.
-    kept: [Kept; 2],
+    shrink: Shrink,
+    settings: Settings,
+    /// What is left, by what it is called.
+    kept: Mutex<BTreeMap<&'static str, Kept>>,
 }
 
 impl Work<'_> {
-    /// Refuses a model of which a part lost everything, and warns of one that lost nearly all.
+    /// Refuses a model that lost everything of a kind, and warns of one that lost nearly all.
     fn check_kept(&self) -> Result<(), ShrinkError> {
-        let [centroids, weights] = &self.kept;
-        centroids.check("entries of centroids", self.prune)?;
-        weights.check("weights", self.prune)
+        let kept = self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let prune = self.shrink.prune.unwrap_or(0.0);
+        kept.iter().try_for_each(|(what, kept)| kept.check(what, prune))
     }
 
     /// Writes all units, in the order of the manifest.
     fn units(&self, source: &Path, run: &Task) -> Result<Vec<UnitFile>, StoreError> {
         let files = &self.stored.manifest().units;
         let (done, total) = (AtomicU64::new(0), files.len() as u64);
-        let write = |(unit, file): (&Unit, &UnitFile)| {
+        let write = |file: &UnitFile| {
             run.check()?;
-            let centroids = self.parts.centroids.as_ref().filter(|_| craftml::is_tree(file.stem()));
-            let weights = self.parts.weights.filter(|_| linear::holds_nodes(file.stem()));
-            let written = match (centroids, weights) {
-                (Some((known, smaller)), _) => {
-                    let features = self.stored.manifest().features as usize;
-                    let tree = craftml::read_tree(unit, known)?;
-                    let shrunk = tree.shrunk(self.prune, features, smaller);
-                    let counts = [tree.entries(), shrunk.entries()];
-                    self.kept[0].add(counts, || tree.largest_entry(features));
-                    self.partial.write_unit(file.stem(), &craftml::arrays(&shrunk))
+            let name = file.stem();
+            let write = |arrays: &[(&str, ArrayRef<'_>)]| self.partial.write_unit(name, arrays);
+            let shrunk = self.settings.shrink_unit(self.shrink, self.stored, name, &write)?;
+            let written = match shrunk {
+                Some(shrunk) => {
+                    let mut kept = self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                    kept.entry(shrunk.what).or_default().add(&shrunk);
+                    Ok(shrunk.file)
                 }
-                (None, Some((known, smaller))) => {
-                    let shrink = |nodes: Nodes| {
-                        let shrunk = nodes.shrunk(self.prune, smaller);
-                        let counts = [&nodes, &shrunk].map(|nodes| nodes.figures().weights);
-                        self.kept[1].add(counts, || nodes.largest_weight());
-                        shrunk
-                    };
-                    let manifest = self.stored.manifest();
-                    let (labels, features) = (manifest.labels as usize, manifest.features as usize);
-                    let sizes = linear::Sizes { labels, features, precision: known };
-                    linear::rewrite(unit, file.stem(), sizes, shrink, self.partial)
-                }
-                (None, None) => self.partial.adopt_unit(source, file),
+                None => self.partial.adopt_unit(source, file),
             };
             run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
             written
         };
-        run.install(|| self.stored.units().par_iter().zip(files).map(write).collect())
+        run.install(|| files.par_iter().map(write).collect())
     }
 }
 

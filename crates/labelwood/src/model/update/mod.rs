@@ -5,13 +5,11 @@
 //! the linear classifiers again that the new rows touch. Everything else stays as it is: feature
 //! weights, the vocabulary of text, the calibration and the blend of a grove.
 
-mod learn;
-
 use super::store::{
     Begin, FormatError, Manifest, Partial, Start, StoreError, Training, UnitFile, Update,
 };
-use super::units::{Stop, Units};
-use super::{Learned, Model, labels, rows, text};
+use super::{Model, labels, rows, settings_of, text};
+use crate::algorithms::{Interrupted, NewRows, UnitSink, Updates};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::Csr;
 use crate::data::{Dataset, DatasetView, LabelIndex};
@@ -112,13 +110,13 @@ pub enum UpdateError {
     },
 }
 
-impl From<Stop> for UpdateError {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Stopped(source) | Stop::Store(StoreError::Stopped(source)) => {
+impl From<Interrupted> for UpdateError {
+    fn from(interrupted: Interrupted) -> Self {
+        match interrupted {
+            Interrupted::Stopped(source) | Interrupted::Store(StoreError::Stopped(source)) => {
                 UpdateError::Stopped { source }
             }
-            Stop::Store(error) => UpdateError::Store(error),
+            Interrupted::Store(error) => UpdateError::Store(error),
         }
     }
 }
@@ -177,9 +175,9 @@ pub fn update(
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(updated(manifest, true)),
     };
-    let units = Units::take_up(&partial, run)?;
+    let units = UnitSink::resume(&partial, run)?;
     let work = Work::new(model, &added)?;
-    work.learn(&units, run)?;
+    model.learned().update(work.rows(), &units, run)?;
     work.write_labels(names.as_ref(), &units, run)?;
     let manifest = Manifest {
         units: work.listed(&partial, &units)?,
@@ -200,14 +198,14 @@ fn check(model: &Model, dataset: &Dataset) -> Result<(), UpdateError> {
     if dataset.labels.view().indices().is_empty() {
         return Err(UpdateError::NoLabels { rows: dataset.len() });
     }
-    match model.learned() {
-        Learned::CraftMl(_) | Learned::Grove(_) => Ok(()),
-        Learned::LabelTree(_) | Learned::OneVsRest(_) if model.manifest().training.keep_rows => {
-            Ok(())
+    let settings = settings_of(model.stored()).map_err(StoreError::from)?;
+    let algorithm = settings.name();
+    match settings.facts().updates {
+        Updates::Never => Err(UpdateError::Never { algorithm }),
+        Updates::WithRows if !model.manifest().training.keep_rows => {
+            Err(UpdateError::NeedsRows { algorithm })
         }
-        Learned::LabelTree(_) => Err(UpdateError::NeedsRows { algorithm: "label-tree" }),
-        Learned::OneVsRest(_) => Err(UpdateError::NeedsRows { algorithm: "one-vs-rest" }),
-        Learned::LabelForest(_) => Err(UpdateError::Never { algorithm: "label-forest" }),
+        Updates::WithRows | Updates::Always(_) => Ok(()),
     }
 }
 
@@ -321,13 +319,18 @@ impl<'a> Work<'a> {
         Ok(Work { model, added: added.view(), all })
     }
 
+    /// The rows as an algorithm takes them.
+    fn rows(&self) -> NewRows<'_> {
+        NewRows { added: self.added, all: self.all.as_ref() }
+    }
+
     /// Writes what is known of the labels, and the rows if they are to be held.
     fn write_labels(
         &self,
         names: Option<&LabelIndex>,
-        units: &Units<'_>,
+        units: &UnitSink<'_>,
         run: &Task,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interrupted> {
         let mut counts = self.added.labels.column_counts();
         for (count, known) in counts.iter_mut().zip(self.model.labels().counts()) {
             *count = count.saturating_add(*known);
@@ -351,7 +354,7 @@ impl<'a> Work<'a> {
     }
 
     /// All units of the new model: those that were written, and those that stay.
-    fn listed(&self, partial: &Partial, units: &Units<'_>) -> Result<Vec<UnitFile>, StoreError> {
+    fn listed(&self, partial: &Partial, units: &UnitSink<'_>) -> Result<Vec<UnitFile>, StoreError> {
         let stored = self.model.stored();
         let known = &stored.manifest().units;
         let stems: BTreeSet<&str> = known.iter().map(UnitFile::stem).collect();

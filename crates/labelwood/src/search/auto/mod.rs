@@ -1,12 +1,13 @@
 //! Choosing an algorithm for some rows, and for the time and space that there are.
 //!
-//! [`choose`] tries a few algorithms on samples of the rows: how long they take, how large they
+//! [`choose`] tries the parts of a grove on samples of the rows: how long they take, how large they
 //! become, and how good they are on rows held out. From that it predicts what all rows would take,
-//! and chooses what fits. A grove is the answer where nothing speaks against it.
+//! and chooses what fits: the grove where nothing speaks against it, else one of its parts. Algorithms
+//! that are only good for few labels are tried beside it where labels are few.
 //! [`train_within`](crate::model::train_within) then adds trees while there is time.
 //!
 //! ```
-//! use labelwood::auto::{Limits, choose};
+//! use labelwood::search::auto::{Limits, choose};
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
 //! use labelwood::run::Pool;
 //! let run = Pool::new(2)?.task();
@@ -14,39 +15,43 @@
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
 //! let dataset = Dataset { features, labels, label_names: None };
 //! let choice = choose(dataset.view(), 42, Limits::default(), |_| true, &run)?;
-//! println!("{}: {}", choice.algorithm.name(), choice.why.join("; "));
+//! println!("{}: {}", choice.settings.name(), choice.why.join("; "));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod trial;
-
-use crate::algorithms::{craftml, grove, label_tree, one_vs_rest};
+use super::measure::Measure;
+use super::trial::{Rows, drawn, lead, mean};
+use crate::algorithms::{Growth, Settings};
 use crate::base::run::{Stopped, Task};
 use crate::data::DatasetView;
-use crate::model::Algorithm;
 use std::time::Instant;
 use thiserror::Error;
-use trial::{Sizes, Trial};
 
 /// Rows of a sample at most: enough to tell algorithms apart.
 const SAMPLE: usize = 20_000;
+/// Rows of a sample at least.
+const LEAST: usize = 20;
 /// Rows of the first sample, if time is short; each further one is `STEP` times as large.
 const FIRST_SAMPLE: usize = 1000;
 const STEP: usize = 4;
+/// One of so many rows of a sample is held out.
+const HELD_OUT: usize = 5;
+/// What the rows of a sample are drawn for.
+const SAMPLING: u64 = 0x7472_6961;
+/// Trees of a part that is tried, if it grows several at a time; else one.
+const TREES: usize = 8;
 /// The share of the time that a trial may take.
 const TRIAL_SHARE: f64 = 0.05;
-/// Labels up to which one-vs-rest is tried.
-const FEW_LABELS: usize = 2000;
-/// The share that trying one-vs-rest may take.
-const OTHERS_SHARE: f64 = 0.08;
-/// One-vs-rest cannot be stopped early: it must fit into this share of the time.
-const OVER_SHARE: f64 = 0.4;
+/// The share that trying an algorithm for few labels may take.
+const RIVAL_SHARE: f64 = 0.08;
+/// What cannot be stopped early must fit into this share of the time.
+const WHOLE_SHARE: f64 = 0.4;
 /// How much longer than predicted a training may take.
 const SAFETY: f64 = 1.3;
-/// Trees of a grove's forest without which it is not begun.
+/// Trees of a part without which a grove is not begun, if the part grows several at a time.
 const FEWEST_TREES: f64 = 4.0;
-/// What pruned centroids take of the bytes of whole ones, about.
-const PRUNED: f64 = 0.4;
+/// What compact settings take of the bytes of whole ones, about.
+const COMPACT: f64 = 0.4;
 
 /// What the model to choose may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -61,7 +66,7 @@ pub struct Limits {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// The algorithm with its settings; under limits, numbers of trees are the most to grow.
-    pub algorithm: Algorithm,
+    pub settings: Settings,
     /// Why, in sentences.
     pub why: Vec<String>,
 }
@@ -100,146 +105,206 @@ pub fn choose(
     dataset: DatasetView<'_>,
     seed: u64,
     limits: Limits,
-    fits: impl Fn(&Algorithm) -> bool,
-    run: &Task,
+    fits: impl Fn(&Settings) -> bool,
+    task: &Task,
 ) -> Result<Choice, ChooseError> {
-    let trials = try_out(dataset, seed, limits, run)?;
-    let Some(last) = trials.last() else {
-        let why = vec!["there are too few rows to try anything out".to_owned()];
-        return Ok(Choice { algorithm: grove_of(seed), why });
+    let seeded = |settings: &Settings| {
+        settings.with("seed", &seed.into()).unwrap_or_else(|_| settings.clone())
     };
-    let forecast = Forecast::new(&trials, dataset.len());
-    let mut why = vec![forecast.describe(last)];
-    if let Some(chosen) = few_labels(dataset, last, seed, limits, &fits, &mut why, run)? {
-        return Ok(Choice { algorithm: chosen, why });
+    let whole = Settings::all().find(|settings| !settings.parts().is_empty());
+    let whole = seeded(&whole.expect("one algorithm is made of others"));
+    let samples = try_out(&whole, dataset, seed, limits, task)?;
+    let Some(last) = samples.last() else {
+        let why = vec!["there are too few rows to try anything out".to_owned()];
+        return Ok(Choice { settings: whole, why });
+    };
+    let mut why = vec![last.describe(&whole)];
+    let is_rival = |settings: &Settings| dataset.labels.columns() <= settings.facts().tried_up_to;
+    for rival in Settings::all().filter(is_rival).map(|settings| seeded(&settings)) {
+        let trial = Rival { settings: rival, whole: &whole, dataset, limits };
+        if fits(&trial.settings) && trial.is_better(last, &mut why, task)? {
+            return Ok(Choice { settings: trial.settings, why });
+        }
     }
-    let chosen = Chooser { seed, limits, forecast, threads: run.threads() as f64 }.choose(
-        last.label_tree.precision > last.forest.precision,
-        &fits,
-        &mut why,
-    )?;
-    Ok(Choice { algorithm: chosen, why })
+    let forecasts = (0..whole.parts().len()).map(|part| forecast(&samples, part, dataset.len()));
+    let chooser = Chooser { limits, forecasts: forecasts.collect(), threads: task.threads() as f64 };
+    let settings = chooser.choose(&whole, last, &fits, &mut why)?;
+    Ok(Choice { settings, why })
+}
+
+/// Time and space.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Needs {
+    seconds: f64,
+    bytes: f64,
+}
+
+/// A sample of the rows, and what the parts of a grove did on it.
+struct Sample {
+    rows: Rows,
+    parts: Vec<Measured>,
+}
+
+/// What an algorithm did on a sample.
+struct Measured {
+    /// Of one tree, if there are trees.
+    needs: Needs,
+    /// The precision of each row held out.
+    rows: Vec<f64>,
+}
+
+impl Sample {
+    /// Draws so many rows and tries the parts; nothing if they are too few.
+    fn new(
+        whole: &Settings,
+        dataset: DatasetView<'_>,
+        rows: usize,
+        seed: u64,
+        task: &Task,
+    ) -> Result<Option<Sample>, Stopped> {
+        if rows < LEAST {
+            return Ok(None);
+        }
+        let mut sample = drawn(dataset.len(), seed, SAMPLING);
+        sample.truncate(rows);
+        let (test, train) = sample.split_at(rows / HELD_OUT);
+        let rows = Rows::new(dataset, train, test);
+        let mut parts = Vec::new();
+        for part in whole.parts() {
+            let trees = match part.facts().grows {
+                Some(Growth::Together) => TREES,
+                _ => 1,
+            };
+            let mut measured = measure(&rows, &part.resized(&[trees]), task)?;
+            measured.needs.seconds /= trees as f64;
+            measured.needs.bytes /= trees as f64;
+            parts.push(measured);
+        }
+        Ok(Some(Sample { rows, parts }))
+    }
+
+    fn describe(&self, whole: &Settings) -> String {
+        let part = |(part, measured): (&Settings, &Measured)| {
+            format!("{} reaches {:.1}", part.name(), 100.0 * mean(&measured.rows))
+        };
+        let parts: Vec<String> = whole.parts().iter().zip(&self.parts).map(part).collect();
+        format!(
+            "on a sample of {} rows {} (mean of P@1, P@3 and P@5 in percent on rows held out)",
+            self.rows.train.len(),
+            parts.join(" and ")
+        )
+    }
+}
+
+fn measure(rows: &Rows, settings: &Settings, task: &Task) -> Result<Measured, Stopped> {
+    let trial = rows.try_out(settings, task)?;
+    let true_labels = rows.test.labels.rows().map(|row| row.indices.len());
+    let figures = trial.figures(true_labels, Measure::Precision).collect();
+    let needs = Needs { seconds: trial.seconds, bytes: trial.bytes as f64 };
+    Ok(Measured { needs, rows: figures })
 }
 
 /// Samples of growing size, the last as large as there is time for.
 fn try_out(
+    whole: &Settings,
     dataset: DatasetView<'_>,
     seed: u64,
     limits: Limits,
-    run: &Task,
-) -> Result<Vec<Trial>, Stopped> {
+    task: &Task,
+) -> Result<Vec<Sample>, Stopped> {
     let most = dataset.len().min(SAMPLE);
-    let mut trials = Vec::new();
+    let mut samples = Vec::new();
     let Some(until) = limits.until else {
-        trials.extend(Trial::new(dataset, most, seed, run)?);
-        return Ok(trials);
+        samples.extend(Sample::new(whole, dataset, most, seed, task)?);
+        return Ok(samples);
     };
     let mut rows = most.min(FIRST_SAMPLE);
     loop {
         let start = Instant::now();
-        let Some(trial) = Trial::new(dataset, rows, seed, run)? else { return Ok(trials) };
-        trials.push(trial);
-        let left = until.saturating_duration_since(Instant::now()).as_secs_f64();
+        let sample = Sample::new(whole, dataset, rows, seed, task)?;
+        let Some(sample) = sample else { return Ok(samples) };
+        samples.push(sample);
         let next = start.elapsed().as_secs_f64() * STEP as f64;
-        if rows == most || next > TRIAL_SHARE * left {
-            return Ok(trials);
+        if rows == most || next > TRIAL_SHARE * left(until) {
+            return Ok(samples);
         }
         rows = most.min(rows * STEP);
     }
 }
 
-/// One-vs-rest, if labels are few and it is measurably better than a grove.
-fn few_labels(
-    dataset: DatasetView<'_>,
-    last: &Trial,
-    seed: u64,
+/// Seconds until a moment.
+fn left(until: Instant) -> f64 {
+    until.saturating_duration_since(Instant::now()).as_secs_f64()
+}
+
+/// An algorithm for few labels that may be better than the grove.
+struct Rival<'a> {
+    settings: Settings,
+    whole: &'a Settings,
+    dataset: DatasetView<'a>,
     limits: Limits,
-    fits: impl Fn(&Algorithm) -> bool,
-    why: &mut Vec<String>,
-    run: &Task,
-) -> Result<Option<Algorithm>, Stopped> {
-    let over = Algorithm::OneVsRest(one_vs_rest::Params { seed, ..Default::default() });
-    let labels = dataset.labels.columns();
-    if labels > FEW_LABELS || !fits(&over) {
-        return Ok(None);
-    }
-    let left = |until: Instant| until.saturating_duration_since(Instant::now());
-    let until = limits.until.map(|until| Instant::now() + left(until).mul_f64(OTHERS_SHARE));
-    let hurried = &run.until(until);
-    let tried = last.measure(&over, hurried);
-    let both = tried.and_then(|tried| Ok((tried, last.measure(&grove_of(seed), hurried)?)));
-    let (tried, grove) = match both {
-        Ok(both) => both,
-        // The caller's own deadline may have passed as well.
-        Err(_) => {
-            run.check()?;
-            why.push("one-vs-rest takes too long to try".to_owned());
-            return Ok(None);
-        }
-    };
-    let growth = dataset.len() as f64 / last.rows as f64;
-    // Both the rows and the labels that occur grow.
-    let seconds = tried.sizes.seconds * growth.powf(1.5);
-    let is_slow =
-        limits.until.is_some_and(|until| seconds > OVER_SHARE * left(until).as_secs_f64());
-    let bytes = tried.sizes.bytes * growth;
-    let is_large = limits.bytes.is_some_and(|most| bytes > 0.8 * most as f64);
-    let (lead, error) = tried.lead_over(&grove);
-    let verdict = match lead > 2.0 * error {
-        true if is_slow => "but would take too long",
-        true if is_large => "but would become too large",
-        true => "and so it is trained",
-        false => "so it is not taken",
-    };
-    why.push(format!(
-        "with {labels} labels one-vs-rest was tried, too: it is {:.1} points {} than a grove, {verdict}",
-        100.0 * lead.abs(),
-        if lead > 0.0 { "better" } else { "worse" },
-    ));
-    Ok((lead > 2.0 * error && !is_slow && !is_large).then_some(over))
 }
 
-fn grove_of(seed: u64) -> Algorithm {
-    let mut params = grove::Params::default();
-    params.forest.seed = seed;
-    params.label_tree.seed = seed;
-    Algorithm::Grove(params)
-}
-
-/// What a tree and a label tree of all rows will take.
-#[derive(Clone, Copy, Debug)]
-struct Forecast {
-    tree: Sizes,
-    label_tree: Sizes,
-}
-
-impl Forecast {
-    fn new(trials: &[Trial], rows: usize) -> Self {
-        let part = |sizes: fn(&Trial) -> Sizes| {
-            let points: Vec<(f64, Sizes)> =
-                trials.iter().map(|trial| (trial.rows as f64, sizes(trial))).collect();
-            forecast(&points, rows as f64)
+impl Rival<'_> {
+    /// Whether it is measurably better, and fits.
+    fn is_better(
+        &self,
+        last: &Sample,
+        why: &mut Vec<String>,
+        task: &Task,
+    ) -> Result<bool, Stopped> {
+        let (name, limits) = (self.settings.name(), self.limits);
+        let share = |until: Instant| {
+            let now = Instant::now();
+            now + until.saturating_duration_since(now).mul_f64(RIVAL_SHARE)
         };
-        Forecast {
-            tree: part(|trial| trial.forest.sizes),
-            label_tree: part(|trial| trial.label_tree.sizes),
-        }
-    }
-
-    fn describe(&self, last: &Trial) -> String {
-        format!(
-            "on a sample of {} rows the forest reaches {:.1} and the label tree {:.1} (mean of P@1, \
-             P@3 and P@5 in percent on rows held out)",
-            last.rows,
-            100.0 * last.forest.precision,
-            100.0 * last.label_tree.precision,
-        )
+        let hurried = &task.until(limits.until.map(share));
+        let tried = measure(&last.rows, &self.settings, hurried);
+        let both = tried.and_then(|own| Ok((own, measure(&last.rows, self.whole, hurried)?)));
+        let (own, whole) = match both {
+            Ok(both) => both,
+            // The caller's own deadline may have passed as well.
+            Err(_) => {
+                task.check()?;
+                why.push(format!("{name} takes too long to try"));
+                return Ok(false);
+            }
+        };
+        let growth = self.dataset.len() as f64 / last.rows.train.len() as f64;
+        // Both the rows and the labels that occur grow.
+        let seconds = own.needs.seconds * growth.powf(1.5);
+        let is_slow = limits.until.is_some_and(|until| seconds > WHOLE_SHARE * left(until));
+        let bytes = own.needs.bytes * growth;
+        let is_large = limits.bytes.is_some_and(|most| bytes > 0.8 * most as f64);
+        let (lead, error) = lead(&own.rows, &whole.rows);
+        let is_better = lead > 2.0 * error;
+        let verdict = match is_better {
+            true if is_slow => "but would take too long",
+            true if is_large => "but would become too large",
+            true => "and so it is trained",
+            false => "so it is not taken",
+        };
+        why.push(format!(
+            "with {} labels {name} was tried, too: it is {:.1} points {} than a {}, {verdict}",
+            self.dataset.labels.columns(),
+            100.0 * lead.abs(),
+            if lead > 0.0 { "better" } else { "worse" },
+            self.whole.name(),
+        ));
+        Ok(is_better && !is_slow && !is_large)
     }
 }
 
-/// The power of the rows that the last two points lie on; a little more than linear for one point.
-fn forecast(points: &[(f64, Sizes)], rows: f64) -> Sizes {
-    let Some(&(last_rows, last)) = points.last() else { return Sizes::default() };
+/// What a tree of a part will take of all rows: the power of the rows that the last two samples lie on,
+/// a little more than linear for one sample.
+fn forecast(samples: &[Sample], part: usize, rows: usize) -> Needs {
+    let point = |sample: &Sample| (sample.rows.train.len() as f64, sample.parts[part].needs);
+    let points: Vec<(f64, Needs)> = samples.iter().map(point).collect();
+    forecast_from(&points, rows as f64)
+}
+
+fn forecast_from(points: &[(f64, Needs)], rows: f64) -> Needs {
+    let Some(&(last_rows, last)) = points.last() else { return Needs::default() };
     let power = match points {
         [.., (before_rows, before), _] if before.seconds > 0.0 => {
             let power = (last.seconds / before.seconds).ln() / (last_rows / before_rows).ln();
@@ -248,117 +313,115 @@ fn forecast(points: &[(f64, Sizes)], rows: f64) -> Sizes {
         _ => 1.15,
     };
     let growth = rows / last_rows;
-    Sizes { seconds: last.seconds * growth.powf(power), bytes: last.bytes * growth }
+    Needs { seconds: last.seconds * growth.powf(power), bytes: last.bytes * growth }
 }
 
 /// What follows from forecasts and limits.
 struct Chooser {
-    seed: u64,
     limits: Limits,
-    forecast: Forecast,
+    /// What a tree of each part will take.
+    forecasts: Vec<Needs>,
     threads: f64,
 }
 
 impl Chooser {
     fn choose(
         &self,
-        label_tree_is_better: bool,
-        fits: impl Fn(&Algorithm) -> bool,
+        whole: &Settings,
+        last: &Sample,
+        fits: impl Fn(&Settings) -> bool,
         why: &mut Vec<String>,
-    ) -> Result<Algorithm, ChooseError> {
-        let Forecast { tree, label_tree } = self.forecast;
-        let left = self
-            .limits
-            .until
-            .map(|until| until.saturating_duration_since(Instant::now()).as_secs_f64());
+    ) -> Result<Settings, ChooseError> {
+        let left = self.limits.until.map(left);
         let allowed = self.limits.bytes.map(|bytes| bytes as f64);
-        let pruned = self.is_pruned();
-        let tree_bytes = if pruned { tree.bytes * PRUNED } else { tree.bytes };
-        let fewest = FEWEST_TREES.max(self.threads);
-        let seconds = label_tree.seconds + fewest * tree.seconds;
-        let grove = (seconds, label_tree.bytes + FEWEST_TREES * tree_bytes);
-        let trees = (label_tree.seconds, label_tree.bytes);
-        let forest = (tree.seconds * self.threads, tree_bytes);
+        let compact = whole.compact().filter(|_| self.is_large(whole));
         if let Some(left) = left {
-            why.push(format!(
-                "of all rows a tree will take about {:.2} s and a label tree {:.1} s; {left:.0} s are left",
-                tree.seconds, label_tree.seconds
-            ));
+            let part = |(part, needs): (&Settings, &Needs)| {
+                let noun = part.size().first().map_or("model", |size| size.noun);
+                format!("a {noun} will take about {:.2} s", needs.seconds)
+            };
+            let parts: Vec<String> = whole.parts().iter().zip(&self.forecasts).map(part).collect();
+            why.push(format!("of all rows {}; {left:.0} s are left", parts.join(" and ")));
         }
-        if pruned {
-            why.push(
-                "the forest's centroids are pruned, so that the model becomes smaller".to_owned(),
-            );
+        if compact.is_some() {
+            why.push("compact settings are taken, so that the model becomes smaller".to_owned());
         }
-        let alone = if label_tree_is_better {
-            [(self.label_trees(), trees), (self.forest(pruned), forest)]
-        } else {
-            [(self.forest(pruned), forest), (self.label_trees(), trees)]
-        };
-        let candidates = [(self.grove(pruned), grove)].into_iter().chain(alone);
+        let chosen = compact.as_ref().unwrap_or(whole);
+        let needs: Vec<Needs> = (0..chosen.parts().len())
+            .map(|at| {
+                let is_smaller = compact.is_some() && whole.parts()[at].compact().is_some();
+                let Needs { seconds, bytes } = self.forecasts[at];
+                Needs { seconds, bytes: if is_smaller { COMPACT * bytes } else { bytes } }
+            })
+            .collect();
+        let together = self.least_of_all(chosen, &needs);
+        let mut alone: Vec<usize> = (0..needs.len()).collect();
+        let precision = |part: &usize| mean(&last.parts[*part].rows);
+        alone.sort_by(|one, other| precision(other).total_cmp(&precision(one)));
+        let alone: Vec<(&Settings, Needs)> = alone
+            .into_iter()
+            .map(|at| (&chosen.parts()[at], self.least_alone(&chosen.parts()[at], needs[at])))
+            .collect();
         let is_short = |seconds: f64| left.is_some_and(|left| SAFETY * seconds > left);
         let is_large = |bytes: f64| allowed.is_some_and(|allowed| bytes > allowed);
-        for (algorithm, (seconds, bytes)) in candidates {
-            let name = algorithm.name();
-            if is_short(seconds) {
+        for (settings, Needs { seconds, bytes }) in [(chosen, together)].iter().chain(&alone) {
+            let name = settings.name();
+            if is_short(*seconds) {
                 why.push(format!("{name} would take {seconds:.0} s at least"));
-            } else if is_large(bytes) {
+            } else if is_large(*bytes) {
                 why.push(format!("{name} would take {:.0} MB at least", bytes / 1e6));
-            } else if !fits(&algorithm) {
+            } else if !fits(settings) {
                 why.push(format!("{name} would take more memory than there is"));
             } else {
                 why.push(format!("so {name} is trained"));
-                return Ok(algorithm);
+                return Ok((*settings).clone());
             }
         }
-        let least = |one: f64, other: f64| one.min(other);
+        let least = |figure: fn(&Needs) -> f64| {
+            alone.iter().map(|(_, needs)| figure(needs)).fold(f64::INFINITY, f64::min)
+        };
+        let (seconds, bytes) = (least(|needs| needs.seconds), least(|needs| needs.bytes));
         match (left, allowed) {
-            (_, Some(allowed)) if is_large(least(trees.1, forest.1)) => Err(ChooseError::Room {
-                allowed: allowed as u64,
-                needed: least(trees.1, forest.1) as u64,
-            }),
-            (Some(left), _) if is_short(least(trees.0, forest.0)) => {
-                Err(ChooseError::Time { left, needed: SAFETY * least(trees.0, forest.0) })
+            (_, Some(allowed)) if is_large(bytes) => {
+                Err(ChooseError::Room { allowed: allowed as u64, needed: bytes as u64 })
+            }
+            (Some(left), _) if is_short(seconds) => {
+                Err(ChooseError::Time { left, needed: SAFETY * seconds })
             }
             // What is short of memory is refused, with what to do, before it is trained.
-            _ => Ok(self.forest(pruned)),
+            _ => Ok(chosen.parts()[0].clone()),
         }
     }
 
-    /// Whether a grove with whole centroids would be too large.
-    fn is_pruned(&self) -> bool {
-        let Forecast { tree, label_tree } = self.forecast;
-        let grove = grove::Params::default();
-        let trees = grove.forest.trees as f64 * tree.bytes;
-        let whole = trees + grove.label_tree.trees as f64 * label_tree.bytes;
-        self.limits.bytes.is_some_and(|bytes| whole > bytes as f64)
-    }
-
-    fn grove(&self, pruned: bool) -> Algorithm {
-        let forest = self.forest_params(pruned);
-        let label_tree = self.label_tree_params();
-        Algorithm::Grove(grove::Params { forest, label_tree, learn_blend: true })
-    }
-
-    fn forest(&self, pruned: bool) -> Algorithm {
-        Algorithm::CraftMl(self.forest_params(pruned))
-    }
-
-    fn label_trees(&self) -> Algorithm {
-        Algorithm::LabelTree(self.label_tree_params())
-    }
-
-    fn forest_params(&self, pruned: bool) -> craftml::Params {
-        let whole = craftml::Params { seed: self.seed, ..Default::default() };
-        if pruned {
-            let craftml::Params { keep, keep_at_least, .. } = craftml::Params::compact();
-            return craftml::Params { keep, keep_at_least, ..whole };
+    /// The least that a grove of all parts takes.
+    fn least_of_all(&self, whole: &Settings, needs: &[Needs]) -> Needs {
+        let mut sum = Needs::default();
+        for (part, needs) in whole.parts().iter().zip(needs) {
+            let (trees, at_once) = match part.facts().grows {
+                Some(Growth::Together) => (FEWEST_TREES, FEWEST_TREES.max(self.threads)),
+                _ => (1.0, 1.0),
+            };
+            sum.seconds += at_once * needs.seconds;
+            sum.bytes += trees * needs.bytes;
         }
-        whole
+        sum
     }
 
-    fn label_tree_params(&self) -> label_tree::Params {
-        label_tree::Params { seed: self.seed, ..Default::default() }
+    /// The least that a part takes alone.
+    fn least_alone(&self, part: &Settings, needs: Needs) -> Needs {
+        match part.facts().grows {
+            Some(Growth::Together) => Needs { seconds: needs.seconds * self.threads, ..needs },
+            _ => needs,
+        }
+    }
+
+    /// Whether all trees of all parts would be too large.
+    fn is_large(&self, whole: &Settings) -> bool {
+        let part = |(part, needs): (&Settings, &Needs)| {
+            needs.bytes * part.size().first().map_or(1.0, |size| size.count as f64)
+        };
+        let all: f64 = whole.parts().iter().zip(&self.forecasts).map(part).sum();
+        self.limits.bytes.is_some_and(|bytes| all > bytes as f64)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The folder of a tuning: what is tried, and the trials that are finished.
 
-use super::trial::Trial;
+use crate::search::trial::Trial;
 use super::{Plan, TuneError};
 use crate::data::write_own;
 use serde::Serialize;

@@ -5,99 +5,42 @@
 //! than noise on any of the public sets, such as the branches of a forest.
 
 use super::Candidate;
+use crate::algorithms::{Change, Settings};
 use crate::base::sparse::CsrView;
 use crate::learn::weighting::Weighting;
-use crate::model::Algorithm;
 use serde_json::{Value, json};
 
-/// A setting and its values.
-struct Axis {
-    /// The name, after that of the part for a grove.
-    setting: &'static str,
-    values: Vec<Value>,
-}
+/// The setting that says how whole numbers are weighted.
+const WEIGHTING: &str = "weighting";
 
-fn axis(setting: &'static str, values: impl IntoIterator<Item = Value>) -> Axis {
-    Axis { setting, values: values.into_iter().collect() }
-}
-
-/// The weight of the loss: what matters most to linear classifiers. The best value depends on how
-/// many rows a label has and how noisy these are.
-fn cost(setting: &'static str) -> Axis {
-    axis(setting, [json!(1.0), json!(0.3), json!(3.0)])
-}
-
-/// Small weights: what they cost in space they may gain with long texts or many labels.
-fn weight_threshold(values: [f64; 2]) -> Axis {
-    axis("weight_threshold", values.map(Value::from))
-}
-
-/// Rows of a leaf: fewer for labels that are told apart well, more for noisy ones.
-fn leaf(setting: &'static str) -> Axis {
-    axis(setting, [json!(10), json!(5), json!(20)])
-}
-
-/// The axes of an algorithm.
-fn axes(algorithm: &Algorithm) -> Vec<Axis> {
-    match algorithm {
-        Algorithm::CraftMl(_) => {
-            vec![leaf("leaf"), axis("repel", [json!(0.25), json!(0.0), json!(0.5)])]
-        }
-        // Fewer groups make fewer mistakes on the first level, more are easier to tell apart.
-        Algorithm::LabelTree(_) => vec![
-            cost("cost"),
-            weight_threshold([0.1, 0.03]),
-            axis("branches", [Value::Null, json!(16)]),
-        ],
-        Algorithm::OneVsRest(_) => vec![
-            axis("cost", [0.7, 0.2, 0.4, 1.4, 2.8].map(Value::from)),
-            weight_threshold([0.03, 0.01]),
-        ],
-        // Submodels of more labels are fewer to agree, but each knows more.
-        Algorithm::LabelForest(_) => {
-            vec![cost("cost"), axis("rate", [json!(0.1), json!(0.2)])]
-        }
-        Algorithm::Grove(_) => vec![cost("label_tree.cost"), leaf("forest.leaf")],
-    }
-}
-
-/// The setting that says how whole numbers are weighted; in a grove that of the label trees, since
-/// forests are hardly ever better without.
-fn weighting(algorithm: &Algorithm) -> &'static str {
-    match algorithm {
-        Algorithm::Grove(_) => "label_tree.weighting",
-        _ => "weighting",
-    }
-}
-
-/// All combinations that differ, the settings to start from first. Settings in `pinned` are not
-/// changed.
+/// All combinations of the values that the algorithm's settings are tried with, the settings to start
+/// from first. Settings in `pinned` are not changed.
 pub(super) fn candidates(
-    base: &Algorithm,
+    base: &Settings,
     features: CsrView<'_>,
     pinned: &[String],
 ) -> Vec<Candidate> {
-    let mut axes = axes(base);
-    // Weights by rarity are for counts; other values have been weighted by whoever made them.
-    if Weighting::Auto.resolve(features) == Weighting::Idf {
-        axes.push(axis(weighting(base), [json!("idf"), json!("none")]));
-    }
-    let start = base.settings();
     let mut all = vec![Vec::new()];
-    for Axis { setting, values } in axes {
-        let name = setting.rsplit('.').next().unwrap_or(setting);
-        let Some(mut found) = at(&start, setting).cloned() else { continue };
+    for Change { setting, values } in base.changes() {
+        let name = setting.rsplit('.').next().unwrap_or(&setting);
+        let Some(mut found) = base.find(&setting) else { continue };
         if pinned.iter().any(|pinned| pinned == name) {
             continue;
         }
-        if name == "weighting" && found == "auto" {
-            // What it comes to, so that nothing is tried twice.
-            found = json!("idf");
+        if name == WEIGHTING {
+            // Weights by rarity are for counts; other values have been weighted by whoever made them.
+            if Weighting::Auto.resolve(features) != Weighting::Idf {
+                continue;
+            }
+            if found == "auto" {
+                // What it comes to, so that nothing is tried twice.
+                found = json!("idf");
+            }
         }
         let changes: Vec<Value> = values.into_iter().filter(|value| !same(value, &found)).collect();
         let with = |change: &Value| {
             let with = |before: &Vec<(String, Value)>| {
-                let change = (setting.to_owned(), change.clone());
+                let change = (setting.clone(), change.clone());
                 before.iter().cloned().chain([change]).collect::<Vec<_>>()
             };
             all.iter().map(with).collect::<Vec<_>>()
@@ -109,25 +52,13 @@ pub(super) fn candidates(
 }
 
 /// The settings with these changes, if they are possible.
-fn candidate(base: &Algorithm, changes: Vec<(String, Value)>) -> Option<Candidate> {
-    let mut settings = base.settings();
+fn candidate(base: &Settings, changes: Vec<(String, Value)>) -> Option<Candidate> {
+    let mut settings = base.clone();
     for (setting, value) in &changes {
-        *at_mut(&mut settings, setting)? = value.clone();
+        settings = settings.with(setting, value).ok()?;
     }
-    let algorithm = Algorithm::from_settings(base.name(), settings).ok()?;
-    Some(Candidate { changes, algorithm })
-}
-
-fn at<'a>(settings: &'a Value, setting: &str) -> Option<&'a Value> {
-    settings.pointer(&pointer(setting))
-}
-
-fn at_mut<'a>(settings: &'a mut Value, setting: &str) -> Option<&'a mut Value> {
-    settings.pointer_mut(&pointer(setting))
-}
-
-fn pointer(setting: &str) -> String {
-    format!("/{}", setting.replace('.', "/"))
+    settings.check().ok()?;
+    Some(Candidate { changes, settings })
 }
 
 /// Whether two values are the same; settings in single precision have more digits than were typed.

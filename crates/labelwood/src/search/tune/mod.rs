@@ -11,49 +11,49 @@
 //!
 //! ```
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
-//! use labelwood::model::Algorithm;
+//! use labelwood::Settings;
 //! use labelwood::run::Pool;
-//! use labelwood::tune::{Measure, Plan, tune};
+//! use labelwood::search::tune::{Measure, Plan, tune};
 //! let run = Pool::new(2)?.task();
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
 //! let dataset = Dataset { features, labels, label_names: None };
 //!
-//! let start = Algorithm::preset("label-tree", "default").unwrap();
+//! let start = Settings::named("label-tree").unwrap();
 //! let keep = ["weight_threshold".to_owned(), "branches".to_owned()];
 //! let plan = Plan::new(dataset.view(), &start, &keep, Measure::default(), 3)?;
 //! let folder = tempfile::tempdir()?;
 //! let outcome = tune(dataset.view(), &plan, folder.path(), &run)?;
 //! println!("{}\n{}", outcome.table(), outcome.verdict());
-//! assert_eq!(outcome.chosen().algorithm.name(), "label-tree");
+//! assert_eq!(outcome.chosen().settings.name(), "label-tree");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod chart;
 mod folder;
 mod grid;
-mod measure;
 mod schedule;
 mod table;
-mod trial;
 
-pub use measure::Measure;
+pub use super::measure::Measure;
 pub use schedule::Round;
 
 use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::data::{DatasetView, WriteError};
-use crate::model::Algorithm;
+use crate::algorithms::Settings;
 use folder::{Folder, Place};
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-use trial::{Fold, Rows, Trial, figures};
+use super::trial::{Rows, Trial, drawn, lead, mean};
 
 /// A lead counts if it is larger than so many standard errors. The best of twenty candidates that are
 /// no better lies above two errors in every third tuning, but hardly ever above three.
 const SURE: f64 = 3.0;
+/// What the rows of rounds are drawn for: those of a round are among those of the next.
+const DRAWING: u64 = 0x7475_6e65;
 /// Rows to tune with at least.
 const LEAST_ROWS: usize = 20;
 
@@ -73,8 +73,8 @@ pub struct Candidate {
     /// What differs from the settings to start from: names, in a grove after that of the part and
     /// a point, and values.
     pub changes: Vec<(String, Value)>,
-    /// The algorithm with all settings.
-    pub algorithm: Algorithm,
+    /// All settings.
+    pub settings: Settings,
 }
 
 /// What came of it.
@@ -191,7 +191,7 @@ impl Plan {
     /// are in `keep` are not changed. Each round is cross-validated with so many folds.
     pub fn new(
         dataset: DatasetView<'_>,
-        start: &Algorithm,
+        start: &Settings,
         keep: &[String],
         measure: Measure,
         folds: usize,
@@ -227,23 +227,16 @@ impl Plan {
 
     /// All that the trials follow from.
     fn written(&self) -> Value {
-        let start = &self.candidates[0].algorithm;
+        let start = &self.candidates[0].settings;
         let changes: Vec<_> = self.candidates.iter().map(|one| &one.changes).collect();
         json!({
             "data": self.data,
             "algorithm": start.name(),
             "measure": self.measure,
             "folds": self.folds,
-            "start": start.settings(),
+            "start": start.values(),
             "candidates": changes,
         })
-    }
-
-    /// The seed of the settings to start from, which the choice of rows follows from.
-    fn seed(&self) -> u64 {
-        let settings = self.candidates[0].algorithm.settings();
-        let seed = settings.get("seed").or_else(|| settings.pointer("/forest/seed"));
-        seed.and_then(Value::as_u64).unwrap_or(0)
     }
 }
 
@@ -274,7 +267,7 @@ pub fn tune(
     run: &Task,
 ) -> Result<Outcome, TuneError> {
     let folder = Folder::open(path, plan)?;
-    let drawn = trial::drawn(dataset.len(), plan.seed());
+    let drawn = drawn(dataset.len(), plan.candidates[0].settings.seed(), DRAWING);
     let mut tuning = Tuning { dataset, plan, folder, drawn, finished: 0, run };
     let mut rounds: Vec<Vec<Standing>> = Vec::new();
     for number in 0..plan.rounds.len() {
@@ -318,6 +311,25 @@ impl Standing {
     }
 }
 
+/// A part of a round's rows to test with and the others, both in order.
+struct Fold {
+    test: Vec<usize>,
+    train: Vec<usize>,
+}
+
+impl Fold {
+    /// The fold of this number, of so many.
+    fn new(drawn: &[usize], fold: usize, folds: usize) -> Fold {
+        let (mut test, mut train) = (Vec::new(), Vec::new());
+        for (at, &row) in drawn.iter().enumerate() {
+            if at % folds == fold { test.push(row) } else { train.push(row) }
+        }
+        test.sort_unstable();
+        train.sort_unstable();
+        Fold { test, train }
+    }
+}
+
 /// A tuning under way.
 struct Tuning<'a> {
     dataset: DatasetView<'a>,
@@ -340,7 +352,9 @@ impl Tuning<'_> {
             for (&candidate, results) in candidates.iter().zip(&mut results) {
                 let place = Place { round: number, candidate, fold: fold_number };
                 let trial = self.trial(place, &fold, &mut rows)?;
-                results.add(&trial, figures(&trial, &fold, self.dataset, self.plan.measure));
+                let labels = self.dataset.labels;
+                let true_labels = fold.test.iter().map(|&row| labels.row(row).indices.len());
+                results.add(&trial, trial.figures(true_labels, self.plan.measure));
             }
         }
         Ok(standings(candidates, &results, self.plan.folds))
@@ -356,9 +370,11 @@ impl Tuning<'_> {
         let trial = match self.folder.find(place, fold.test.len())? {
             Some(trial) => trial,
             None => {
-                let rows = rows.get_or_insert_with(|| Rows::new(self.dataset, fold));
-                let candidate = &self.plan.candidates[place.candidate];
-                let trial = rows.try_out(candidate, self.plan.rounds[place.round], self.run);
+                let rows = rows
+                    .get_or_insert_with(|| Rows::new(self.dataset, &fold.train, &fold.test));
+                let settings = &self.plan.candidates[place.candidate].settings;
+                let fewer = settings.reduced(self.plan.rounds[place.round].fewer_trees);
+                let trial = rows.try_out(&fewer, self.run);
                 let (finished, total) = (self.finished, self.plan.trials());
                 let trial =
                     trial.map_err(|source| TuneError::Stopped { finished, total, source })?;
@@ -386,27 +402,14 @@ impl Results {
         self.bytes += trial.bytes;
         self.seconds += trial.seconds;
     }
-
-    fn mean(&self) -> f64 {
-        self.figures.iter().sum::<f64>() / self.figures.len().max(1) as f64
-    }
-
-    /// By how much this is better, and the standard error of that.
-    fn lead_over(&self, other: &Results) -> (f64, f64) {
-        let differences = self.figures.iter().zip(&other.figures).map(|(one, other)| one - other);
-        let count = self.figures.len().max(1) as f64;
-        let lead = differences.clone().sum::<f64>() / count;
-        let spread = differences.map(|difference| (difference - lead).powi(2)).sum::<f64>() / count;
-        (lead, (spread / count).sqrt())
-    }
 }
 
 /// The candidates of a round, the first of which is the settings to start from, best first. Of equal
 /// ones the smaller model comes first, then what is tried first.
 fn standings(candidates: &[usize], results: &[Results], folds: usize) -> Vec<Standing> {
     let standing = |(&candidate, result): (&usize, &Results)| {
-        let (lead, error) = result.lead_over(&results[0]);
-        let (score, bytes) = (result.mean(), result.bytes / folds as u64);
+        let (lead, error) = lead(&result.figures, &results[0].figures);
+        let (score, bytes) = (mean(&result.figures), result.bytes / folds as u64);
         Standing { candidate, score, lead, error, bytes, seconds: result.seconds }
     };
     let mut standings: Vec<Standing> = candidates.iter().zip(results).map(standing).collect();

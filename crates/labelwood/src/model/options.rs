@@ -1,14 +1,15 @@
-//! What a training keeps beside the learned state, and what determines a model.
+//! What is asked of a training besides the algorithm, and what determines a model.
 
-use super::{Algorithm, text};
+use super::text;
+use crate::algorithms::Settings;
 use crate::base::store::Training;
 use crate::data::DatasetView;
 use crate::learn::favour::Favour;
 use crate::text::TextReader;
 
-/// What a model holds besides what was learned from the rows.
+/// What is asked of a training besides the algorithm and its settings.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Extras<'a> {
+pub struct TrainOptions<'a> {
     /// How text became the rows.
     pub text: Option<&'a TextReader>,
     /// Whether scores are made probabilities, at the cost of a second training: on nine tenths of
@@ -25,18 +26,18 @@ pub struct Extras<'a> {
 /// What determines a model.
 pub(super) fn describe(
     dataset: DatasetView<'_>,
-    extras: Extras<'_>,
-    resolved: &Algorithm,
+    options: TrainOptions<'_>,
+    settings: &Settings,
 ) -> Training {
     Training {
-        algorithm: resolved.name().to_owned(),
-        settings: resolved.settings(),
+        algorithm: settings.name().to_owned(),
+        settings: settings.values(),
         data: format!("{:032x}", dataset.digest()),
-        text: extras.text.map(text::settings),
-        calibrate: extras.calibrate,
-        favour: extras.favour,
+        text: options.text.map(text::settings),
+        calibrate: options.calibrate,
+        favour: options.favour,
         shrunk: None,
-        keep_rows: extras.keep_rows,
+        keep_rows: options.keep_rows,
         updates: Vec::new(),
     }
 }

@@ -1,0 +1,352 @@
+//! The grove behind the traits of the registry: the units of each part, and one for the blend.
+
+use super::blend::width;
+use super::{BLEND, BLOCK, Blend, Grove, Params, Trainer, known, prefix, write_blend};
+use crate::algorithms::{
+    Algorithm, Budget, Change, Cost, Costs, Facts, GrowError, Growth, Interrupted, NewRows, OpenUnit,
+    Predict, Role, RowVotes, SetError, Settings, Shrink, Shrunk, Size, Table, Train, Trained,
+    UnitSink, UnitSpec, Updates, WriteUnit,
+};
+use crate::base::array::Array;
+use crate::base::run::{Estimate, Stopped, Task};
+use crate::base::settings::{ParamError, Setting};
+use crate::base::sparse::{CsrView, Predictions, Query, Scored};
+use crate::base::store::{FormatError, StoreError, Stored};
+use crate::data::DatasetView;
+use crate::learn::favour::{Favour, Scores};
+use serde_json::{Map, Value, json};
+use std::ops::Range;
+
+impl Algorithm for Params {
+    fn name(&self) -> &'static str {
+        "grove"
+    }
+
+    fn about(&self) -> &'static str {
+        "a CRAFTML forest and label trees that answer together; their blend is learned, too"
+    }
+
+    fn table(&self) -> Vec<Setting> {
+        Params::table()
+    }
+
+    fn presets(&self) -> Vec<(&'static str, Settings)> {
+        vec![("default", Params::default().into())]
+    }
+
+    fn facts(&self) -> Facts {
+        Facts {
+            scores: Scores::Probabilities,
+            is_calibrated: true,
+            grows: Some(Growth::Together),
+            units: "units",
+            updates: Updates::Always(
+                "leaves that grew are not divided and label trees not relearned",
+            ),
+            tried_up_to: 0,
+        }
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.check()
+    }
+
+    fn resolve(&self, rows: DatasetView<'_>) -> Settings {
+        self.map(|part| part.resolve(rows)).into()
+    }
+
+    /// The blend learns what the scores of rare labels are worth, and takes a weight of their rows out
+    /// again: it is 0 unless settings say otherwise.
+    fn favouring(&self, favour: Option<Favour>) -> Settings {
+        self.map(|part| part.favouring(favour.map(|_| Favour::None))).into()
+    }
+
+    fn with(&self, setting: &str, value: &Value) -> Result<Settings, SetError> {
+        self.with(setting, value).map(Settings::from)
+    }
+
+    fn find(&self, setting: &str) -> Option<Value> {
+        match setting.split_once('.') {
+            Some((part, name)) => {
+                self.parts.iter().find(|found| found.name() == part)?.find(name)
+            }
+            None => self.parts.iter().find_map(|part| part.find(setting)),
+        }
+    }
+
+    fn size(&self) -> Vec<Size> {
+        self.parts.iter().flat_map(|part| part.size()).collect()
+    }
+
+    fn resized(&self, sizes: &[usize]) -> Settings {
+        let mut left = sizes;
+        let resized = self.map(|part| {
+            let own = left.split_off(..part.size().len()).unwrap_or_default();
+            if own.is_empty() { part.clone() } else { part.resized(own) }
+        });
+        resized.into()
+    }
+
+    /// A grove without time or room for its other parts becomes its first one.
+    fn may_become(&self, found: &Settings) -> bool {
+        if found.name() != self.name() {
+            return self.parts.first().is_some_and(|part| part.may_become(found));
+        }
+        let late = Params { learn_blend: false, ..self.clone() };
+        [self, &late].into_iter().any(|params| {
+            let sizes: Vec<usize> = found.size().iter().map(|size| size.count).collect();
+            let fits = |(planned, &found): (&Size, &usize)| found <= planned.count;
+            params.size().len() == sizes.len()
+                && params.size().iter().zip(&sizes).all(fits)
+                && params.resized(&sizes) == *found
+        })
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        self.changes()
+    }
+
+    fn compact(&self) -> Option<Settings> {
+        Some(self.map(|part| part.compact().unwrap_or_else(|| part.clone())).into())
+    }
+
+    fn parts(&self) -> &[Settings] {
+        &self.parts
+    }
+
+    /// One part is trained after the other and written as it is trained; the small ones that the
+    /// blend is learned with stay in memory until they have scored the held-out rows.
+    fn estimate(&self, rows: DatasetView<'_>, threads: usize) -> Estimate {
+        let DatasetView { features, labels, .. } = rows;
+        let offsets = (features.len() + labels.len()) * 8;
+        let copied = (offsets + features.entries() * 8 + labels.entries() * 4) as u64;
+        let of = |part: &Settings| part.estimate(rows, threads);
+        let whole: Vec<Estimate> = self.parts.iter().map(of).collect();
+        let reduced = self.reduced().parts.iter().map(of).map(|part| {
+            copied + part.memory.saturating_add(part.model)
+        }).max();
+        let memory = whole.iter().map(|part| part.memory).chain(reduced).max().unwrap_or(0);
+        Estimate { memory, model: whole.iter().map(|part| part.model).sum() }
+    }
+
+    fn members(&self, labels: usize) -> usize {
+        self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.members(labels)))
+    }
+
+    fn member(&self, unit: &str, labels: usize) -> Option<usize> {
+        let mut before = 0;
+        for part in &self.parts {
+            if let Some(own) = unit.strip_prefix(&prefix(part)) {
+                return part.member(own, labels).map(|member| before + member);
+            }
+            before += part.members(labels);
+        }
+        None
+    }
+
+    fn units(&self, labels: usize, open: &OpenUnit<'_>) -> Result<Vec<UnitSpec>, StoreError> {
+        let mut units = Vec::new();
+        for part in &self.parts {
+            let prefix = prefix(part);
+            let own = part.units(labels, &|name| open(&format!("{prefix}{name}")))?;
+            units.extend(
+                own.into_iter().map(|unit| UnitSpec { name: prefix.clone() + &unit.name, ..unit }),
+            );
+        }
+        units.push(UnitSpec::new(BLEND, Role::Blend));
+        Ok(units)
+    }
+
+    fn costs(&self, units: &[UnitSpec], rows: DatasetView<'_>, threads: usize) -> Costs {
+        let mut costs = Costs { units: vec![Cost::default(); units.len()], ..Costs::default() };
+        for part in &self.parts {
+            let prefix = prefix(part);
+            let own: Vec<(usize, UnitSpec)> = units
+                .iter()
+                .enumerate()
+                .filter_map(|(at, unit)| {
+                    let name = unit.name.strip_prefix(&prefix)?.to_owned();
+                    Some((at, UnitSpec { name, ..unit.clone() }))
+                })
+                .collect();
+            let (places, own): (Vec<usize>, Vec<UnitSpec>) = own.into_iter().unzip();
+            let of_part = part.costs(&own, rows, threads);
+            places.iter().zip(of_part.units).for_each(|(&at, cost)| costs.units[at] = cost);
+            costs.below.seconds += of_part.below.seconds;
+            costs.below.memory = costs.below.memory.max(of_part.below.memory);
+        }
+        // About a third of the trees.
+        let seconds = 0.3
+            * (costs.units.iter().map(|cost| cost.seconds).sum::<f64>() + costs.below.seconds);
+        let memory = self.estimate(rows, threads).memory;
+        for (unit, cost) in units.iter().zip(&mut costs.units) {
+            if unit.role == Role::Blend {
+                *cost = Cost { seconds, memory };
+            }
+        }
+        costs
+    }
+
+    fn prepare<'a>(
+        &self,
+        rows: DatasetView<'a>,
+        _task: &Task,
+    ) -> Result<Box<dyn Train + 'a>, ParamError> {
+        Ok(Box::new(Trainer::new(self, rows)?))
+    }
+
+    fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError> {
+        let labels = trained.stored.manifest().labels as usize;
+        let (mut parts, mut before) = (Vec::new(), 0);
+        for part in &self.parts {
+            let count = part.members(labels);
+            let Range { start, end } = trained.members;
+            let clamp = |member: usize| member.saturating_sub(before).min(count);
+            let stored = &trained.stored.below(&prefix(part));
+            let members = clamp(start)..clamp(end);
+            parts.push(part.open(&Trained { stored, counts: trained.counts, members })?);
+            before += count;
+        }
+        let unit = trained.stored.unit(BLEND)?;
+        let weights: Array<f32> = unit.array("weights")?;
+        let terms = width(parts.len());
+        if weights.len() != terms || !weights.iter().all(|weight| weight.is_finite()) {
+            return Err(unit.refused(format!("it does not have {terms} finite weights")));
+        }
+        let blend = Blend::from_weights(parts.len(), weights.iter().copied());
+        let (counts, learn_blend) = (trained.counts.clone(), self.learn_blend);
+        Ok(Box::new(Grove { parts, blend, counts, learn_blend }))
+    }
+
+    fn shrunk(&self, how: Shrink) -> Option<Settings> {
+        let parts = self.parts.iter().map(|part| part.shrunk(how)).collect::<Option<_>>()?;
+        Some(Params { parts, ..self.clone() }.into())
+    }
+
+    fn shrink_unit(
+        &self,
+        how: Shrink,
+        stored: &Stored,
+        name: &str,
+        write: &WriteUnit<'_>,
+    ) -> Result<Option<Shrunk>, StoreError> {
+        for part in &self.parts {
+            let prefix = prefix(part);
+            if let Some(own) = name.strip_prefix(&prefix) {
+                return part.shrink_unit(how, &stored.below(&prefix), own, write);
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Train for Trainer<'_> {
+    fn settings(&self) -> Settings {
+        self.params.clone().into()
+    }
+
+    /// The blend first: it takes the most memory.
+    fn train(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), Interrupted> {
+        if units.lacks(BLEND) {
+            write_blend(&self.blend(task)?, units)?;
+        }
+        self.train_parts(units, task)
+    }
+
+    fn train_within(
+        &self,
+        budget: &Budget,
+        units: &UnitSink<'_>,
+        task: &Task,
+    ) -> Result<Settings, GrowError> {
+        self.grow_parts(budget, units, task)
+    }
+}
+
+impl Predict for Grove {
+    fn settings(&self) -> Settings {
+        let parts = self.parts.iter().map(|part| part.settings()).collect();
+        Params { parts, learn_blend: self.learn_blend }.into()
+    }
+
+    fn predict(
+        &self,
+        rows: CsrView<'_>,
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Predictions, Stopped> {
+        task.predict_blocks(rows, BLOCK, |block| self.predict_block(block, query, task))
+    }
+
+    fn votes(
+        &self,
+        rows: CsrView<'_>,
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<RowVotes>>, Stopped> {
+        let mut votes = Vec::new();
+        for part in &self.parts {
+            votes.extend(part.votes(rows, known(query), task)?);
+        }
+        Ok(votes)
+    }
+
+    fn voters(&self) -> Vec<Vec<u32>> {
+        self.parts.iter().flat_map(|part| part.voters()).collect()
+    }
+
+    fn combine(&self, votes: &[RowVotes], voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
+        let mut at = 0;
+        let of_part = |part: &Box<dyn Predict>| {
+            let own = at..at + part.voters().len();
+            at = own.end;
+            part.combine(&votes[own.clone()], &voters[own], known(query))
+        };
+        let lists: Vec<Vec<Scored>> = self.parts.iter().map(of_part).collect();
+        self.blended(lists.iter().map(Vec::as_slice), query.k, &mut Default::default())
+    }
+
+    fn figures(&self) -> Vec<(String, Value)> {
+        let of_part = |part: &Box<dyn Predict>| {
+            let prefix = prefix(&part.settings());
+            let figures = part.figures().into_iter();
+            figures.map(|(unit, value)| (format!("{prefix}{unit}"), value)).collect::<Vec<_>>()
+        };
+        self.parts.iter().flat_map(of_part).collect()
+    }
+
+    /// What the parts make the probability of a label that so many training rows have, when one of
+    /// them or all score it 0.5, and the others 0.
+    fn tables(&self) -> Vec<Table> {
+        let names: Vec<String> =
+            self.parts.iter().map(|part| part.settings().name().replace('-', "_")).collect();
+        let row = |instances: u32| {
+            let of = |scores: Vec<f32>| json!(self.blend.probability(&scores, instances));
+            let mut row = Map::from_iter([("instances".to_owned(), json!(instances))]);
+            for (at, name) in names.iter().enumerate() {
+                let scores = (0..names.len()).map(|part| if part == at { 0.5 } else { 0.0 });
+                row.insert(name.clone(), of(scores.collect()));
+            }
+            row.insert("all".to_owned(), of(vec![0.5; names.len()]));
+            row
+        };
+        let title = "the probability of a label with so many training rows that scores 0.5 in one part or all";
+        vec![Table { name: "blend", title, rows: [300, 30, 3].map(row).into() }]
+    }
+
+    fn update(
+        &self,
+        rows: NewRows<'_>,
+        units: &UnitSink<'_>,
+        task: &Task,
+    ) -> Result<(), Interrupted> {
+        for part in &self.parts {
+            part.update(rows, &units.below(&prefix(&part.settings())), task)?;
+        }
+        Ok(())
+    }
+
+    fn clusters(&self, tree: usize) -> Option<Vec<Vec<u32>>> {
+        self.parts.iter().find_map(|part| part.clusters(tree))
+    }
+}

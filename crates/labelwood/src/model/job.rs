@@ -1,0 +1,165 @@
+//! A training that is to be done, wherever its units go.
+
+use super::{TrainError, TrainOptions, calibrate, check_rows, labels, options, rows, text};
+use crate::algorithms::{GrowError, Interrupted, Role, Settings, Train, UnitSink, UnitSpec};
+use crate::base::run::{Stopped, Task};
+use crate::base::store::{Manifest, StoreError, Training};
+use crate::data::DatasetView;
+
+/// A training that is to be done, wherever its units go.
+pub(crate) struct TrainJob<'a> {
+    dataset: DatasetView<'a>,
+    options: TrainOptions<'a>,
+    trainer: Box<dyn Train + 'a>,
+    /// The settings with every automatic choice made.
+    settings: Settings,
+}
+
+impl<'a> TrainJob<'a> {
+    pub fn new(
+        dataset: DatasetView<'a>,
+        options: TrainOptions<'a>,
+        settings: &Settings,
+        task: &Task,
+    ) -> Result<Self, TrainError> {
+        check_rows(dataset)?;
+        if options.calibrate {
+            calibrate::check(settings)?;
+        }
+        let trainer = settings.favour(options.favour).prepare(dataset, task)?;
+        let settings = trainer.settings();
+        Ok(TrainJob { dataset, options, trainer, settings })
+    }
+
+    /// What determines the model.
+    pub fn training(&self) -> Training {
+        options::describe(self.dataset, self.options, &self.settings)
+    }
+
+    /// The settings with every automatic choice made.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What trains the algorithm's own units.
+    pub fn trainer(&self) -> &dyn Train {
+        &*self.trainer
+    }
+
+    /// Writes the units that are not there yet.
+    pub fn write(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), TrainError> {
+        if self.options.calibrate {
+            calibrate::write(self.dataset, &self.settings, units, task)
+                .map_err(|error| stopped(error, 0, 1, "calibrations"))?;
+        }
+        self.trainer.train(units, task).map_err(|error| self.interrupted(error, units))?;
+        self.write_common(units, task)
+    }
+
+    /// Writes what every model has whatever the algorithm.
+    pub fn write_common(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), TrainError> {
+        labels::write(self.dataset, units)?;
+        if let Some(reader) = self.options.text {
+            text::write(reader, self.dataset, units, task)?;
+        }
+        if self.options.keep_rows && units.lacks(&rows::name(0)) {
+            rows::write(self.dataset, 0, units)?;
+        }
+        Ok(())
+    }
+
+    /// What the model is, once all units are written.
+    pub fn manifest(
+        &self,
+        training: Training,
+        units: &UnitSink<'_>,
+    ) -> Result<Manifest, StoreError> {
+        manifest(self.dataset, training, &self.settings, units)
+    }
+
+    /// The error of a training that was interrupted: how many units are finished.
+    pub fn interrupted(&self, error: Interrupted, units: &UnitSink<'_>) -> TrainError {
+        let labels = self.dataset.labels.columns();
+        let specs = self.settings.units(labels, &|name| units.open(name)).unwrap_or_default();
+        let is_counted = |unit: &&UnitSpec| !matches!(unit.role, Role::Prepared | Role::Blend);
+        let counted: Vec<&UnitSpec> = specs.iter().filter(is_counted).collect();
+        let finished = counted.iter().filter(|unit| units.find(&unit.name).is_some()).count();
+        stopped(error, finished, counted.len(), self.settings.facts().units)
+    }
+
+    /// The error of a training within a budget.
+    pub fn failed(&self, error: GrowError, units: &UnitSink<'_>) -> TrainError {
+        match error {
+            GrowError::Params(error) => error.into(),
+            GrowError::NoRoom { least, allowed } => TrainError::NoRoom { least, allowed },
+            GrowError::Interrupted(error) => self.interrupted(error, units),
+            GrowError::TimeUp => match self.interrupted(Stopped::Late.into(), units) {
+                TrainError::Stopped { finished, units, .. } => {
+                    TrainError::TimeUp { finished, units }
+                }
+                other => other,
+            },
+        }
+    }
+}
+
+fn stopped(
+    error: Interrupted,
+    finished: usize,
+    total: usize,
+    units: &'static str,
+) -> TrainError {
+    match error {
+        Interrupted::Store(error) => error.into(),
+        Interrupted::Stopped(source) => TrainError::Stopped { finished, total, units, source },
+    }
+}
+
+/// What a model is whose units are all written.
+pub(super) fn manifest(
+    dataset: DatasetView<'_>,
+    training: Training,
+    settings: &Settings,
+    units: &UnitSink<'_>,
+) -> Result<Manifest, StoreError> {
+    let DatasetView { features, labels, .. } = dataset;
+    let names = unit_names(settings, labels.columns(), units)?;
+    Ok(Manifest {
+        training,
+        instances: features.len() as u64,
+        features: features.columns() as u64,
+        labels: labels.columns() as u64,
+        units: units.listed(names.iter().map(String::as_str)),
+    })
+}
+
+/// The names of all units that a model may have, in the manifest's order. Some models have no weights
+/// of features, no calibration, no text or no rows.
+fn unit_names(
+    settings: &Settings,
+    labels: usize,
+    units: &UnitSink<'_>,
+) -> Result<Vec<String>, StoreError> {
+    let own = settings.units(labels, &|name| units.open(name))?;
+    Ok(own.into_iter().map(|unit| unit.name).chain(common_units()).collect())
+}
+
+/// The unit of the calibration.
+pub(crate) const CALIBRATION: &str = calibrate::UNIT;
+
+/// The units that every model may have whatever the algorithm, in the manifest's order.
+pub(crate) fn common_units() -> impl Iterator<Item = String> {
+    let names = [calibrate::UNIT, labels::UNIT, text::TEXT, text::LABEL_TERMS];
+    names.map(str::to_owned).into_iter().chain([rows::name(0)])
+}
+
+/// Refuses settings as a plan or a manifest may have them.
+pub(crate) fn parsed(training: &Training) -> Result<Settings, String> {
+    Settings::from_values(&training.algorithm, training.settings.clone())
+}
+
+impl From<Interrupted> for TrainError {
+    fn from(error: Interrupted) -> Self {
+        stopped(error, 0, 1, "models")
+    }
+}

@@ -1,0 +1,102 @@
+//! One training on some of the rows, and how it ranks the labels of others.
+
+use super::measure::{CUT, Measure};
+use crate::algorithms::Settings;
+use crate::base::random::derive;
+use crate::base::run::{Stopped, Task};
+use crate::base::sparse::Query;
+use crate::data::{Dataset, DatasetView};
+use crate::model::{Model, TrainError};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// What a training on some rows came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Trial {
+    /// Seconds of the training.
+    pub seconds: f64,
+    /// Bytes of what was learned.
+    pub bytes: u64,
+    /// For each test row, which of the best labels are true: bit i is that of rank i.
+    pub hits: Vec<u8>,
+}
+
+/// All rows in an order that follows from the seed and the purpose that they are drawn for.
+pub(super) fn drawn(rows: usize, seed: u64, purpose: u64) -> Vec<usize> {
+    let place = derive(seed, purpose);
+    let mut drawn: Vec<usize> = (0..rows).collect();
+    drawn.sort_by_cached_key(|&row| derive(place, row as u64));
+    drawn
+}
+
+/// Rows to learn from and others to test with, copied once for all trials.
+pub(super) struct Rows {
+    pub train: Dataset,
+    pub test: Dataset,
+}
+
+impl Rows {
+    pub fn new(dataset: DatasetView<'_>, train: &[usize], test: &[usize]) -> Rows {
+        Rows { train: dataset.select(train), test: dataset.select(test) }
+    }
+
+    /// Trains and tests; the settings must have been checked.
+    pub fn try_out(&self, settings: &Settings, task: &Task) -> Result<Trial, Stopped> {
+        let (start, task) = (Instant::now(), &task.quiet());
+        let model = match Model::train(self.train.view(), Default::default(), settings, task) {
+            Ok(model) => model,
+            Err(TrainError::Stopped { source, .. }) => return Err(source),
+            Err(error) => unreachable!("settings and rows were checked, but: {error}"),
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let predictions = model.predict(self.test.features.view(), Query::top(CUT), task)?;
+        let hits = |(row, truth): (usize, &[u32])| {
+            let ranked = predictions.row(row).iter().take(CUT).enumerate();
+            ranked.fold(0, |hits, (rank, label)| {
+                hits | u8::from(truth.binary_search(&label.id).is_ok()) << rank
+            })
+        };
+        let truths = self.test.labels.rows().map(|row| row.indices).enumerate();
+        Ok(Trial { seconds, bytes: model.manifest().bytes(), hits: truths.map(hits).collect() })
+    }
+}
+
+impl Trial {
+    /// The figure of each test row, which has so many true labels.
+    pub fn figures(
+        &self,
+        true_labels: impl Iterator<Item = usize>,
+        measure: Measure,
+    ) -> impl Iterator<Item = f64> {
+        let rows = self.hits.iter().zip(true_labels);
+        rows.map(move |(&hits, true_labels)| measure.of(hits, true_labels))
+    }
+}
+
+/// The mean of some figures.
+pub(super) fn mean(figures: &[f64]) -> f64 {
+    figures.iter().sum::<f64>() / figures.len().max(1) as f64
+}
+
+/// By how much the one is better than the other, row by row, and the standard error of that.
+pub(super) fn lead(one: &[f64], other: &[f64]) -> (f64, f64) {
+    let differences = one.iter().zip(other).map(|(one, other)| one - other);
+    let count = one.len().max(1) as f64;
+    let lead = differences.clone().sum::<f64>() / count;
+    let spread = differences.map(|difference| (difference - lead).powi(2)).sum::<f64>() / count;
+    (lead, (spread / count).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lead_has_a_standard_error() {
+        let (one, other) = ([1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(lead(&one, &other), (0.5, 0.25));
+        assert_eq!(lead(&other, &one), (-0.5, 0.25));
+        assert_eq!(lead(&one, &one), (0.0, 0.0));
+    }
+}
