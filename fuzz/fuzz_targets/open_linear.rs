@@ -11,7 +11,7 @@ use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::label_forest;
 use labelwood::model::store::{Load, Manifest, Options};
-use labelwood::model::{Algorithm, Model};
+use labelwood::model::{Model};
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Csr, Query};
 use std::fs;
@@ -20,10 +20,10 @@ use std::sync::LazyLock;
 
 static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
-    let halves = Algorithm::preset("label-tree", "parabel").expect("it is a preset");
+    let halves = Settings::preset("label-tree", "parabel").expect("it is a preset");
     let forest = label_forest::Params { submodels: 3, ..Default::default() };
-    let named = |name| Algorithm::preset(name, "default").expect("it is a preset");
-    let algorithms = [halves, named("one-vs-rest"), Algorithm::LabelForest(forest), named("grove")];
+    let named = |name| Settings::preset(name, "default").expect("it is a preset");
+    let algorithms = [halves, named("one-vs-rest"), Settings::from(forest), named("grove")];
     algorithms.iter().map(Fixture::new).collect()
 });
 
@@ -35,7 +35,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(algorithm: &Algorithm) -> Self {
+    fn new(algorithm: &Settings) -> Self {
         let profile = Profile {
             instances: 60,
             ..Profile::named("eurlex-4k").expect("it is a profile")

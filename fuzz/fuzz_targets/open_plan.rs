@@ -6,7 +6,7 @@
 #![no_main]
 
 use labelwood::data::{self, ReadOptions};
-use labelwood::model::{Algorithm, Extras};
+use labelwood::model::{TrainOptions};
 use labelwood::run::{Pool, Task};
 use labelwood::shard::{Options, Plan};
 use std::fs;
@@ -20,9 +20,9 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 static GOOD: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let text = b"3 4 3\n0,2 0:0.5 3:1\n 1:2\n1\n";
     let read = data::read_bytes(text, "a.txt", &ReadOptions::default(), &RUN).expect("it is right");
-    let algorithm = Algorithm::preset("label-tree", "default").expect("it is a preset");
+    let algorithm = Settings::preset("label-tree", "default").expect("it is a preset");
     let options = Options { shards: 2, overwrite: true, ..Options::default() };
-    let (rows, extras) = (read.dataset.view(), Extras::default());
+    let (rows, extras) = (read.dataset.view(), TrainOptions::default());
     Plan::make(&FOLDER, rows, extras, &algorithm, &options, &RUN).expect("it can be planned");
     fs::read(FOLDER.join("plan.json")).expect("it was just written")
 });

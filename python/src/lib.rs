@@ -24,7 +24,7 @@ use crate::errors::refuse;
 /// The names of all algorithms.
 #[pyfunction]
 fn algorithms() -> Vec<&'static str> {
-    Algorithm::NAMES.to_vec()
+    Settings::names().to_vec()
 }
 
 /// The names of an algorithm's presets.
@@ -36,7 +36,7 @@ fn presets(algorithm: &str) -> Vec<&'static str> {
 /// The settings of a preset, as JSON.
 #[pyfunction]
 fn preset(py: Python<'_>, algorithm: &str, preset: &str) -> PyResult<String> {
-    match Algorithm::preset(algorithm, preset) {
+    match Settings::preset(algorithm, preset) {
         Some(found) => Ok(found.settings().to_string()),
         None => {
             let known = Algorithm::presets(algorithm).join(", ");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use labelwood::data::{DatasetView, LabelIndex};
 use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Options, Start, StoreError, Stored};
-use labelwood::model::{Algorithm, Extras, Learned, Model as Inner, TrainError, train_with};
+use labelwood::model::{TrainOptions, Learned, Model as Inner, TrainError, train_with};
 use labelwood::run::Task;
 use labelwood::sparse::{CsrView, LabelSet, Query};
 use numpy::PyArray1;
@@ -37,7 +37,7 @@ pub struct Learner(PyBackedStr, PyBackedStr, bool, PyBackedStr);
 
 impl Learner {
     /// The algorithm, and what its model holds besides.
-    pub fn parts(&self, py: Python<'_>) -> PyResult<(Algorithm, Extras<'static>)> {
+    pub fn parts(&self, py: Python<'_>) -> PyResult<(Algorithm, TrainOptions<'static>)> {
         let Learner(algorithm, settings, calibrate, favour) = self;
         let algorithm = parse(py, algorithm, settings)?;
         let name = serde_json::Value::from(&**favour);
@@ -45,7 +45,7 @@ impl Learner {
             let known = Favour::NAMES.join(" or ");
             refuse(py, format!("favour is {favour:?}, but must be {known}"))
         })?;
-        Ok((algorithm, Extras { calibrate: *calibrate, favour, ..Extras::default() }))
+        Ok((algorithm, TrainOptions { calibrate: *calibrate, favour, ..TrainOptions::default() }))
     }
 }
 
@@ -109,7 +109,7 @@ impl Model {
         let reading = Reading::parse(py, vectoriser, documents)?;
         work::run(py, threads, progress, |run| -> Result<Self, Fault> {
             let (dataset, reader) = reading.learn(&texts, &tags, run)?;
-            let extras = Extras { text: Some(&reader), ..extras };
+            let extras = TrainOptions { text: Some(&reader), ..extras };
             Ok(learn(dataset.view(), extras, &algorithm, into, memory, run)?.into())
         })
     }
@@ -276,8 +276,8 @@ pub enum Into {
 /// Trains in memory, or into a folder, which is then mapped.
 fn learn(
     dataset: DatasetView<'_>,
-    extras: Extras<'_>,
-    algorithm: &Algorithm,
+    extras: TrainOptions<'_>,
+    algorithm: &Settings,
     into: Option<Into>,
     memory: Option<u64>,
     run: &Task,
@@ -322,8 +322,8 @@ fn refuse_more(needed: u64, memory: Option<u64>, labels: usize) -> Result<(), Fa
 /// behind, however the process ends later.
 fn learn_on_disk(
     dataset: DatasetView<'_>,
-    extras: Extras<'_>,
-    algorithm: &Algorithm,
+    extras: TrainOptions<'_>,
+    algorithm: &Settings,
     run: &Task,
 ) -> Result<Option<Inner>, Fault> {
     let Ok(temporary) = tempfile::Builder::new().prefix("labelwood-").tempdir() else {
@@ -345,7 +345,7 @@ fn learn_on_disk(
 
 /// An algorithm and its settings, checked.
 fn parse(py: Python<'_>, algorithm: &str, settings: &str) -> PyResult<Algorithm> {
-    let defaults = Algorithm::preset(algorithm, "default").map(|known| known.settings());
+    let defaults = Settings::preset(algorithm, "default").map(|known| known.settings());
     let parse = |settings| Algorithm::parse(algorithm, settings);
     let parsed = meaning(py, settings, &defaults.unwrap_or_default(), parse)?;
     parsed.check().or_raise(py)?;

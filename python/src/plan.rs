@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use labelwood::data::{self, DatasetView, Format, LabelIndex, ReadOptions};
-use labelwood::model::{Algorithm, Extras};
+use labelwood::model::{TrainOptions};
 use labelwood::run::Task;
 use labelwood::shard::{Options, Plan as Inner, ShardError, Work};
 use pyo3::prelude::*;
@@ -86,7 +86,7 @@ impl Plan {
         let reading = Reading::parse(py, vectoriser, documents)?;
         work::run(py, threads, None, |run| -> Result<Self, Fault> {
             let (dataset, reader) = reading.learn(&texts, &tags, run)?;
-            let extras = Extras { text: Some(&reader), ..extras };
+            let extras = TrainOptions { text: Some(&reader), ..extras };
             make(wish, None, dataset.view(), extras, &algorithm, run)
         })
     }
@@ -160,8 +160,8 @@ fn make(
     (folder, shards, otherwise, overwrite): Wish,
     at: Option<PathBuf>,
     dataset: DatasetView<'_>,
-    extras: Extras<'_>,
-    algorithm: &Algorithm,
+    extras: TrainOptions<'_>,
+    algorithm: &Settings,
     run: &Task,
 ) -> Result<Plan, Fault> {
     let make = |folder: &Path, options: &Options| {

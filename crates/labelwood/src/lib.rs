@@ -7,7 +7,7 @@
 //! use labelwood::craftml::Params;
 //! use labelwood::data::{Dataset, generate::{Generator, Profile, TEST_START}};
 //! use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
-//! use labelwood::model::{Algorithm, Model, train, store::{Options, Start}};
+//! use labelwood::model::{Model, train, store::{Options, Start}};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //!
@@ -19,7 +19,7 @@
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("model");
-//! let algorithm = Algorithm::CraftMl(Params { trees: 5, ..Params::default() });
+//! let algorithm = Settings::from(Params { trees: 5, ..Params::default() });
 //! train(&dataset, &algorithm, &path, Start::default(), &run)?;
 //!
 //! let model = Model::open(&path, Options::default(), &run)?;

@@ -5,7 +5,7 @@ use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{self, Dataset, LabelIndex, ReadOptions};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{Load, Options, Start};
-use labelwood::model::{Algorithm, Model, train};
+use labelwood::model::{Model, train};
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Predictions, Query, Scored};
 use std::fmt::Write;
@@ -163,7 +163,7 @@ fn write_the_fixture_of_the_current_format() {
     let params = Params { trees: 3, branches: 4, leaf: 4, ..Params::default() };
     let start = Start { resume: false, overwrite: true };
     let target = compat().join("model");
-    train(&rows, &Algorithm::CraftMl(params), &target, start, &run).unwrap();
+    train(&rows, &Settings::from(params), &target, start, &run).unwrap();
     let model = Model::open(&target, Options::default(), &run).unwrap();
     fs::write(compat().join("expected.txt"), compat_text(&model, &rows, &run)).unwrap();
 }

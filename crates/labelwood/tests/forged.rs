@@ -6,7 +6,7 @@ use labelwood::data::documents::{Documents, Format, Labels, Options as Reading};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Manifest, Options, Start};
-use labelwood::model::{Algorithm, Extras, Learned, Model, UpdateStart, train_with, update};
+use labelwood::model::{TrainOptions, Learned, Model, UpdateStart, train_with, update};
 use labelwood::random::Stream;
 use labelwood::run::{Pool, Task};
 use labelwood::shard::{ModelPart, Share};
@@ -93,12 +93,12 @@ fn algorithms() -> Vec<(&'static str, Algorithm)> {
         ..grove::Params::default()
     };
     vec![
-        ("craftml", Algorithm::CraftMl(forest)),
-        ("projected", Algorithm::CraftMl(projected)),
-        ("label-tree", Algorithm::LabelTree(trees)),
-        ("one-vs-rest", Algorithm::OneVsRest(one_vs_rest::Params::default())),
-        ("label-forest", Algorithm::LabelForest(label_forest)),
-        ("grove", Algorithm::Grove(grove)),
+        ("craftml", Settings::from(forest)),
+        ("projected", Settings::from(projected)),
+        ("label-tree", Settings::from(trees)),
+        ("one-vs-rest", Settings::from(one_vs_rest::Params::default())),
+        ("label-forest", Settings::from(label_forest)),
+        ("grove", Settings::from(grove)),
     ]
 }
 
@@ -112,7 +112,7 @@ fn saved(parent: &Path, run: &Task) -> Vec<Saved> {
         TextReader::fit(documents.unwrap(), &options, text::Params::default(), names, run).unwrap();
     let save = |(name, algorithm): (&'static str, Algorithm)| {
         let folder = parent.join(name);
-        let extras = Extras {
+        let extras = TrainOptions {
             text: Some(&reader),
             calibrate: name == "label-tree" || name == "craftml",
             favour: if name == "one-vs-rest" { Favour::Tail } else { Favour::None },

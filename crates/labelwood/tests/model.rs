@@ -8,7 +8,7 @@ use labelwood::craftml::{Metric, Params, Precision, Projection, Trainer};
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::model::store::{Load, Options, Start, StoreError};
-use labelwood::model::{Algorithm, Extras, Learned, Model, Trained, train};
+use labelwood::model::{TrainOptions, Learned, Model, Trained, train};
 use labelwood::run::{Canceller, Pool, Task};
 use labelwood::sparse::{CsrView, Predictions, Query};
 use labelwood::weighting::Weighting;
@@ -42,17 +42,17 @@ fn bits(predictions: &Predictions) -> Vec<Vec<(u32, u32)>> {
 }
 
 fn store(dataset: &Dataset, params: &Params, run: &Task) -> (TempDir, PathBuf) {
-    store_any(dataset, &Algorithm::CraftMl(params.clone()), run)
+    store_any(dataset, &Settings::from(params.clone()), run)
 }
 
-fn store_any(dataset: &Dataset, algorithm: &Algorithm, run: &Task) -> (TempDir, PathBuf) {
+fn store_any(dataset: &Dataset, algorithm: &Settings, run: &Task) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
     train(dataset, algorithm, &target, Start::default(), run).unwrap();
     (folder, target)
 }
 
-fn small_grove() -> Algorithm {
+fn small_grove() -> Settings {
     let mut params = grove::Params::default();
     params.forest = Params { trees: 2, branches: 3, leaf: 4, ..params.forest };
     params.label_tree = label_tree::Params {
@@ -62,7 +62,7 @@ fn small_grove() -> Algorithm {
         weighting: Weighting::Idf,
         ..params.label_tree
     };
-    Algorithm::Grove(params)
+    Settings::from(params)
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_model_knows_its_labels_and_fills_up_with_the_frequent_ones() {
 #[test]
 fn a_run_cancelled_at_its_last_step_leaves_its_units_and_no_model() {
     let dataset = rows(80, 1);
-    let algorithm = Algorithm::CraftMl(Params { trees: 3, ..Params::default() });
+    let algorithm = Settings::from(Params { trees: 3, ..Params::default() });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model");
     let canceller = Arc::new(OnceLock::<Canceller>::new());
@@ -194,9 +194,9 @@ fn the_same_training_finds_itself_finished() {
     let params = Params { trees: 2, ..Params::default() };
     let (_folder, target) = store(&dataset, &params, &run);
     let start = Start { resume: true, overwrite: false };
-    let again = train(&dataset, &Algorithm::CraftMl(params.clone()), &target, start, &run).unwrap();
+    let again = train(&dataset, &Settings::from(params.clone()), &target, start, &run).unwrap();
     assert!(matches!(again, Trained::AlreadyThere(_)), "{again:?}");
-    let other = Algorithm::CraftMl(Params { leaf: 3, ..params });
+    let other = Settings::from(Params { leaf: 3, ..params });
     let error = train(&dataset, &other, &target, start, &run).unwrap_err();
     assert!(error.to_string().contains("leaf is 10 there but 3 here"), "{error}");
 }
@@ -227,7 +227,7 @@ fn tiny() -> &'static Tiny {
                 weighting,
                 ..Params::default()
             };
-            Algorithm::CraftMl(params)
+            Settings::from(params)
         };
         let stored = |algorithm| {
             let (_folder, target) = store_any(&dataset, &algorithm, &run);
@@ -342,12 +342,12 @@ fn files_cut_short_or_gone_are_refused_even_without_checksums() {
 #[test]
 fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
     let (dataset, run) = (rows(60, 1), Pool::new(2).unwrap().task());
-    for name in Algorithm::NAMES {
-        let algorithm = Algorithm::preset(name, "default").unwrap();
+    for name in Settings::names() {
+        let algorithm = Settings::preset(name, "default").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let [trained, saved] = ["trained", "saved"].map(|name| folder.path().join(name));
         train(&dataset, &algorithm, &trained, Start::default(), &run).unwrap();
-        let model = Model::train(dataset.view(), Extras::default(), &algorithm, &run).unwrap();
+        let model = Model::train(dataset.view(), TrainOptions::default(), &algorithm, &run).unwrap();
         model.stored().save(&saved, false).unwrap();
         let names = |folder: &Path| -> Vec<_> {
             let mut names: Vec<_> =

@@ -4,7 +4,7 @@ use labelwood::craftml::Params;
 use labelwood::data::documents::{Documents, Format, Labels, Options, Separator};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::model::store::{Options as Opening, Start, StoreError};
-use labelwood::model::{Algorithm, Model, TrainError, open_text, save_text, train, train_text};
+use labelwood::model::{Model, TrainError, open_text, save_text, train, train_text};
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::Query;
 use labelwood::text::{self, TextReader};
@@ -32,8 +32,8 @@ fn fit(text: &str, params: text::Params, run: &Task) -> (TextReader, Dataset) {
     TextReader::fit(documents, &options, params, LabelIndexBuilder::default(), run).unwrap()
 }
 
-fn algorithm() -> Algorithm {
-    Algorithm::CraftMl(Params { trees: 4, leaf: 5, ..Params::default() })
+fn algorithm() -> Settings {
+    Settings::from(Params { trees: 4, leaf: 5, ..Params::default() })
 }
 
 fn trained(

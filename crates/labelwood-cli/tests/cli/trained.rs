@@ -2,7 +2,7 @@
 
 use labelwood::craftml::Params;
 use labelwood::data::{self, ReadOptions};
-use labelwood::model::{Algorithm, store::Start, train};
+use labelwood::model::{store::Start, train};
 use labelwood::run::Pool;
 
 use crate::harness::Folder;
@@ -37,7 +37,7 @@ pub fn train_model(folder: &Folder, data: &str, trees: usize) {
     let run = Pool::new(2).expect("threads can be started").task();
     let read = data::read(&folder.path(data), &ReadOptions::default(), &run);
     let dataset = read.expect("the data can be read").dataset;
-    let algorithm = Algorithm::CraftMl(Params { trees, ..Params::default() });
+    let algorithm = Settings::from(Params { trees, ..Params::default() });
     train(&dataset, &algorithm, &folder.path("model"), Start::default(), &run)
         .expect("the model can be trained");
 }

@@ -6,7 +6,7 @@
 //! ```
 //! use labelwood::craftml::Params;
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
-//! use labelwood::model::{Algorithm, Model, train, store::{Options, Start}};
+//! use labelwood::model::{Model, train, store::{Options, Start}};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //! let run = Pool::new(2)?.task();
@@ -15,7 +15,7 @@
 //! let dataset = Dataset { features, labels, label_names: None };
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("model");
-//! train(&dataset, &Algorithm::CraftMl(Params { trees: 2, ..Params::default() }), &path, Start::default(), &run)?;
+//! train(&dataset, &Settings::from(Params { trees: 2, ..Params::default() }), &path, Start::default(), &run)?;
 //! let model = Model::open(&path, Options::default(), &run)?;
 //! let predictions = model.predict(dataset.features.view(), Query::top(5), &run)?;
 //! assert_eq!(predictions.len(), 200);
@@ -168,7 +168,7 @@ pub fn train(
 /// ```
 /// use labelwood::craftml::Params;
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
-/// use labelwood::model::{Algorithm, Model, train_text};
+/// use labelwood::model::{Model, train_text};
 /// use labelwood::run::Pool;
 /// use labelwood::sparse::Query;
 /// use labelwood::text::{self, TextReader};
@@ -180,7 +180,7 @@ pub fn train(
 /// let (reader, dataset) = TextReader::fit(documents, &options, params, names, &run)?;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
-/// let algorithm = Algorithm::CraftMl(Params { trees: 3, leaf: 2, ..Params::default() });
+/// let algorithm = Settings::from(Params { trees: 3, leaf: 2, ..Params::default() });
 /// train_text(&dataset, &reader, &algorithm, &path, Default::default(), &run)?;
 ///
 /// let model = Model::open(&path, Default::default(), &run)?;
@@ -208,7 +208,7 @@ pub fn train_text(
 /// ```
 /// use labelwood::craftml::Params;
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
-/// use labelwood::model::{Algorithm, Extras, Model, train_with};
+/// use labelwood::model::{TrainOptions, Model, train_with};
 /// use labelwood::run::Pool;
 /// let run = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
@@ -216,8 +216,8 @@ pub fn train_text(
 /// let dataset = Dataset { features, labels, label_names: None };
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
-/// let algorithm = Algorithm::CraftMl(Params { trees: 2, ..Params::default() });
-/// let extras = Extras { calibrate: true, ..TrainOptions::default() };
+/// let algorithm = Settings::from(Params { trees: 2, ..Params::default() });
+/// let extras = TrainOptions { calibrate: true, ..TrainOptions::default() };
 /// train_with(&dataset, extras, &algorithm, &path, Default::default(), &run)?;
 /// assert!(Model::open(&path, Default::default(), &run)?.calibration().is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -284,11 +284,11 @@ impl Model {
     ///
     /// ```
     /// use labelwood::data::{self, ReadOptions};
-    /// use labelwood::model::{Algorithm, Model};
+    /// use labelwood::model::{Model};
     /// use labelwood::run::Pool;
     /// let run = Pool::new(1)?.task();
     /// let read = data::read_bytes(b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &ReadOptions::default(), &run)?;
-    /// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
+    /// let algorithm = Settings::preset("one-vs-rest", "default").expect("it is a preset");
     /// let model = Model::train(read.dataset.view(), Default::default(), &algorithm, &run)?;
     /// let folder = tempfile::tempdir()?;
     /// model.stored().save(&folder.path().join("model"), false)?;

@@ -14,15 +14,15 @@ fn dataset(run: &Task) -> Dataset {
     Dataset { features, labels, label_names: None }
 }
 
-fn algorithm(name: &str, changes: &[(&str, i64)]) -> Algorithm {
-    let mut settings = Algorithm::preset(name, "default").unwrap().settings();
+fn algorithm(name: &str, changes: &[(&str, i64)]) -> Settings {
+    let mut settings = Settings::preset(name, "default").unwrap().settings();
     for &(setting, value) in changes {
         assert!(Algorithm::set(&mut settings, setting, &value.into()), "{setting}");
     }
-    Algorithm::from_settings(name, settings).unwrap()
+    Settings::from_values(name, settings).unwrap()
 }
 
-fn tree() -> Algorithm {
+fn tree() -> Settings {
     algorithm("label-tree", &[("trees", 2), ("branches", 6), ("leaf", 30)])
 }
 
@@ -47,7 +47,7 @@ struct Planned {
 }
 
 impl Planned {
-    fn new(algorithm: &Algorithm, calibrate: bool, shards: usize) -> Self {
+    fn new(algorithm: &Settings, calibrate: bool, shards: usize) -> Self {
         let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
         let dataset = dataset(&run);
         let extras = Self::extras(calibrate);
@@ -59,8 +59,8 @@ impl Planned {
     }
 
     /// Rare labels weigh more, so that every worker has to know of all labels.
-    fn extras(calibrate: bool) -> Extras<'static> {
-        Extras { calibrate, favour: Favour::Tail, ..Extras::default() }
+    fn extras(calibrate: bool) -> TrainOptions<'static> {
+        TrainOptions { calibrate, favour: Favour::Tail, ..TrainOptions::default() }
     }
 
     fn train(&self, shard: usize, stage: usize) -> (usize, usize) {
@@ -81,7 +81,7 @@ impl Planned {
     }
 
     /// Compares the merged model with one that was trained in one go.
-    fn is_as_trained(&self, algorithm: &Algorithm, calibrate: bool) {
+    fn is_as_trained(&self, algorithm: &Settings, calibrate: bool) {
         let target = self.folder.path().join("trained");
         let extras = Self::extras(calibrate);
         let start = Start::default();
@@ -318,7 +318,7 @@ fn a_plan_that_another_process_makes_is_left_alone() {
     let (rows, forest) = (planned.dataset.view(), algorithm("craftml", &[("trees", 1)]));
     let make = || {
         let options = Options::default();
-        Plan::make(&folder, rows, Extras::default(), &forest, &options, &planned.run)
+        Plan::make(&folder, rows, TrainOptions::default(), &forest, &options, &planned.run)
     };
     let error = make().unwrap_err().to_string();
     assert!(error.contains("is writing here"), "{error}");
@@ -329,7 +329,7 @@ fn a_plan_that_another_process_makes_is_left_alone() {
     // What cannot be planned leaves nothing.
     let (nowhere, none) = (planned.folder.path().join("nowhere"), planned.dataset.select(&[]));
     let (rows, options) = (none.view(), Options::default());
-    Plan::make(&nowhere, rows, Extras::default(), &forest, &options, &planned.run).unwrap_err();
+    Plan::make(&nowhere, rows, TrainOptions::default(), &forest, &options, &planned.run).unwrap_err();
     assert!(!nowhere.exists());
 }
 
@@ -431,7 +431,7 @@ fn estimates_are_near_what_trainings_took() {
     {
         let (path, algorithm) = (folder.path().join(name), algorithm(name, &[]));
         let options = Options { shards: 4, ..Options::default() };
-        let (rows, extras) = (dataset.view(), Extras::default());
+        let (rows, extras) = (dataset.view(), TrainOptions::default());
         let plan = Plan::make(&path, rows, extras, &algorithm, &options, &run).unwrap();
         let shards = plan.shards();
         let estimated: f64 = shards.iter().map(|shard| shard.seconds).sum();

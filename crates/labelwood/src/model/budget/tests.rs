@@ -3,15 +3,15 @@ use crate::base::run::Pool;
 use crate::data::generate::{Generator, Profile};
 use crate::{craftml as forest, grove as groves};
 
-fn grove(trees: usize, label_trees: usize) -> Algorithm {
+fn grove(trees: usize, label_trees: usize) -> Settings {
     let mut params = groves::Params::default();
     params.forest.trees = trees;
     params.label_tree.trees = label_trees;
-    Algorithm::Grove(params)
+    Settings::from(params)
 }
 
-fn craftml(trees: usize, leaf: usize) -> Algorithm {
-    Algorithm::CraftMl(forest::Params { trees, leaf, ..Default::default() })
+fn craftml(trees: usize, leaf: usize) -> Settings {
+    Settings::from(forest::Params { trees, leaf, ..Default::default() })
 }
 
 fn rows(run: &Task) -> Dataset {
@@ -27,8 +27,8 @@ fn limits_only_take_trees_away() {
     assert!(may_become(&grove(30, 3), &craftml(12, leaf)));
     assert!(!may_become(&grove(30, 3), &craftml(12, leaf + 1)));
     assert!(!may_become(&grove(30, 3), &grove(31, 3)));
-    let Algorithm::Grove(params) = grove(12, 1) else { unreachable!("it is a grove") };
-    let late = Algorithm::Grove(groves::Params { learn_blend: false, ..params });
+    let Settings::from(params) = grove(12, 1) else { unreachable!("it is a grove") };
+    let late = Settings::from(groves::Params { learn_blend: false, ..params });
     assert!(may_become(&grove(30, 3), &late));
     assert!(!may_become(&late, &grove(12, 1)));
     assert!(!may_become(&craftml(30, leaf), &grove(30, 3)));
@@ -40,7 +40,7 @@ fn a_late_start_grows_nothing_and_a_later_one_goes_on() {
     let (dataset, folder) = (rows(&run), tempfile::tempdir().unwrap());
     let target = folder.path().join("model");
     let train = |limits, start, run: &Task| {
-        let extras = Extras::default();
+        let extras = TrainOptions::default();
         train_within(&dataset, extras, &grove(3, 1), limits, &target, start, run)
     };
     let late = Limits { until: Some(Instant::now()), ..Limits::default() };
@@ -69,7 +69,7 @@ fn time_for_trees_alone_makes_a_forest_of_a_grove() {
     };
     let target = folder.path().join("model");
     let start = Start::default();
-    let (extras, algorithm) = (Extras::default(), grove(3, 1));
+    let (extras, algorithm) = (TrainOptions::default(), grove(3, 1));
     let trained = train_within(&dataset, extras, &algorithm, limits, &target, start, &run);
     match trained {
         Ok(Trained::Written(manifest)) => assert_eq!(manifest.training.algorithm, "craftml"),
@@ -82,8 +82,8 @@ fn time_for_trees_alone_makes_a_forest_of_a_grove() {
 fn algorithms_without_trees_are_refused() {
     let run = Pool::new(1).unwrap().task();
     let folder = tempfile::tempdir().unwrap();
-    let algorithm = Algorithm::preset("one-vs-rest", "default").unwrap();
-    let (extras, limits) = (Extras::default(), Limits::default());
+    let algorithm = Settings::preset("one-vs-rest", "default").unwrap();
+    let (extras, limits) = (TrainOptions::default(), Limits::default());
     let target = folder.path().join("model");
     let error =
         train_within(&rows(&run), extras, &algorithm, limits, &target, Start::default(), &run);

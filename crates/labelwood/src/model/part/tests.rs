@@ -4,7 +4,7 @@ use crate::base::sparse::LabelSet;
 use crate::data::Dataset;
 use crate::data::generate::{Generator, Profile};
 use crate::learn::favour::Favour;
-use crate::model::{Extras, train_with};
+use crate::model::{TrainOptions, train_with};
 use std::fs;
 use tempfile::TempDir;
 
@@ -15,16 +15,16 @@ struct Trained {
 }
 
 impl Trained {
-    fn new(name: &str, changes: &[(&str, i64)], extras: Extras<'_>) -> Self {
+    fn new(name: &str, changes: &[(&str, i64)], extras: TrainOptions<'_>) -> Self {
         let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
         let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
         let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, &run).unwrap();
         let dataset = Dataset { features, labels, label_names: None };
-        let mut settings = Algorithm::preset(name, "default").unwrap().settings();
+        let mut settings = Settings::preset(name, "default").unwrap().settings();
         for &(setting, value) in changes {
             assert!(Algorithm::set(&mut settings, setting, &value.into()), "{setting}");
         }
-        let algorithm = Algorithm::from_settings(name, settings).unwrap();
+        let algorithm = Settings::from_values(name, settings).unwrap();
         let trained = Trained { folder, dataset, run };
         let (path, run) = (trained.path(), &trained.run);
         train_with(&trained.dataset, extras, &algorithm, &path, Default::default(), run).unwrap();
@@ -79,42 +79,42 @@ impl Trained {
 
 #[test]
 fn parts_of_a_forest_predict_what_the_whole_does() {
-    Trained::new("craftml", &[("trees", 5)], Extras::default()).is_the_sum_of_its_parts();
+    Trained::new("craftml", &[("trees", 5)], TrainOptions::default()).is_the_sum_of_its_parts();
     let projected = [("trees", 3), ("feature_dimensions", 64)];
-    Trained::new("craftml", &projected, Extras::default()).is_the_sum_of_its_parts();
+    Trained::new("craftml", &projected, TrainOptions::default()).is_the_sum_of_its_parts();
 }
 
 #[test]
 fn parts_of_label_trees_predict_what_the_whole_does() {
     let small = [("trees", 3), ("branches", 6), ("leaf", 30)];
-    Trained::new("label-tree", &small, Extras::default()).is_the_sum_of_its_parts();
+    Trained::new("label-tree", &small, TrainOptions::default()).is_the_sum_of_its_parts();
 }
 
 #[test]
 fn parts_of_a_label_forest_predict_what_the_whole_does() {
-    Trained::new("label-forest", &[("submodels", 8)], Extras::default()).is_the_sum_of_its_parts();
+    Trained::new("label-forest", &[("submodels", 8)], TrainOptions::default()).is_the_sum_of_its_parts();
 }
 
 #[test]
 fn parts_of_one_vs_rest_predict_what_the_whole_does() {
-    Trained::new("one-vs-rest", &[], Extras::default()).is_the_sum_of_its_parts();
+    Trained::new("one-vs-rest", &[], TrainOptions::default()).is_the_sum_of_its_parts();
 }
 
 #[test]
 fn parts_of_a_grove_predict_what_the_whole_does() {
     let small = [("trees", 4), ("label_trees", 2), ("branches", 6)];
-    Trained::new("grove", &small, Extras::default()).is_the_sum_of_its_parts();
+    Trained::new("grove", &small, TrainOptions::default()).is_the_sum_of_its_parts();
 }
 
 #[test]
 fn calibration_and_favour_come_after_the_sum() {
-    let extras = Extras { calibrate: true, favour: Favour::Tail, ..Extras::default() };
+    let extras = TrainOptions { calibrate: true, favour: Favour::Tail, ..TrainOptions::default() };
     Trained::new("craftml", &[("trees", 4)], extras).is_the_sum_of_its_parts();
 }
 
 #[test]
 fn a_part_needs_the_files_of_no_other() {
-    let trained = Trained::new("craftml", &[("trees", 4)], Extras::default());
+    let trained = Trained::new("craftml", &[("trees", 4)], TrainOptions::default());
     let query = Query::top(5);
     let expected = trained.scores(1, 2, query).to_bytes();
     for entry in fs::read_dir(trained.path()).unwrap() {
@@ -132,7 +132,7 @@ fn a_part_needs_the_files_of_no_other() {
 
 #[test]
 fn what_does_not_go_together_is_named() {
-    let trained = Trained::new("craftml", &[("trees", 4)], Extras::default());
+    let trained = Trained::new("craftml", &[("trees", 4)], TrainOptions::default());
     let query = Query::top(5);
     let part = |index| trained.scores(index, 3, query);
     let error = |scores: &[Scores], query| trained.combine(scores, query).unwrap_err().to_string();
@@ -146,7 +146,7 @@ fn what_does_not_go_together_is_named() {
     let some = trained.dataset.features.view().slice(0..9);
     let other = trained.part(1, 3).scores(some.view(), query, &trained.run).unwrap();
     assert!(error(&[part(0), other], query).contains("part 1 has the scores of other rows"));
-    let another = Trained::new("craftml", &[("trees", 3)], Extras::default());
+    let another = Trained::new("craftml", &[("trees", 3)], TrainOptions::default());
     let foreign = another.scores(0, 3, query);
     assert!(error(&[foreign], query).contains("part 0 has the scores of another model"));
     let beyond = Share { index: 3, of: 3 };
@@ -156,7 +156,7 @@ fn what_does_not_go_together_is_named() {
 
 #[test]
 fn damaged_scores_are_refused() {
-    let trained = Trained::new("craftml", &[("trees", 2)], Extras::default());
+    let trained = Trained::new("craftml", &[("trees", 2)], TrainOptions::default());
     let query = Query::top(5);
     let scores = trained.scores(0, 1, query);
     let mut written = Vec::new();

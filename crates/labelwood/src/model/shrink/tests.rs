@@ -39,18 +39,18 @@ fn algorithms() -> [Algorithm; 4] {
         ..label_tree::Params::default()
     };
     [
-        Algorithm::CraftMl(Params {
+        Settings::from(Params {
             trees: 2,
             precision: CentroidPrecision::Half,
             ..Params::default()
         }),
-        Algorithm::LabelTree(label_tree::Params { trees: 2, ..tree.clone() }),
-        Algorithm::OneVsRest(one_vs_rest::Params {
+        Settings::from(label_tree::Params { trees: 2, ..tree.clone() }),
+        Settings::from(one_vs_rest::Params {
             weight_threshold: 0.0,
             precision: Precision::Single,
             ..one_vs_rest::Params::default()
         }),
-        Algorithm::LabelForest(label_forest::Params {
+        Settings::from(label_forest::Params {
             submodels: 3,
             rate: 0.5,
             tree,
@@ -59,7 +59,7 @@ fn algorithms() -> [Algorithm; 4] {
     ]
 }
 
-fn trained(algorithm: &Algorithm, dataset: &Dataset, run: &Task) -> TempDir {
+fn trained(algorithm: &Settings, dataset: &Dataset, run: &Task) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
     train(dataset, algorithm, &target, Start::default(), run).unwrap();
@@ -81,9 +81,9 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-fn same_values(algorithm: &Algorithm) -> Values {
+fn same_values(algorithm: &Settings) -> Values {
     match algorithm {
-        Algorithm::CraftMl(_) => Values::F16,
+        Settings::from(_) => Values::F16,
         _ => Values::F32,
     }
 }
@@ -110,7 +110,7 @@ fn narrow_values_take_less_and_score_nearly_the_same() {
         let folder = trained(&algorithm, &dataset, &run);
         let (from, to) = (folder.path().join("model"), folder.path().join("small"));
         let (values, tolerance) = match algorithm {
-            Algorithm::CraftMl(_) => (Values::U8, 0.05),
+            Settings::from(_) => (Values::U8, 0.05),
             _ => (Values::F16, 0.005),
         };
         let how = Shrink { prune: None, values: Some(values) };
@@ -205,7 +205,7 @@ fn a_threshold_that_leaves_nothing_is_refused_with_the_largest_value() {
     let mut grove = grove::Params::default();
     grove.forest = Params { trees: 2, leaf: 4, ..grove.forest };
     grove.label_tree.trees = 1;
-    for algorithm in algorithms().into_iter().chain([Algorithm::Grove(grove)]) {
+    for algorithm in algorithms().into_iter().chain([Settings::from(grove)]) {
         let folder = trained(&algorithm, &dataset, &run);
         let (from, to) = (folder.path().join("model"), folder.path().join("small"));
         let shrunk =
@@ -213,7 +213,7 @@ fn a_threshold_that_leaves_nothing_is_refused_with_the_largest_value() {
         let Err(ShrinkError::NothingLeft { prune, what, largest }) = shrunk(1e9) else {
             panic!("{}: it is refused", algorithm.name());
         };
-        let of_forest = matches!(algorithm, Algorithm::CraftMl(_) | Algorithm::Grove(_));
+        let of_forest = matches!(algorithm, Settings::from(_) | Settings::from(_));
         assert_eq!((prune, what == "entries of centroids"), (1e9, of_forest));
         assert!(largest > 0.0, "{}: {largest}", algorithm.name());
         assert!(largest < 1.01 || !of_forest, "centroids have length 1: {largest}");
@@ -221,7 +221,7 @@ fn a_threshold_that_leaves_nothing_is_refused_with_the_largest_value() {
         // The largest is what decides.
         let refused = shrunk(largest).unwrap_err().to_string();
         assert!(refused.contains("none would be left"), "{refused}");
-        if !matches!(algorithm, Algorithm::Grove(_)) {
+        if !matches!(algorithm, Settings::from(_)) {
             shrunk(largest * 0.999).unwrap();
         }
     }
@@ -273,7 +273,7 @@ fn both_parts_of_a_grove_become_smaller() {
         weight_threshold: 0.0,
         ..params.label_tree
     };
-    let folder = trained(&Algorithm::Grove(params), &dataset, &run);
+    let folder = trained(&Settings::from(params), &dataset, &run);
     let (from, to) = (folder.path().join("model"), folder.path().join("small"));
     let how = Shrink { prune: Some(0.3), values: None };
     let (before, after) = shrink(&from, &to, how, false, &run).unwrap();

@@ -135,7 +135,7 @@ impl From<Interrupted> for UpdateError {
 /// ```
 /// use labelwood::craftml::Params;
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
-/// use labelwood::model::{Algorithm, Model, train, update};
+/// use labelwood::model::{Model, train, update};
 /// use labelwood::run::Pool;
 /// let run = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
@@ -143,7 +143,7 @@ impl From<Interrupted> for UpdateError {
 /// let rows = |range| generator.rows(range, &run).map(|(features, labels)| Dataset { features, labels, label_names: None });
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
-/// let algorithm = Algorithm::CraftMl(Params { trees: 2, ..Params::default() });
+/// let algorithm = Settings::from(Params { trees: 2, ..Params::default() });
 /// train(&rows(0..200)?, &algorithm, &path, Default::default(), &run)?;
 ///
 /// let model = Model::open(&path, Default::default(), &run)?;

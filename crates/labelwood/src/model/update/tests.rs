@@ -5,7 +5,7 @@ use crate::base::run::Pool;
 use crate::base::sparse::{LabelRows, Query};
 use crate::data::generate::{Generator, Profile};
 use crate::model::store::Options;
-use crate::model::{Algorithm, Extras, Values, shrink, train_with};
+use crate::model::{TrainOptions, Values, shrink, train_with};
 use crate::{craftml, grove, label_forest, label_tree, one_vs_rest};
 use tempfile::TempDir;
 
@@ -68,21 +68,21 @@ fn forest() -> craftml::Params {
 
 fn algorithms() -> [Algorithm; 4] {
     [
-        Algorithm::CraftMl(forest()),
-        Algorithm::Grove(grove::Params {
+        Settings::from(forest()),
+        Settings::from(grove::Params {
             forest: forest(),
             label_tree: linear(),
             learn_blend: true,
         }),
-        Algorithm::LabelTree(linear()),
-        Algorithm::OneVsRest(one_vs_rest::Params::default()),
+        Settings::from(linear()),
+        Settings::from(one_vs_rest::Params::default()),
     ]
 }
 
 /// A folder with `model`, of the first 200 rows.
-fn trained(algorithm: &Algorithm, keep_rows: bool) -> TempDir {
+fn trained(algorithm: &Settings, keep_rows: bool) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let extras = Extras { keep_rows, ..Extras::default() };
+    let extras = TrainOptions { keep_rows, ..TrainOptions::default() };
     let target = folder.path().join("model");
     train_with(&part(0, 200), extras, algorithm, &target, Start::default(), &run(2)).unwrap();
     folder
@@ -109,7 +109,7 @@ fn the_same_updates_give_the_same_bytes_on_any_number_of_threads() {
         let folder = trained(algorithm, keep_rows);
         let (model, other) = (folder.path().join("model"), folder.path().join("other"));
         let before = open(&model);
-        if !keep_rows && matches!(algorithm, Algorithm::LabelTree(_) | Algorithm::OneVsRest(_)) {
+        if !keep_rows && matches!(algorithm, Settings::from(_) | Settings::from(_)) {
             let error = update(&before, &part(200, 250), &other, UpdateStart::default(), &run(1))
                 .unwrap_err();
             assert!(matches!(error, UpdateError::NeedsRows { .. }), "{error}");
@@ -130,14 +130,14 @@ fn the_same_updates_give_the_same_bytes_on_any_number_of_threads() {
         assert_eq!(after.labels().name(25), Some("name 25"));
         assert_eq!(after.labels().counts(), rows().labels.view().column_counts());
         // The label trees of a grove without its rows do not know the new label, and hold it back.
-        let is_held_back = !keep_rows && matches!(algorithm, Algorithm::Grove(_));
+        let is_held_back = !keep_rows && matches!(algorithm, Settings::from(_));
         assert!(found(&after) > 0 || is_held_back, "{} finds no new label", algorithm.name());
     }
 }
 
 #[test]
 fn a_model_that_holds_its_rows_divides_leaves() {
-    let algorithm = Algorithm::CraftMl(forest());
+    let algorithm = Settings::from(forest());
     let leaves = |model: &Model| match model.learned() {
         Learned::CraftMl(forest) => forest.trees().iter().map(|tree| tree.leaves()).sum::<usize>(),
         _ => unreachable!("a forest was trained"),
@@ -167,7 +167,7 @@ fn a_stopped_update_leaves_the_old_model_and_goes_on_when_it_is_repeated() {
         });
         let stopped = update(&before, &part(200, 300), &model, UpdateStart::default(), &stopping);
         // One-vs-rest has one block here, and is done with it.
-        if !matches!(algorithm, Algorithm::OneVsRest(_)) {
+        if !matches!(algorithm, Settings::from(_)) {
             assert!(matches!(stopped, Err(UpdateError::Stopped { .. })), "{stopped:?}");
             assert_eq!(open(&model).manifest(), before.manifest());
             let other = update(&before, &part(200, 250), &model, UpdateStart::default(), &run(1))
@@ -186,7 +186,7 @@ fn a_stopped_update_leaves_the_old_model_and_goes_on_when_it_is_repeated() {
 
 #[test]
 fn updates_keep_a_model_that_was_made_smaller_in_order() {
-    let folder = trained(&Algorithm::CraftMl(forest()), true);
+    let folder = trained(&Settings::from(forest()), true);
     let (model, small) = (folder.path().join("model"), folder.path().join("small"));
     let how = crate::model::Shrink { prune: Some(0.2), values: Some(Values::U8) };
     shrink(&model, &small, how, false, &run(1)).unwrap();
@@ -196,7 +196,7 @@ fn updates_keep_a_model_that_was_made_smaller_in_order() {
 
 #[test]
 fn rows_that_do_not_fit_are_refused_or_fitted() {
-    let folder = trained(&Algorithm::CraftMl(forest()), false);
+    let folder = trained(&Settings::from(forest()), false);
     let model = folder.path().join("model");
     let refused = |more: &Dataset| {
         update(&open(&model), more, &model, UpdateStart::default(), &run(1)).unwrap_err()
@@ -222,7 +222,7 @@ fn rows_that_do_not_fit_are_refused_or_fitted() {
     assert_eq!(open(&model).labels().name(27), Some("27"));
     let tree = label_tree::Params { trees: 1, ..linear() };
     let forest = label_forest::Params { submodels: 3, tree, ..Default::default() };
-    let folder = trained(&Algorithm::LabelForest(forest), true);
+    let folder = trained(&Settings::from(forest), true);
     let model = open(&folder.path().join("model"));
     let error = update(&model, &part(200, 210), folder.path(), UpdateStart::default(), &run(1))
         .unwrap_err();
@@ -261,7 +261,7 @@ fn the_same_rows_are_added_once_unless_it_is_insisted() {
 
 #[test]
 fn a_model_that_was_replaced_after_it_was_opened_is_not_replaced() {
-    let algorithm = Algorithm::CraftMl(forest());
+    let algorithm = Settings::from(forest());
     let folder = trained(&algorithm, false);
     let model = folder.path().join("model");
     let (opened, also_opened) = (open(&model), open(&model));
@@ -280,7 +280,7 @@ fn a_model_that_was_replaced_after_it_was_opened_is_not_replaced() {
     let insisting = update(&also_opened, &part(200, 250), &model, again, &run(1)).unwrap_err();
     assert!(matches!(insisting, UpdateError::Store(StoreError::Replaced { .. })));
     let start = Start { overwrite: true, ..Start::default() };
-    train_with(&part(0, 150), Extras::default(), &algorithm, &model, start, &run(1)).unwrap();
+    train_with(&part(0, 150), TrainOptions::default(), &algorithm, &model, start, &run(1)).unwrap();
     let late = update(&opened, &part(200, 250), &model, UpdateStart::default(), &run(1));
     assert!(matches!(late, Err(UpdateError::Store(StoreError::Replaced { .. }))));
     assert_eq!(open(&model).manifest().instances, 150);
@@ -289,7 +289,7 @@ fn a_model_that_was_replaced_after_it_was_opened_is_not_replaced() {
 #[cfg(unix)]
 #[test]
 fn a_folder_and_a_link_to_it_have_one_lock() {
-    let folder = trained(&Algorithm::CraftMl(forest()), false);
+    let folder = trained(&Settings::from(forest()), false);
     let (model, link) = (folder.path().join("model"), folder.path().join("link"));
     std::os::unix::fs::symlink("model", &link).unwrap();
     let before = open(&model).manifest().clone();

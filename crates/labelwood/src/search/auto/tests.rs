@@ -50,7 +50,7 @@ fn what_takes_too_long_gives_way_to_the_better_part() {
 fn what_becomes_too_large_is_pruned_or_gives_way() {
     let pruned = chooser(None, Some(300_000_000));
     assert!(pruned.is_pruned() && !chooser(None, Some(1_000_000_000)).is_pruned());
-    let Ok(Algorithm::Grove(params)) = pruned.choose(true, |_| true, &mut Vec::new()) else {
+    let Ok(Settings::from(params)) = pruned.choose(true, |_| true, &mut Vec::new()) else {
         panic!("a grove has room");
     };
     assert_eq!((params.forest.keep, params.forest.seed), (Some(0.2), 7));
@@ -63,7 +63,7 @@ fn what_becomes_too_large_is_pruned_or_gives_way() {
 #[test]
 fn what_has_no_memory_is_passed_over() {
     let mut why = Vec::new();
-    let fits = |algorithm: &Algorithm| algorithm.name() == "craftml";
+    let fits = |algorithm: &Settings| algorithm.name() == "craftml";
     let found = chooser(None, None).choose(true, fits, &mut why);
     assert_eq!(found.map(|found| found.name()), Ok("craftml"));
     assert!(why.contains(&"grove would take more memory than there is".to_owned()), "{why:?}");

@@ -77,7 +77,7 @@ mod tests {
     fn named(name: &str, value: f32, pinned: &[&str]) -> Vec<Candidate> {
         let mut features = Csr::new(1);
         features.push_row(&[0], &[value]).unwrap();
-        let base = Algorithm::preset(name, "default").unwrap();
+        let base = Settings::preset(name, "default").unwrap();
         let pinned: Vec<String> = pinned.iter().map(|name| (*name).to_owned()).collect();
         let found = candidates(&base, features.view(), &pinned);
         assert_eq!(found[0].algorithm, base);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_algorithm_has_a_few() {
-        let counts = |value| Algorithm::NAMES.map(|name| (name, named(name, value, &[]).len()));
+        let counts = |value| Settings::names().map(|name| (name, named(name, value, &[]).len()));
         let tfidf = [
             ("craftml", 9),
             ("label-tree", 12),

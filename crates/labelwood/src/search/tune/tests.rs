@@ -14,7 +14,7 @@ fn rows(count: usize) -> Dataset {
 
 fn plan(dataset: &Dataset, folds: usize) -> Plan {
     let start =
-        Algorithm::CraftMl(crate::algorithms::craftml::Params { trees: 9, ..Default::default() });
+        Settings::from(crate::algorithms::craftml::Params { trees: 9, ..Default::default() });
     Plan::new(dataset.view(), &start, &["weighting".to_owned()], Measure::Precision, folds).unwrap()
 }
 
@@ -135,7 +135,7 @@ fn a_folder_of_something_else_is_refused() {
     assert!(refused(&plan(&dataset, 3), &dataset).contains("folds was 2, but is 3 now"));
     let other = rows(110);
     assert!(refused(&plan(&other, 2), &other).contains("begun with other data"));
-    let seed = Algorithm::CraftMl(crate::algorithms::craftml::Params {
+    let seed = Settings::from(crate::algorithms::craftml::Params {
         trees: 9,
         seed: 1,
         ..Default::default()
@@ -154,7 +154,7 @@ fn a_folder_of_something_else_is_refused() {
 #[test]
 fn what_cannot_be_tuned_is_refused() {
     let dataset = rows(30);
-    let start = Algorithm::CraftMl(crate::algorithms::craftml::Params::default());
+    let start = Settings::from(crate::algorithms::craftml::Params::default());
     let refused = |keep: &[&str], folds| {
         let keep: Vec<String> = keep.iter().map(|&name| name.to_owned()).collect();
         Plan::new(dataset.view(), &start, &keep, Measure::Precision, folds).unwrap_err().to_string()
