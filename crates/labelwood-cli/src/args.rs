@@ -1,9 +1,13 @@
 //! The command line as it is typed: the subcommands and the flags that all of them share.
 
-use clap::{ArgAction, Args, Parser};
+use std::ffi::OsString;
+
+use clap::{ArgAction, Args, CommandFactory, Parser};
+use labelwood::Settings;
 
 use crate::bytes::Bytes;
 use crate::cmd::Command;
+use crate::settings::only_of;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 the input or the settings are at fault, 2 wrong usage, \
@@ -48,4 +52,62 @@ pub struct Common {
     /// Say more: every cause of an error, and what was used; twice for details
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
+}
+
+/// The subcommands that learn, which have a flag for every setting.
+const LEARNING: [&str; 3] = ["train", "tune", "plan"];
+
+/// The flags that `-h` of these shows; `--help` shows all.
+const SHOWN: [&str; 22] = [
+    "data",
+    "model",
+    "output",
+    "shards",
+    "test",
+    "algorithm",
+    "preset",
+    "text_column",
+    "label_column",
+    "trees",
+    "label_trees",
+    "submodels",
+    "cost",
+    "budget",
+    "resume",
+    "overwrite",
+    "folds",
+    "measure",
+    "seed",
+    "threads",
+    "quiet",
+    "help",
+];
+
+/// The command line that is parsed. `-h` of a subcommand that learns shows what most people need, and
+/// `--algorithm NAME --help` the settings of that algorithm only.
+pub fn command(typed: impl Iterator<Item = OsString>) -> clap::Command {
+    let typed: Vec<String> = typed.map(|word| word.to_string_lossy().into_owned()).collect();
+    let asks_for_help = typed.iter().any(|word| word == "--help");
+    let named = typed.iter().enumerate().find_map(|(at, word)| match word.split_once('=') {
+        Some(("--algorithm", name)) => Some(name.to_owned()),
+        None if word == "--algorithm" => typed.get(at + 1).cloned(),
+        _ => None,
+    });
+    let algorithm = named.filter(|_| asks_for_help).and_then(|name| Settings::named(&name));
+    let mut command = Cli::command();
+    for name in LEARNING {
+        command = command.mut_subcommand(name, |mut command| {
+            if let Some(algorithm) = &algorithm {
+                command = only_of(command, algorithm);
+            }
+            command.mut_args(|arg| {
+                let is_shown = SHOWN.contains(&arg.get_id().as_str());
+                arg.hide_short_help(!is_shown)
+            })
+        });
+    }
+    command.mut_args(|arg| match arg.get_id().as_str() {
+        "max_memory" | "verbose" => arg.hide_short_help(true),
+        _ => arg,
+    })
 }

@@ -28,7 +28,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[global_allocator]
@@ -37,7 +37,10 @@ static HEAP: heap::Heap = heap::Heap;
 fn main() -> ExitCode {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     heap::set_up();
-    let cli = match args::Cli::try_parse() {
+    let parsed = args::command(std::env::args_os())
+        .try_get_matches()
+        .and_then(|matches| args::Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(asked) => return fault::answer(&asked),
     };

@@ -78,14 +78,12 @@ impl Flag {
             .long(self.of[0].1.flag())
             .help(help(&of))
             .help_heading(heading(&of))
-            .hide(!is_shown)
-            .hide_short_help(!of.iter().any(|(_, setting)| setting.is_common));
+            .hide(!is_shown);
         match self.of[0].1.kind {
             Kind::Whole { .. } => arg.value_name("N").value_parser(value_parser!(u64)),
-            Kind::Number { .. } => arg
-                .value_name("X")
-                .allow_negative_numbers(true)
-                .value_parser(value_parser!(f64)),
+            Kind::Number { .. } => {
+                arg.value_name("X").allow_negative_numbers(true).value_parser(value_parser!(f64))
+            }
             Kind::Flag => arg.value_name("true|false").value_parser(value_parser!(bool)),
             _ => arg.value_name("NAME").value_parser(PossibleValuesParser::new(self.choices())),
         }
@@ -96,7 +94,9 @@ impl Flag {
         let mut all = Vec::new();
         for (_, setting) in &self.of {
             if let Kind::Choice(names) = setting.kind {
-                all.extend(names.iter().filter(|name| !all.contains(*name)).copied().collect::<Vec<_>>());
+                all.extend(
+                    names.iter().filter(|name| !all.contains(*name)).copied().collect::<Vec<_>>(),
+                );
             }
         }
         all
@@ -152,9 +152,9 @@ impl Args for Typed {
 
 impl FromArgMatches for Typed {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let typed = flags().into_iter().filter_map(|flag| {
-            Some((flag.name.to_owned(), flag.value(matches)?))
-        });
+        let typed = flags()
+            .into_iter()
+            .filter_map(|flag| Some((flag.name.to_owned(), flag.value(matches)?)));
         Ok(Typed(typed.collect()))
     }
 
@@ -169,13 +169,14 @@ pub fn only_of(command: Command, algorithm: &Settings) -> Command {
     let presets: Vec<&str> = algorithm.presets().iter().map(|(name, _)| *name).collect();
     let presets = format!("Settings to start from: {} [default: default]", presets.join(", "));
     let all = flags();
-    command
-        .about(format!("{}: {}", algorithm.name(), algorithm.about()))
-        .mut_args(|arg| match all.iter().find(|flag| arg.get_id() == flag.name) {
-            Some(flag) => flag.arg(Some(algorithm.name())),
-            None if arg.get_id() == "preset" => arg.help(presets.clone()),
-            None => arg,
-        })
+    command.about(format!("{}: {}", algorithm.name(), algorithm.about())).mut_args(|arg| match all
+        .iter()
+        .find(|flag| arg.get_id() == flag.name)
+    {
+        Some(flag) => flag.arg(Some(algorithm.name())),
+        None if arg.get_id() == "preset" => arg.help(presets.clone()),
+        None => arg,
+    })
 }
 
 /// The algorithm that is chosen for the data.

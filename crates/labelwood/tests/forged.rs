@@ -6,7 +6,7 @@ use labelwood::data::documents::{Documents, Format, Labels, Options as Reading};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Manifest, Options, Start};
-use labelwood::model::{TrainOptions, Learned, Model, UpdateStart, train_with, update};
+use labelwood::model::{Learned, Model, TrainOptions, UpdateStart, train_with, update};
 use labelwood::random::Stream;
 use labelwood::run::{Pool, Task};
 use labelwood::shard::{ModelPart, Share};

@@ -8,7 +8,7 @@ use labelwood::craftml::{Metric, Params, Precision, Projection, Trainer};
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::model::store::{Load, Options, Start, StoreError};
-use labelwood::model::{TrainOptions, Learned, Model, Trained, train};
+use labelwood::model::{Learned, Model, TrainOptions, Trained, train};
 use labelwood::run::{Canceller, Pool, Task};
 use labelwood::sparse::{CsrView, Predictions, Query};
 use labelwood::weighting::Weighting;
@@ -347,7 +347,8 @@ fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
         let folder = tempfile::tempdir().unwrap();
         let [trained, saved] = ["trained", "saved"].map(|name| folder.path().join(name));
         train(&dataset, &algorithm, &trained, Start::default(), &run).unwrap();
-        let model = Model::train(dataset.view(), TrainOptions::default(), &algorithm, &run).unwrap();
+        let model =
+            Model::train(dataset.view(), TrainOptions::default(), &algorithm, &run).unwrap();
         model.stored().save(&saved, false).unwrap();
         let names = |folder: &Path| -> Vec<_> {
             let mut names: Vec<_> =

@@ -30,9 +30,6 @@ use crate::settings::Choice;
     with `labelwood merge`: the model is byte for byte the one that `labelwood train` writes."
 )]
 pub struct Args {
-    #[command(flatten)]
-    learn: LearnArgs,
-
     /// The folder to write the plan to
     #[arg(long, value_name = "PLAN")]
     output: PathBuf,
@@ -61,6 +58,9 @@ pub struct Args {
     /// For a message that says what to do instead
     #[arg(long, hide = true)]
     max_model: Option<String>,
+
+    #[command(flatten)]
+    learn: LearnArgs,
 }
 
 impl Args {
@@ -98,8 +98,7 @@ impl Args {
                 .fits(context.max_memory)
         };
         let limits = auto::Limits::default();
-        let auto::Choice { settings, why } =
-            auto::choose(dataset.view(), seed, limits, fits, run)?;
+        let auto::Choice { settings, why } = auto::choose(dataset.view(), seed, limits, fits, run)?;
         if !self.json {
             why.iter().for_each(|reason| context.note(format_args!("auto: {reason}")));
         }

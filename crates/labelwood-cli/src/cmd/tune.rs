@@ -34,9 +34,6 @@ const CHART: &str = "chart.svg";
     give the same choice on any number of threads."
 )]
 pub struct Args {
-    #[command(flatten)]
-    learn: LearnArgs,
-
     /// The folder for the finished trials and what comes of them
     #[arg(long, value_name = "FOLDER")]
     output: PathBuf,
@@ -62,6 +59,9 @@ pub struct Args {
     /// The column of the split file
     #[arg(long, value_name = "N", requires = "train_split", default_value_t = 1)]
     split_column: usize,
+
+    #[command(flatten)]
+    learn: LearnArgs,
 }
 
 /// Reads, tries, and says what to take.

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use labelwood::algorithms::Table;
 use labelwood::calibration::Calibration;
 use labelwood::favour::{Favour, Scores};
-use labelwood::algorithms::Table;
 use labelwood::model::store::Update;
 use labelwood::model::{Model, UnitUse};
 use serde::Serialize;

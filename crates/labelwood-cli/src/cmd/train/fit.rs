@@ -10,9 +10,7 @@ use labelwood::Settings;
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
 use labelwood::model::store::{Manifest, Options, partial_beside};
-use labelwood::model::{
-    Model, TrainError, TrainOptions, Trained, train_with, train_within,
-};
+use labelwood::model::{Model, TrainError, TrainOptions, Trained, train_with, train_within};
 use labelwood::report::EvaluationReport;
 use labelwood::run::Progress;
 use labelwood::sparse::Query;

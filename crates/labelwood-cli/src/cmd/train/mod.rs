@@ -11,9 +11,9 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use labelwood::Settings;
 use labelwood::data::Dataset;
 use labelwood::favour::Favour;
-use labelwood::Settings;
 use labelwood::model::store::{Start, check_target};
 use labelwood::run::Task;
 use labelwood::sparse::CsrView;
@@ -31,17 +31,21 @@ use fit::{Fitted, Trees};
 use limits::LimitArgs;
 use summary::Summary;
 
+const EXAMPLES: &str = "\
+Examples:
+  labelwood train books.tsv --model books
+  labelwood train train.txt --model model --algorithm grove --test test.txt
+  labelwood train books.csv --text-column title,abstract --label-column subjects --model books --budget 5m";
+
+const ABOUT_DATA: &str = "\
+DATA is text (.tsv: text, TAB, labels; .csv with a header; .jsonl) or vectors (.txt: XC repository format; .svm: LIBSVM; \
+.lwd: binary), each also with .gz or .zst. A stopped training is kept in DIR.partial: the same command with --resume goes \
+on with it. The same data, settings and seed give the same model on any number of threads.";
+
 /// Arguments of `labelwood train`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "DATA is text (.tsv: text, TAB, labels; .csv with a header; .jsonl) or vectors (.txt: XC \
-    repository format; .svm: LIBSVM; .lwd: binary), each also with .gz or .zst. A stopped training is kept in DIR.partial: the same command with --resume \
-    goes on with it. The same data, settings and seed give the same model on any number of threads."
-)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{ABOUT_DATA}\n\n{EXAMPLES}"))]
 pub struct Args {
-    #[command(flatten)]
-    learn: LearnArgs,
-
     /// The folder to write the model to; with --split-column all, DIR-01 and so on
     #[arg(long, value_name = "DIR", required_unless_present = "train_split")]
     model: Option<PathBuf>,
@@ -68,10 +72,13 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    split: SplitArgs,
+    learn: LearnArgs,
 
     #[command(flatten)]
     limits: LimitArgs,
+
+    #[command(flatten)]
+    split: SplitArgs,
 }
 
 impl Args {

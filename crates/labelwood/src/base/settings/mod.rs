@@ -99,6 +99,7 @@ impl Display for Kind {
             Kind::Whole { least, most } if most < MOST_WHOLE => {
                 write!(out, "from {} to {}", digits(least), digits(most))
             }
+            Kind::Whole { least: 0, .. } => write!(out, "a whole number"),
             Kind::Whole { least, .. } => write!(out, "at least {}", digits(least)),
             Kind::Number { least, is_above: true, most, .. } if most < f64::MAX => {
                 write!(out, "above {least} and at most {}", short(most))

@@ -69,11 +69,7 @@ fn forest() -> craftml::Params {
 fn algorithms() -> [Algorithm; 4] {
     [
         Settings::from(forest()),
-        Settings::from(grove::Params {
-            forest: forest(),
-            label_tree: linear(),
-            learn_blend: true,
-        }),
+        Settings::from(grove::Params { forest: forest(), label_tree: linear(), learn_blend: true }),
         Settings::from(linear()),
         Settings::from(one_vs_rest::Params::default()),
     ]

@@ -1,0 +1,218 @@
+//! Files that are made from the tables of settings: Python's constructors, and the guide's page of
+//! settings. A stale one fails; `make settings` writes them anew.
+
+use labelwood::Settings;
+use labelwood::params::{Kind, Setting};
+use serde_json::Value;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Set to write the files instead of comparing them.
+const WRITE: &str = "LABELWOOD_WRITE_SETTINGS";
+
+/// Python's parameters that are no settings of an algorithm, with their types and defaults.
+const COMMON: [(&str, &str, &str); 5] = [
+    ("favour", "Literal[\"none\", \"tail\"]", "\"none\""),
+    ("random_state", "Any", "42"),
+    ("threshold", "float", "0.5"),
+    ("n_jobs", "int | None", "None"),
+    ("verbose", "int", "0"),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[track_caller]
+fn compare(file: &str, expected: &str) {
+    let path = root().join(file);
+    if !path.parent().is_some_and(Path::exists) {
+        eprintln!("skipped: {file} is not part of this copy");
+        return;
+    }
+    if std::env::var_os(WRITE).is_some() {
+        fs::write(&path, expected).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "{file} is stale: write it anew with `make settings`");
+}
+
+/// The settings that users set, and their defaults.
+fn shown(settings: &Settings) -> Vec<(Setting, Value)> {
+    let table = settings.table().into_iter().filter(|setting| !setting.is_elsewhere);
+    let with_default = |setting: Setting| {
+        let default = settings.find(setting.name).unwrap_or_default();
+        (setting, default)
+    };
+    table.map(with_default).collect()
+}
+
+#[test]
+fn pythons_constructors_are_made_from_the_tables() {
+    let mut text = String::from(
+        "\"\"\"The parameters of the estimators. Made from the library's tables of settings by `make settings`.\"\"\"\n\n\
+         from __future__ import annotations\n\n\
+         from typing import Any, Literal\n",
+    );
+    // What is made of other algorithms has parameters for them, which the package writes by hand.
+    for settings in Settings::all().filter(|settings| settings.parts().is_empty()) {
+        write_class(&mut text, &settings);
+    }
+    compare("python/labelwood/_settings.py", &text);
+}
+
+fn write_class(text: &mut String, settings: &Settings) {
+    let shown = shown(settings);
+    let class: String = settings.name().split('-').map(capital).collect();
+    let _ = write!(text, "\n\nclass {class}Settings:\n    algorithm = \"{}\"\n", settings.name());
+    let fixed: Vec<String> = settings
+        .table()
+        .iter()
+        .filter(|setting| setting.is_elsewhere && setting.name != "seed")
+        .map(|setting| {
+            let value = settings.find(setting.name).unwrap_or_default();
+            format!("\"{}\": {}", setting.name, python(setting, &value))
+        })
+        .collect();
+    if !fixed.is_empty() {
+        let _ = writeln!(text, "    _fixed = {{{}}}", fixed.join(", "));
+    }
+    text.push_str("    _parameters = \"\"\"\n    Parameters\n    ----------\n");
+    for (setting, default) in &shown {
+        let (kind, default) = (python_doc_type(setting), python(setting, default));
+        let _ = writeln!(text, "    {} : {kind}, default={default}", setting.name);
+        for line in wrapped(&setting.help, 88) {
+            let _ = writeln!(text, "        {line}");
+        }
+    }
+    text.push_str("    \"\"\"\n\n    def __init__(\n        self,\n");
+    // The first may be given without its name if it says how many trees there are.
+    let is_size = |setting: &Setting| ["trees", "submodels"].contains(&setting.name);
+    if !shown.first().is_some_and(|(setting, _)| is_size(setting)) {
+        text.push_str("        *,\n");
+    }
+    for (at, (setting, default)) in shown.iter().enumerate() {
+        let (kind, default) = (python_type(setting), python(setting, default));
+        let _ = writeln!(text, "        {}: {kind} = {default},", setting.name);
+        if at == 0 && is_size(setting) {
+            text.push_str("        *,\n");
+        }
+    }
+    let calibrate = (!settings.facts().is_calibrated).then_some(("calibrate", "bool", "False"));
+    let common: Vec<(&str, &str, &str)> = calibrate.into_iter().chain(COMMON).collect();
+    for (name, kind, default) in &common {
+        let _ = writeln!(text, "        {name}: {kind} = {default},");
+    }
+    text.push_str("    ) -> None:\n");
+    let names = shown.iter().map(|(setting, _)| setting.name);
+    for name in names.chain(common.iter().map(|(name, ..)| *name)) {
+        let _ = writeln!(text, "        self.{name} = {name}");
+    }
+}
+
+fn capital(word: &str) -> String {
+    word[..1].to_uppercase() + &word[1..]
+}
+
+fn python(setting: &Setting, value: &Value) -> String {
+    match (&setting.kind, value) {
+        (_, Value::Null) => "None".to_owned(),
+        (_, Value::Bool(true)) => "True".to_owned(),
+        (_, Value::Bool(false)) => "False".to_owned(),
+        (_, Value::String(name)) => format!("\"{name}\""),
+        (Kind::Number { .. }, _) => {
+            let shown = setting.shown(value);
+            if shown.contains(['.', 'e']) { shown } else { format!("{shown}.0") }
+        }
+        _ => value.to_string(),
+    }
+}
+
+fn python_type(setting: &Setting) -> String {
+    let kind = match setting.kind {
+        Kind::Whole { .. } => "int".to_owned(),
+        Kind::Number { .. } => "float".to_owned(),
+        Kind::Flag => "bool".to_owned(),
+        Kind::Choice(names) => {
+            let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            format!("Literal[{}]", names.join(", "))
+        }
+        _ => "Any".to_owned(),
+    };
+    if setting.is_optional { format!("{kind} | None") } else { kind }
+}
+
+fn python_doc_type(setting: &Setting) -> String {
+    let kind = python_type(setting).replace("Literal[", "{").replace(']', "}");
+    kind.replace(" | ", " or ")
+}
+
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().unwrap();
+        if !last.is_empty() && last.len() + 1 + word.len() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !last.is_empty() {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines
+}
+
+#[test]
+fn the_guides_tables_are_made_from_the_tables() {
+    let mut text = String::from(
+        "# Settings\n\n\
+         <!-- Made from the library's tables of settings by `make settings`. -->\n\n\
+         A setting has the same name in the command (`--keep-at-least 40`), in Rust and in Python \
+         (`keep_at_least=40`). `labelwood train --algorithm NAME --help` shows those of one algorithm; \
+         a preset is a set of values to start from. *Tuned* are the values that `labelwood tune` tries.\n",
+    );
+    for settings in Settings::all() {
+        let _ = write!(text, "\n## {}\n\n", settings.name());
+        let about = settings.about();
+        let _ = writeln!(text, "{}{}.", capital(&about[..1]), &about[1..]);
+        let presets: Vec<String> =
+            settings.presets().iter().map(|(name, _)| format!("`{name}`")).collect();
+        let _ = writeln!(text, "Presets: {}.\n", presets.join(", "));
+        if !settings.parts().is_empty() {
+            let parts: Vec<String> =
+                settings.parts().iter().map(|part| format!("[{0}](#{0})", part.name())).collect();
+            let _ = writeln!(
+                text,
+                "Its settings are those of its parts, {}; one that several parts have goes to each, but \
+                 `trees` to the first.\n",
+                parts.join(" and ")
+            );
+        }
+        text.push_str(
+            "| setting | default | values | what it does | tuned |\n|---|---|---|---|---|\n",
+        );
+        for (setting, default) in shown(&settings) {
+            let default = match &default {
+                Value::Null if setting.is_optional => "auto".to_owned(),
+                Value::Null => String::new(),
+                value => setting.shown(value),
+            };
+            let tried: Vec<String> =
+                setting.tried.iter().map(|value| setting.shown(value)).collect();
+            let values = match setting.kind {
+                Kind::Choice(names) => names.join(", "),
+                ref kind => kind.to_string(),
+            };
+            let _ = writeln!(
+                text,
+                "| `{}` | {default} | {values} | {} | {} |",
+                setting.name,
+                setting.help,
+                tried.join(", ")
+            );
+        }
+    }
+    compare("docs/src/settings.md", &text);
+}

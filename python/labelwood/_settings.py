@@ -1,0 +1,463 @@
+"""The parameters of the estimators. Made from the library's tables of settings by `make settings`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+
+class CraftmlSettings:
+    algorithm = "craftml"
+    _parameters = """
+    Parameters
+    ----------
+    trees : int, default=30
+        Trees, whose scores are averaged (the paper's m_F).
+    branches : int, default=10
+        Children of a node at most (the paper's k).
+    leaf : int, default=10
+        A node with fewer instances than this becomes a leaf (the paper's n_leaf).
+    sample : int, default=20000
+        Instances of a node that its split is learned from, at most (the paper's n_s).
+    feature_projection : {"auto", "none", "hashing", "gaussian"}, default="none"
+        How features are projected before clustering (the paper's P_x).
+    feature_dimensions : int, default=10000
+        Dimensions of projected features at most (the paper's d'_x).
+    label_projection : {"auto", "none", "hashing", "gaussian"}, default="auto"
+        How labels are projected before clustering (the paper's P_y); auto hashes 2,000 labels
+        and more.
+    label_dimensions : int, default=10000
+        Dimensions of projected labels at most (the paper's d'_y).
+    diversity : {"sxsy", "sxdy", "dxsy", "dxdy"}, default="sxsy"
+        Whether the nodes of a tree share (s) or differ in (d) their projections of features (x)
+        and labels (y).
+    starts : {"random", "plus-plus"}, default="random"
+        How clustering chooses its first centres; plus-plus is k-means++.
+    iterations : int, default=2
+        Assignment passes of the clustering (the paper's i).
+    more_iterations : int, default=3
+        Passes that may follow while many instances share no label with any cluster.
+    metric : {"cosine", "euclidean", "linear"}, default="cosine"
+        What nearness means when an instance chooses a child; linear learns a classifier for
+        each, which is slow.
+    repel : float, default=0.25
+        How strongly a centroid is pushed away from the instances of other clusters that it is
+        nearest to, in nodes of 100 instances and more; 0 leaves it the mean of its own.
+    weighting : {"auto", "none", "idf"}, default="auto"
+        How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances
+        with the feature), auto takes it when all values are whole positive numbers.
+    keep : float or None, default=None
+        Share of a centroid's entries that is kept, the largest first; 1 keeps all. Left open,
+        all are kept, and a quarter of them in forests of many gigabytes.
+    keep_at_least : int, default=40
+        Entries that a centroid keeps at least, whatever keep says.
+    precision : {"half", "byte"}, default="byte"
+        How centroids are stored: in 8 bits (byte) or in 16 (half).
+    beam : int, default=4
+        Paths that a prediction follows in a tree at most; 1 is the paper's single path.
+    """
+
+    def __init__(
+        self,
+        trees: int = 30,
+        *,
+        branches: int = 10,
+        leaf: int = 10,
+        sample: int = 20000,
+        feature_projection: Literal["auto", "none", "hashing", "gaussian"] = "none",
+        feature_dimensions: int = 10000,
+        label_projection: Literal["auto", "none", "hashing", "gaussian"] = "auto",
+        label_dimensions: int = 10000,
+        diversity: Literal["sxsy", "sxdy", "dxsy", "dxdy"] = "sxsy",
+        starts: Literal["random", "plus-plus"] = "random",
+        iterations: int = 2,
+        more_iterations: int = 3,
+        metric: Literal["cosine", "euclidean", "linear"] = "cosine",
+        repel: float = 0.25,
+        weighting: Literal["auto", "none", "idf"] = "auto",
+        keep: float | None = None,
+        keep_at_least: int = 40,
+        precision: Literal["half", "byte"] = "byte",
+        beam: int = 4,
+        calibrate: bool = False,
+        favour: Literal["none", "tail"] = "none",
+        random_state: Any = 42,
+        threshold: float = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.trees = trees
+        self.branches = branches
+        self.leaf = leaf
+        self.sample = sample
+        self.feature_projection = feature_projection
+        self.feature_dimensions = feature_dimensions
+        self.label_projection = label_projection
+        self.label_dimensions = label_dimensions
+        self.diversity = diversity
+        self.starts = starts
+        self.iterations = iterations
+        self.more_iterations = more_iterations
+        self.metric = metric
+        self.repel = repel
+        self.weighting = weighting
+        self.keep = keep
+        self.keep_at_least = keep_at_least
+        self.precision = precision
+        self.beam = beam
+        self.calibrate = calibrate
+        self.favour = favour
+        self.random_state = random_state
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class LabelTreeSettings:
+    algorithm = "label-tree"
+    _parameters = """
+    Parameters
+    ----------
+    trees : int, default=3
+        Label trees, whose scores are averaged.
+    branches : int or None, default=None
+        Groups that the labels of a node are divided into, at most; 1 does not divide them. Left
+        open, 100, or a fifth of the labels where that is less.
+    balanced : bool, default=False
+        Whether the groups of a node have the same size.
+    collapse : int, default=0
+        Levels of groups that are divided again before their node gets children: with 2 branches
+        and 3 collapsed levels a node has up to 16 children.
+    leaf : int or None, default=None
+        A node with at most this many labels is not divided. Left open, as branches.
+    depth : int, default=10
+        Levels of nodes at most.
+    smallest_group : int, default=1
+        Groups with fewer labels than this are dissolved, and their labels go to the other
+        groups.
+    passes : int, default=10
+        Passes of the clustering of labels.
+    vector_threshold : float, default=0.0
+        Entries of a label's vector that are smaller than this are left out before clustering.
+    scale_cost : bool, default=False
+        Whether a node of few rows has a higher cost: with the logistic loss, the cost is
+        multiplied by the number of all rows over that of the node's, as Parabel and omikuji do.
+    tail_weight : float or None, default=None
+        How much more the positive rows of rare labels count than those of frequent ones: the
+        power of their inverse propensity by which they are weighted, 0 for all alike. Left
+        open, 0, and 0.5 if rare labels are favoured.
+    weight_threshold : float, default=0.1
+        Weights that are not larger than this are dropped.
+    precision : {"half", "single"}, default="half"
+        How weights are stored: in 16 bits (half) or in 32 (single).
+    link : {"hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"}, default="squared-hinge"
+        How margins become probabilities.
+    beam : int, default=10
+        Nodes of a level that a prediction follows at most.
+    leaf_beam : bool, default=False
+        Whether leaves keep to the beam as they do in omikuji: they share it with the nodes of
+        later levels, and each names no more labels than it is wide.
+    weighting : {"auto", "none", "idf"}, default="none"
+        How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances
+        with the feature), auto takes it when all values are whole positive numbers.
+    loss : {"squared-hinge", "hinge", "logistic"}, default="squared-hinge"
+        What a wrong or narrow margin costs.
+    cost : float, default=1.0
+        The weight of the loss against the length of the weights (LIBLINEAR's C).
+    positive_weight : float, default=1.0
+        The weight of positive rows against negative ones.
+    bias : float, default=1.0
+        The value of a feature that every row has; 0 for none.
+    tolerance : float, default=0.1
+        A classifier is done when a pass over all rows finds its gradients within a range of
+        this width that holds 0, as in LIBLINEAR; below 1e-5, single precision is the limit.
+    iterations : int, default=200
+        Passes over the rows at most; by then the weights are used as they are.
+    """
+
+    def __init__(
+        self,
+        trees: int = 3,
+        *,
+        branches: int | None = None,
+        balanced: bool = False,
+        collapse: int = 0,
+        leaf: int | None = None,
+        depth: int = 10,
+        smallest_group: int = 1,
+        passes: int = 10,
+        vector_threshold: float = 0.0,
+        scale_cost: bool = False,
+        tail_weight: float | None = None,
+        weight_threshold: float = 0.1,
+        precision: Literal["half", "single"] = "half",
+        link: Literal["hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"] = "squared-hinge",
+        beam: int = 10,
+        leaf_beam: bool = False,
+        weighting: Literal["auto", "none", "idf"] = "none",
+        loss: Literal["squared-hinge", "hinge", "logistic"] = "squared-hinge",
+        cost: float = 1.0,
+        positive_weight: float = 1.0,
+        bias: float = 1.0,
+        tolerance: float = 0.1,
+        iterations: int = 200,
+        calibrate: bool = False,
+        favour: Literal["none", "tail"] = "none",
+        random_state: Any = 42,
+        threshold: float = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.trees = trees
+        self.branches = branches
+        self.balanced = balanced
+        self.collapse = collapse
+        self.leaf = leaf
+        self.depth = depth
+        self.smallest_group = smallest_group
+        self.passes = passes
+        self.vector_threshold = vector_threshold
+        self.scale_cost = scale_cost
+        self.tail_weight = tail_weight
+        self.weight_threshold = weight_threshold
+        self.precision = precision
+        self.link = link
+        self.beam = beam
+        self.leaf_beam = leaf_beam
+        self.weighting = weighting
+        self.loss = loss
+        self.cost = cost
+        self.positive_weight = positive_weight
+        self.bias = bias
+        self.tolerance = tolerance
+        self.iterations = iterations
+        self.calibrate = calibrate
+        self.favour = favour
+        self.random_state = random_state
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class OneVsRestSettings:
+    algorithm = "one-vs-rest"
+    _parameters = """
+    Parameters
+    ----------
+    tail_weight : float or None, default=None
+        How much more the positive rows of rare labels count than those of frequent ones: the
+        power of their inverse propensity by which they are weighted, 0 for all alike. Left
+        open, 0, and 0.5 if rare labels are favoured.
+    weight_threshold : float, default=0.03
+        Weights that are not larger than this are dropped.
+    precision : {"half", "single"}, default="half"
+        How weights are stored: in 16 bits (half) or in 32 (single).
+    link : {"hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"}, default="steep-sigmoid"
+        How margins become probabilities. The default never saturates where labels are still to
+        be told apart, as the hinges do.
+    weighting : {"auto", "none", "idf"}, default="none"
+        How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances
+        with the feature), auto takes it when all values are whole positive numbers.
+    loss : {"squared-hinge", "hinge", "logistic"}, default="squared-hinge"
+        What a wrong or narrow margin costs.
+    cost : float, default=0.7
+        The weight of the loss against the length of the weights (LIBLINEAR's C).
+    positive_weight : float, default=1.0
+        The weight of positive rows against negative ones.
+    bias : float, default=1.0
+        The value of a feature that every row has; 0 for none.
+    tolerance : float, default=0.1
+        A classifier is done when a pass over all rows finds its gradients within a range of
+        this width that holds 0, as in LIBLINEAR; below 1e-5, single precision is the limit.
+    iterations : int, default=200
+        Passes over the rows at most; by then the weights are used as they are.
+    """
+
+    def __init__(
+        self,
+        *,
+        tail_weight: float | None = None,
+        weight_threshold: float = 0.03,
+        precision: Literal["half", "single"] = "half",
+        link: Literal["hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"] = "steep-sigmoid",
+        weighting: Literal["auto", "none", "idf"] = "none",
+        loss: Literal["squared-hinge", "hinge", "logistic"] = "squared-hinge",
+        cost: float = 0.7,
+        positive_weight: float = 1.0,
+        bias: float = 1.0,
+        tolerance: float = 0.1,
+        iterations: int = 200,
+        calibrate: bool = False,
+        favour: Literal["none", "tail"] = "none",
+        random_state: Any = 42,
+        threshold: float = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.tail_weight = tail_weight
+        self.weight_threshold = weight_threshold
+        self.precision = precision
+        self.link = link
+        self.weighting = weighting
+        self.loss = loss
+        self.cost = cost
+        self.positive_weight = positive_weight
+        self.bias = bias
+        self.tolerance = tolerance
+        self.iterations = iterations
+        self.calibrate = calibrate
+        self.favour = favour
+        self.random_state = random_state
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class LabelForestSettings:
+    algorithm = "label-forest"
+    _fixed = {"trees": 1}
+    _parameters = """
+    Parameters
+    ----------
+    submodels : int, default=100
+        Submodels, each a label tree over some of the labels (the paper's N).
+    rate : float, default=0.1
+        Share of all labels that a submodel knows (the paper's r).
+    sampling : {"uniform", "partitions", "random-partitions", "random-selection"}, default="uniform"
+        How the labels of submodels are drawn: each submodel's on its own (uniform, the paper's
+        100U) or all labels in turn (partitions, 10P and 10Px10); the random- forms also learn
+        whether a row has any label of a submodel.
+    cover : bool, default=True
+        Whether labels that no submodel drew are given to one.
+    group : int, default=1
+        Labels that are drawn together at most, because their rows are alike; 1 draws each
+        alone.
+    drop_unlabelled : bool, default=False
+        Whether a submodel leaves out the rows that have none of its labels. It then takes every
+        row for one of its own, and names labels for rows that have others.
+    branches : int or None, default=None
+        Groups that the labels of a node are divided into, at most; 1 does not divide them. Left
+        open, 100, or a fifth of the labels where that is less.
+    balanced : bool, default=False
+        Whether the groups of a node have the same size.
+    collapse : int, default=0
+        Levels of groups that are divided again before their node gets children: with 2 branches
+        and 3 collapsed levels a node has up to 16 children.
+    leaf : int or None, default=None
+        A node with at most this many labels is not divided. Left open, as branches.
+    depth : int, default=10
+        Levels of nodes at most.
+    smallest_group : int, default=1
+        Groups with fewer labels than this are dissolved, and their labels go to the other
+        groups.
+    passes : int, default=10
+        Passes of the clustering of labels.
+    vector_threshold : float, default=0.0
+        Entries of a label's vector that are smaller than this are left out before clustering.
+    scale_cost : bool, default=False
+        Whether a node of few rows has a higher cost: with the logistic loss, the cost is
+        multiplied by the number of all rows over that of the node's, as Parabel and omikuji do.
+    tail_weight : float or None, default=None
+        How much more the positive rows of rare labels count than those of frequent ones: the
+        power of their inverse propensity by which they are weighted, 0 for all alike. Left
+        open, 0, and 0.5 if rare labels are favoured.
+    weight_threshold : float, default=0.05
+        Weights that are not larger than this are dropped.
+    precision : {"half", "single"}, default="half"
+        How weights are stored: in 16 bits (half) or in 32 (single).
+    link : {"hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"}, default="squared-hinge"
+        How margins become probabilities.
+    beam : int, default=10
+        Nodes of a level that a prediction follows at most.
+    leaf_beam : bool, default=False
+        Whether leaves keep to the beam as they do in omikuji: they share it with the nodes of
+        later levels, and each names no more labels than it is wide.
+    weighting : {"auto", "none", "idf"}, default="none"
+        How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances
+        with the feature), auto takes it when all values are whole positive numbers.
+    loss : {"squared-hinge", "hinge", "logistic"}, default="squared-hinge"
+        What a wrong or narrow margin costs.
+    cost : float, default=1.0
+        The weight of the loss against the length of the weights (LIBLINEAR's C).
+    positive_weight : float, default=1.0
+        The weight of positive rows against negative ones.
+    bias : float, default=1.0
+        The value of a feature that every row has; 0 for none.
+    tolerance : float, default=0.1
+        A classifier is done when a pass over all rows finds its gradients within a range of
+        this width that holds 0, as in LIBLINEAR; below 1e-5, single precision is the limit.
+    iterations : int, default=200
+        Passes over the rows at most; by then the weights are used as they are.
+    """
+
+    def __init__(
+        self,
+        submodels: int = 100,
+        *,
+        rate: float = 0.1,
+        sampling: Literal["uniform", "partitions", "random-partitions", "random-selection"] = "uniform",
+        cover: bool = True,
+        group: int = 1,
+        drop_unlabelled: bool = False,
+        branches: int | None = None,
+        balanced: bool = False,
+        collapse: int = 0,
+        leaf: int | None = None,
+        depth: int = 10,
+        smallest_group: int = 1,
+        passes: int = 10,
+        vector_threshold: float = 0.0,
+        scale_cost: bool = False,
+        tail_weight: float | None = None,
+        weight_threshold: float = 0.05,
+        precision: Literal["half", "single"] = "half",
+        link: Literal["hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"] = "squared-hinge",
+        beam: int = 10,
+        leaf_beam: bool = False,
+        weighting: Literal["auto", "none", "idf"] = "none",
+        loss: Literal["squared-hinge", "hinge", "logistic"] = "squared-hinge",
+        cost: float = 1.0,
+        positive_weight: float = 1.0,
+        bias: float = 1.0,
+        tolerance: float = 0.1,
+        iterations: int = 200,
+        calibrate: bool = False,
+        favour: Literal["none", "tail"] = "none",
+        random_state: Any = 42,
+        threshold: float = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.submodels = submodels
+        self.rate = rate
+        self.sampling = sampling
+        self.cover = cover
+        self.group = group
+        self.drop_unlabelled = drop_unlabelled
+        self.branches = branches
+        self.balanced = balanced
+        self.collapse = collapse
+        self.leaf = leaf
+        self.depth = depth
+        self.smallest_group = smallest_group
+        self.passes = passes
+        self.vector_threshold = vector_threshold
+        self.scale_cost = scale_cost
+        self.tail_weight = tail_weight
+        self.weight_threshold = weight_threshold
+        self.precision = precision
+        self.link = link
+        self.beam = beam
+        self.leaf_beam = leaf_beam
+        self.weighting = weighting
+        self.loss = loss
+        self.cost = cost
+        self.positive_weight = positive_weight
+        self.bias = bias
+        self.tolerance = tolerance
+        self.iterations = iterations
+        self.calibrate = calibrate
+        self.favour = favour
+        self.random_state = random_state
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
