@@ -168,15 +168,28 @@ impl FromArgMatches for Typed {
 pub fn only_of(command: Command, algorithm: &Settings) -> Command {
     let presets: Vec<&str> = algorithm.presets().iter().map(|(name, _)| *name).collect();
     let presets = format!("Settings to start from: {} [default: default]", presets.join(", "));
-    let all = flags();
-    command.about(format!("{}: {}", algorithm.name(), algorithm.about())).mut_args(|arg| match all
-        .iter()
-        .find(|flag| arg.get_id() == flag.name)
-    {
-        Some(flag) => flag.arg(Some(algorithm.name())),
-        None if arg.get_id() == "preset" => arg.help(presets.clone()),
-        None => arg,
+    let (all, table) = (flags(), algorithm.table());
+    command.about(format!("{}: {}", algorithm.name(), algorithm.about())).mut_args(|arg| {
+        let Some(flag) = all.iter().find(|flag| arg.get_id() == flag.name) else {
+            return if arg.get_id() == "preset" { arg.help(presets.clone()) } else { arg };
+        };
+        let arg = flag.arg(Some(algorithm.name()));
+        let Some(at) = table.iter().position(|setting| setting.name == flag.name) else {
+            return arg;
+        };
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        arg.help(help + &default(&table[at], algorithm)).display_order(100 + at)
     })
+}
+
+/// The default of a setting and its range, after its help.
+fn default(setting: &Setting, algorithm: &Settings) -> String {
+    let value = algorithm.find(setting.name).unwrap_or_default();
+    let range = match setting.kind {
+        Kind::Whole { .. } | Kind::Number { .. } => format!("; {}", setting.kind),
+        _ => String::new(),
+    };
+    format!(" [default: {}{range}]", setting.shown(&value))
 }
 
 /// The algorithm that is chosen for the data.
