@@ -4,7 +4,7 @@ use super::store::{ArrayRef, FormatError, Stored, Unit};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::algorithms::craftml::{Forest, Marks, Params, Trainer, Tree};
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,10 +55,14 @@ fn grow(
     write_weights(FEATURES, trainer.feature_weights(), units)?;
     let missing: Vec<usize> = (0..most).filter(|&tree| units.lacks(&stem(tree))).collect();
     let count = AtomicUsize::new(most - missing.len());
-    run.progress("trees", (most - missing.len()) as u64, most as u64);
+    run.progress(Stage::Units("trees"), (most - missing.len()) as u64, most as u64);
     trainer.grow_each(missing.into_iter().take_while(|_| goes_on()), run, |tree, grown| {
         units.write(&stem(tree), &arrays(&grown))?;
-        run.progress("trees", count.fetch_add(1, Ordering::Relaxed) as u64 + 1, most as u64);
+        run.progress(
+            Stage::Units("trees"),
+            count.fetch_add(1, Ordering::Relaxed) as u64 + 1,
+            most as u64,
+        );
         Ok(())
     })
 }

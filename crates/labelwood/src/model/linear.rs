@@ -9,7 +9,7 @@ use crate::algorithms::label_forest::{self, LabelForest};
 use crate::algorithms::label_tree::{self, LabelTrees, Root, Tree};
 use crate::algorithms::one_vs_rest::{self, OneVsRest, block_labels};
 use crate::base::array::{Array, OnDemand};
-use crate::base::run::Task;
+use crate::base::run::{Stage, Task};
 use crate::learn::linear::{Child, Nodes, Precision, Values, Within};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -125,12 +125,16 @@ pub(super) fn write_forest(
     let missing: Vec<usize> =
         (0..total).filter(|&number| units.lacks(&submodel_stem(number))).collect();
     let done = AtomicU64::new((total - missing.len()) as u64);
-    run.progress("submodels", done.load(Ordering::Relaxed), total as u64);
+    run.progress(Stage::Units("submodels"), done.load(Ordering::Relaxed), total as u64);
     let grown = run.install(|| {
         missing.par_iter().with_max_len(1).try_for_each(|&number| -> Result<(), Stop> {
             let submodel = trainer.submodel(number, run)?;
             units.write(&submodel_stem(number), &arrays(&submodel.root))?;
-            run.progress("submodels", done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
+            run.progress(
+                Stage::Units("submodels"),
+                done.fetch_add(1, Ordering::Relaxed) + 1,
+                total as u64,
+            );
             Ok(())
         })
     });
@@ -150,7 +154,7 @@ pub(super) fn write_blocks(
     write_weights(FEATURES, trainer.feature_weights(), units)?;
     let total = trainer.blocks();
     for block in 0..total {
-        run.progress("parts", block as u64, total as u64);
+        run.progress(Stage::Units("parts"), block as u64, total as u64);
         if !units.lacks(&block_stem(block)) {
             continue;
         }
@@ -162,7 +166,7 @@ pub(super) fn write_blocks(
         })?;
         units.write(&block_stem(block), &arrays(&nodes))?;
     }
-    run.progress("parts", total as u64, total as u64);
+    run.progress(Stage::Units("parts"), total as u64, total as u64);
     Ok(())
 }
 
@@ -186,7 +190,7 @@ fn write_roots(
                 groups
             }
         };
-        run.progress("parts", tree as u64 + 1, total as u64);
+        run.progress(Stage::Units("parts"), tree as u64 + 1, total as u64);
         Ok(groups)
     };
     (0..total).map(root).collect()
@@ -209,12 +213,12 @@ fn write_subtrees(
     let labels: Vec<u32> = missing.iter().flat_map(|(.., labels)| labels.iter().copied()).collect();
     trainer.want(&labels);
     let done = AtomicU64::new(total - missing.len() as u64);
-    run.progress("parts", done.load(Ordering::Relaxed), total);
+    run.progress(Stage::Units("parts"), done.load(Ordering::Relaxed), total);
     run.install(|| {
         missing.par_iter().with_max_len(1).try_for_each(|&(tree, part, labels)| {
             let nodes = trainer.subtree(tree, part, labels, run)?;
             units.write(&names.part(tree, part), &arrays(&nodes))?;
-            run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            run.progress(Stage::Units("parts"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
             Ok(())
         })
     })

@@ -48,7 +48,6 @@ pub use labels::Labels;
 pub use learned::Learned;
 pub use shrink::{Shrink, ShrinkError, Values, shrink};
 pub use text::{open_text, save_text};
-pub use units::UNIT_STAGES;
 pub use update::{UpdateError, UpdateStart, Updated, update};
 pub use within::{Limits, train_within, unfinished};
 

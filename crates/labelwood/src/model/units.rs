@@ -8,10 +8,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-/// The stages of a training into a folder that count finished units, which are kept if it is
-/// stopped.
-pub const UNIT_STAGES: [&str; 3] = ["trees", "parts", "submodels"];
-
 /// Why a unit was not finished.
 pub(super) enum Stop {
     /// The run was cancelled.
@@ -202,8 +198,7 @@ impl<'a> Units<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::run::Pool;
-    use crate::base::run::Progress;
+    use crate::base::run::{Pool, Progress, Stage};
     use crate::data::Dataset;
     use crate::data::generate::{Generator, Profile};
     use crate::model::{Algorithm, store::Start, train};
@@ -222,7 +217,7 @@ mod tests {
                 let is_more = seen.is_none_or(|seen: Progress| {
                     seen.stage != progress.stage || seen.done <= progress.done
                 });
-                if UNIT_STAGES.contains(&progress.stage) && is_more {
+                if matches!(progress.stage, Stage::Units(_)) && is_more {
                     *seen = Some(progress);
                 }
             });

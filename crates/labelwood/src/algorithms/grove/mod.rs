@@ -34,7 +34,7 @@ pub use params::Params;
 use crate::algorithms::craftml::{self, Forest};
 use crate::algorithms::label_tree::{self, LabelTrees};
 use crate::base::array::Array;
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::base::sparse::{CsrView, LabelRowsView, Predictions, Query, Scored, top_k};
 use crate::learn::calibration::hold_out;
@@ -106,13 +106,13 @@ impl<'a> Trainer<'a> {
         let rows = self.features.select(&held_out);
         // One part after the other, so that only one is in memory.
         let query = Query::top(KNOWN);
-        run.progress("blend", 0, 3);
+        run.progress(Stage::Steps("blend"), 0, 3);
         let forest = forest_of(features.view(), labels.view(), &params).forest(run)?;
         let forest = forest.predict_block(rows.view(), query, run)?;
-        run.progress("blend", 1, 3);
+        run.progress(Stage::Steps("blend"), 1, 3);
         let label_tree = label_tree_of(features.view(), labels.view(), &params).trees(run)?;
         let label_tree = label_tree.predict_block(rows.view(), query, run)?;
-        run.progress("blend", 2, 3);
+        run.progress(Stage::Steps("blend"), 2, 3);
         let counts = labels.view().column_counts();
         let mut learner = Learner::default();
         for (at, &row) in held_out.iter().enumerate() {
@@ -124,7 +124,7 @@ impl<'a> Trainer<'a> {
         }
         run.check()?;
         let blend = learner.finish();
-        run.progress("blend", 3, 3);
+        run.progress(Stage::Steps("blend"), 3, 3);
         Ok(blend)
     }
 

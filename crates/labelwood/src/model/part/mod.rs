@@ -14,7 +14,7 @@ pub use scores::{Scores, ScoresReader};
 use super::members::Members;
 use super::{Algorithm, Learned, Model};
 use crate::algorithms::grove::Grove;
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
 use crate::base::store::{Digest, Manifest, Options, StoreError, Stored};
 use rayon::prelude::*;
@@ -123,7 +123,7 @@ impl ModelPart {
             )?) {
                 rows.into_iter().for_each(|row| growing.push_row(row));
             }
-            run.progress("rows", end as u64, features.len() as u64);
+            run.progress(Stage::Rows, end as u64, features.len() as u64);
         }
         let copies = match learned {
             Learned::LabelForest(forest) => forest.copies().to_vec(),

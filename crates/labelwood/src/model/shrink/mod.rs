@@ -8,7 +8,7 @@ use super::store::{
 };
 use super::{Algorithm, craftml, linear, text};
 use crate::algorithms::craftml::{Params, Precision as CentroidPrecision};
-use crate::base::run::Task;
+use crate::base::run::{Stage, Task};
 use crate::learn::linear::{Nodes, Precision};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -289,7 +289,7 @@ impl Work<'_> {
                 }
                 (None, None) => self.partial.adopt_unit(source, file),
             };
-            run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            run.progress(Stage::Units("parts"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
             written
         };
         run.install(|| self.stored.units().par_iter().zip(files).map(write).collect())

@@ -4,7 +4,7 @@ use super::Work;
 use crate::algorithms::craftml::{self, Forest};
 use crate::algorithms::label_tree::{self, LabelTrees, Renewed};
 use crate::algorithms::one_vs_rest::{BLOCK, OneVsRest, Trainer};
-use crate::base::run::Task;
+use crate::base::run::{Stage, Task};
 use crate::base::sparse::LabelSet;
 use crate::data::Dataset;
 use crate::model::linear::{self, Names};
@@ -47,12 +47,16 @@ impl Work<'_> {
         let missing: Vec<usize> =
             (0..total).filter(|&tree| units.find(&trees::stem(tree)).is_none()).collect();
         let done = AtomicU64::new((total - missing.len()) as u64);
-        run.progress("trees", done.load(Ordering::Relaxed), total as u64);
+        run.progress(Stage::Units("trees"), done.load(Ordering::Relaxed), total as u64);
         run.install(|| {
             missing.par_iter().with_max_len(1).try_for_each(|&number| {
                 let tree = updater.tree(number, run)?;
                 units.write(&trees::stem(number), &trees::arrays(&tree))?;
-                run.progress("trees", done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
+                run.progress(
+                    Stage::Units("trees"),
+                    done.fetch_add(1, Ordering::Relaxed) + 1,
+                    total as u64,
+                );
                 Ok(())
             })
         })
@@ -73,7 +77,7 @@ impl Work<'_> {
         let updater = label_tree::Updater::new(trees, features, labels, known, run)?;
         let total = trees.trees().len();
         for tree in 0..total {
-            run.progress("parts", tree as u64, total as u64);
+            run.progress(Stage::Units("parts"), tree as u64, total as u64);
             if units.find(&names.root(tree)).is_some() {
                 continue;
             }
@@ -87,7 +91,7 @@ impl Work<'_> {
                 units.write(&names.root(tree), arrays)
             })?;
         }
-        run.progress("parts", total as u64, total as u64);
+        run.progress(Stage::Units("parts"), total as u64, total as u64);
         Ok(())
     }
 
@@ -108,13 +112,13 @@ impl Work<'_> {
         };
         let touched: Vec<usize> = (0..trainer.blocks()).filter(is_touched).collect();
         for (done, &block) in touched.iter().enumerate() {
-            run.progress("parts", done as u64, touched.len() as u64);
+            run.progress(Stage::Units("parts"), done as u64, touched.len() as u64);
             if units.find(&linear::block_stem(block)).is_none() {
                 let nodes = trainer.block(block, run)?;
                 units.write(&linear::block_stem(block), &linear::arrays(&nodes))?;
             }
         }
-        run.progress("parts", touched.len() as u64, touched.len() as u64);
+        run.progress(Stage::Units("parts"), touched.len() as u64, touched.len() as u64);
         Ok(())
     }
 }

@@ -40,7 +40,7 @@ mod trial;
 pub use measure::Measure;
 pub use schedule::Round;
 
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::data::{DatasetView, WriteError};
 use crate::model::Algorithm;
@@ -367,7 +367,7 @@ impl Tuning<'_> {
             }
         };
         self.finished += 1;
-        self.run.progress("trials", self.finished as u64, self.plan.trials() as u64);
+        self.run.progress(Stage::Trials, self.finished as u64, self.plan.trials() as u64);
         Ok(trial)
     }
 }
