@@ -64,7 +64,7 @@ pub enum TextError {
     #[error(transparent)]
     Fit(#[from] FitError),
     /// The work was cancelled.
-    #[error(transparent)]
+    #[error("{0}")]
     Stopped(#[from] Stopped),
     /// No term is left after all settings.
     #[error(

@@ -27,7 +27,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The run was cancelled.
-    #[error(transparent)]
+    #[error("{0}")]
     Stopped(#[from] Stopped),
     /// There is no model to read.
     #[error("{}: there is no model here (no manifest.json); give the folder that `train --model` wrote", folder.display())]

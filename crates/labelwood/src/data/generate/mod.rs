@@ -85,7 +85,7 @@ pub enum GenerateError {
     #[error("could not write the data: {0}")]
     Io(#[from] io::Error),
     /// The run was cancelled.
-    #[error(transparent)]
+    #[error("{0}")]
     Stopped(#[from] Stopped),
 }
 
