@@ -5,33 +5,31 @@ use crate::base::run::Task;
 use crate::base::sparse::LabelSet;
 use crate::data::{LabelIndexBuilder, ReadError, documents, names_beside};
 use crate::model::Model;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The files that say which labels a model may name, one label a line; see
 /// [`Labels::find`](crate::model::Labels::find).
-#[derive(Clone, Debug, Default)]
-pub struct LabelFiles {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LabelFiles<'a> {
     /// Only the labels of this file may be named; without a file, all.
-    pub only: Option<PathBuf>,
+    pub only: Option<&'a Path>,
     /// The labels of this file may not be named.
-    pub without: Option<PathBuf>,
+    pub without: Option<&'a Path>,
 }
 
-impl LabelFiles {
+impl<'a> LabelFiles<'a> {
     /// The files.
-    pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        [&self.only, &self.without].into_iter().flatten().map(PathBuf::as_path)
+    pub fn paths(self) -> impl Iterator<Item = &'a Path> {
+        [self.only, self.without].into_iter().flatten()
     }
 
     /// The labels that may be named; nothing if all may.
     ///
     /// Labels that the model does not know are counted in a warning; a file of nothing else is an
     /// error.
-    pub fn allowed(&self, model: &Model, run: &Task) -> Result<Option<LabelSet>, InputError> {
-        let read = |file: &Option<PathBuf>| {
-            file.as_ref().map(|file| labels_in(file, model, run)).transpose()
-        };
-        let (only, without) = (read(&self.only)?, read(&self.without)?);
+    pub fn allowed(self, model: &Model, run: &Task) -> Result<Option<LabelSet>, InputError> {
+        let read = |file: Option<&Path>| file.map(|file| labels_in(file, model, run)).transpose();
+        let (only, without) = (read(self.only)?, read(self.without)?);
         if only.is_none() && without.is_none() {
             return Ok(None);
         }

@@ -20,7 +20,7 @@
 //! let (data, labels) = (folder.path().join("rows.svm"), folder.path().join("allowed.txt"));
 //! std::fs::write(&data, " 1:1\n 2:1\n")?;
 //! std::fs::write(&labels, "1\n")?;
-//! let allowed = LabelFiles { only: Some(labels), without: None }.allowed(&model, &run)?;
+//! let allowed = LabelFiles { only: Some(&labels), without: None }.allowed(&model, &run)?;
 //! let query = Query { allowed: allowed.as_ref(), ..Query::top(2) };
 //! let mut source = RowOptions::default().open(&data, &model, &run)?;
 //! while let Some(batch) = source.next()? {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use labelwood::app::RowOptions;
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{self, check_target};
@@ -16,7 +17,6 @@ use super::Args;
 use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::output::print;
-use crate::prediction::RowArgs;
 
 /// What becomes of a model.
 #[derive(Debug, clap::Args)]
@@ -77,7 +77,11 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let run = context.run()?;
     // A file of rows that cannot be read is no reason to begin.
     check_target(&args.output, args.overwrite)?;
-    let reading = RowArgs::new(args.from, args.reading.lenient, args.documents);
+    let reading = RowOptions {
+        format: args.from.map(Into::into),
+        lenient: args.reading.lenient,
+        fields: args.documents.fields(),
+    };
     let open = |folder| Model::open(folder, store::Options::default(), &run);
     let test = match &args.shrinking.test {
         Some(path) => {
