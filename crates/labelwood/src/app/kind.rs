@@ -55,9 +55,7 @@ impl Kind {
         stated: Option<impl Into<Kind>>,
     ) -> Result<Option<Self>, InputError> {
         match Kind::of(path, stated) {
-            None if path.extension().is_some() => {
-                Err(InputError::UnknownFormat { path: path.display().to_string() })
-            }
+            None if path.extension().is_some() => Err(InputError::UnknownFormat(name(path))),
             known => Ok(known),
         }
     }
@@ -77,13 +75,12 @@ impl Kind {
         if stated.is_none() && is_unclear && matches!(trained_on, Some(Csv | Jsonl)) {
             return Ok(None);
         }
-        let name = || path.display().to_string();
         match Kind::required(path, stated)? {
             Some(Kind::Vectors(_)) if trained_on.is_some() => {
-                Err(InputError::VectorsForText { path: name() })
+                Err(InputError::VectorsForText(name(path)))
             }
             Some(Kind::Text(_)) if trained_on.is_none() => {
-                Err(InputError::TextForVectors { path: name() })
+                Err(InputError::TextForVectors(name(path)))
             }
             kind => Ok(kind),
         }
@@ -104,4 +101,9 @@ impl Kind {
             Kind::Text(_) => None,
         }
     }
+}
+
+/// A file as it was named, for messages.
+pub(super) fn name(path: &Path) -> String {
+    path.display().to_string()
 }

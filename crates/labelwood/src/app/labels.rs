@@ -1,6 +1,7 @@
 //! Files that name labels: those that a model may name, and those that a training knows.
 
 use super::error::InputError;
+use super::kind::name;
 use crate::base::run::Task;
 use crate::base::sparse::LabelSet;
 use crate::data::{LabelIndexBuilder, ReadError, documents, names_beside};
@@ -53,12 +54,11 @@ fn labels_in(file: &Path, model: &Model, run: &Task) -> Result<LabelSet, InputEr
         // The set is no larger than what the model has for its labels.
         0
     })?;
-    let path = file.display();
     if found.is_empty() {
-        return Err(InputError::NoKnownLabel { path: path.to_string() });
+        return Err(InputError::NoKnownLabel(name(file)));
     }
     if unknown > 0 {
-        tracing::warn!("{path}: the model does not know {unknown} of its labels");
+        tracing::warn!("{}: the model does not know {unknown} of its labels", name(file));
     }
     Ok(found)
 }

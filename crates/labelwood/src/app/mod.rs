@@ -23,7 +23,7 @@
 //! let allowed = LabelFiles { only: Some(&labels), without: None }.allowed(&model, &run)?;
 //! let query = Query { allowed: allowed.as_ref(), ..Query::top(2) };
 //! let mut source = RowOptions::default().open(&data, &model, &run)?;
-//! while let Some(batch) = source.next()? {
+//! while let Some(batch) = source.next_batch()? {
 //!     let best = at_least(&model.predict(batch.features.view(), query, &run)?, 0.5);
 //!     assert_eq!((best.row(0).len(), best.row(1)[0].id), (0, 1));
 //! }

@@ -1,14 +1,14 @@
 //! Files of rows for a model, read as a whole.
 
 use super::error::InputError;
-use super::kind::Kind;
+use super::kind::{Kind, name};
 use super::labels::known_labels;
 use super::source::{RowSource, Widths};
 use crate::base::run::Task;
 use crate::data::documents::{self, Documents, Labels, Options, Separator};
 use crate::data::{self, Dataset, LabelIndex, LabelIndexBuilder, Read, ReadError, ReadOptions};
 use crate::model::Model;
-use crate::text::{TextReader, read_labels};
+use crate::text::{TextError, TextReader, read_labels};
 use std::path::Path;
 
 /// How files of rows are read for a model. By default a file's ending tells its format, and text is
@@ -94,7 +94,7 @@ impl Fields {
             Some(flag)
                 if documents.format() == documents::Format::Tsv && flag != "--label-separator" =>
             {
-                Err(InputError::NoColumns { path: path.display().to_string(), flag })
+                Err(InputError::NoColumns(name(path), flag))
             }
             _ => Ok((documents, options)),
         }
@@ -195,7 +195,7 @@ impl RowOptions {
 
     pub(super) fn kind(&self, path: &Path, model: &Model) -> Result<Option<Kind>, InputError> {
         match self.fields.stated() {
-            Some(flag) if model.text().is_none() => Err(InputError::NeedsText { flag }),
+            Some(flag) if model.text().is_none() => Err(InputError::NeedsText(flag)),
             _ => {
                 let trained_on = model.text().map(|reader| reader.options().format);
                 Kind::expected(path, self.format, trained_on)
@@ -241,8 +241,9 @@ impl Guess {
         match (self.0, error) {
             (
                 Some(format @ (Csv | Jsonl)),
-                InputError::Read(source @ ReadError::Content { line: 1, .. }),
-            ) => InputError::OtherFormat { format, source },
+                InputError::Read(source @ ReadError::Content { line: 1, .. })
+                | InputError::Text(TextError::Read(source @ ReadError::Content { line: 1, .. })),
+            ) => InputError::OtherFormat(source, format),
             (_, error) => error,
         }
     }

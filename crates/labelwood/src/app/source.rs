@@ -6,7 +6,8 @@ use crate::base::run::Task;
 use crate::base::sparse::{Csr, CsrView};
 use crate::data::documents::{self, Documents, Labels};
 use crate::data::{self, Batches, Dataset};
-use crate::model::{Model, ReadTextsError};
+use crate::model::Model;
+use crate::text::TextError;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -35,11 +36,11 @@ const TEXT_BYTES: usize = 8 << 20;
 ///
 /// let texts = ["an owl", "owls", "the atlas"].map(str::to_owned);
 /// let mut source = RowSource::texts(texts, &model, &run)?;
-/// let batch = source.next()?.expect("there are texts");
+/// let batch = source.next_batch()?.expect("there are texts");
 /// assert_eq!(batch.features.len(), 3);
 /// let best = model.predict(batch.features.view(), Query::top(1), &run)?;
 /// assert_eq!(model.labels().name(best.row(2)[0].id), Some("maps"));
-/// assert!(source.next()?.is_none());
+/// assert!(source.next_batch()?.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct RowSource<'m> {
@@ -93,13 +94,13 @@ impl<'m> RowSource<'m> {
         run: &'m Task,
     ) -> Result<Self, InputError> {
         if model.text().is_none() {
-            return Err(ReadTextsError::TrainedOnVectors.into());
+            return Err(TextError::TrainedOnVectors.into());
         }
         Ok(RowSource { rows: Rows::Texts(Box::new(texts.into_iter())), model, run })
     }
 
-    /// How many rows there will be, if that is known.
-    pub fn len(&self) -> Option<u64> {
+    /// How many rows there will be, if the file says so and is held to it.
+    pub fn declared_rows(&self) -> Option<u64> {
         match &self.rows {
             Rows::Vectors(_, batches, _) => batches.declared_rows(),
             Rows::Documents(..) | Rows::Texts(_) => None,
@@ -107,7 +108,7 @@ impl<'m> RowSource<'m> {
     }
 
     /// The next rows. At the end, warnings tell what deserves a look.
-    pub fn next(&mut self) -> Result<Option<RowBatch>, InputError> {
+    pub fn next_batch(&mut self) -> Result<Option<RowBatch>, InputError> {
         match &mut self.rows {
             Rows::Vectors(path, batches, widths) => {
                 if let Some(batch) = batches.next(self.run)? {
@@ -206,5 +207,73 @@ impl<'m> Widths<'m> {
             some => format!("; {some} features that the model does not know are ignored"),
         };
         tracing::warn!("{}: {}{ignored}", path.display(), widths.join(", "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::run::Pool;
+    use crate::data::LabelIndexBuilder;
+    use crate::data::documents::{Format, Options};
+    use crate::model::{Algorithm, Extras};
+    use crate::text::{Params, TextReader};
+
+    /// A model of text, or one of the same vectors.
+    fn model(is_text: bool, run: &Task) -> Model {
+        let options = Options::default();
+        let text = b"old owls\tbirds\ngrey owls\tbirds\nold atlas\tmaps\nan atlas\tmaps\n";
+        let documents =
+            Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, run).unwrap();
+        let names = LabelIndexBuilder::default();
+        let (reader, rows) =
+            TextReader::fit(documents, &options, Params::default(), names, run).unwrap();
+        let algorithm = Algorithm::preset("one-vs-rest", "default").unwrap();
+        let extras = Extras { text: is_text.then_some(&reader), ..Extras::default() };
+        Model::train(rows.view(), extras, &algorithm, run).unwrap()
+    }
+
+    #[test]
+    fn texts_come_in_batches_of_bounded_size() {
+        let run = Pool::new(1).unwrap().task();
+        let model = model(true, &run);
+        let sizes = |texts: Vec<String>| {
+            let mut source = RowSource::texts(texts, &model, &run).unwrap();
+            let mut sizes = Vec::new();
+            while let Some(batch) = source.next_batch().unwrap() {
+                sizes.push(batch.features.len());
+            }
+            sizes
+        };
+        assert_eq!(sizes(Vec::new()), [0; 0]);
+        assert_eq!(sizes(vec!["an owl".to_owned(); TEXTS + 3]), [TEXTS, 3]);
+        let long = "owls and more ".repeat(TEXT_BYTES / 14 + 1);
+        assert_eq!(sizes(vec![long, "an owl".to_owned()]), [1, 1]);
+    }
+
+    #[test]
+    fn a_file_of_lines_has_the_rows_of_its_texts() {
+        let run = Pool::new(1).unwrap().task();
+        let model = model(true, &run);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        std::fs::write(&path, "grey owls\nan old atlas\tmaps\n\nnothing known\n").unwrap();
+        let mut source = RowOptions::default().open(&path, &model, &run).unwrap();
+        let batch = source.next_batch().unwrap().unwrap();
+        assert_eq!(batch.documents.unwrap().len(), 4);
+        let texts = ["grey owls", "an old atlas", "", "nothing known"].map(str::to_owned);
+        let mut source = RowSource::texts(texts, &model, &run).unwrap();
+        assert_eq!(source.next_batch().unwrap().unwrap().features, batch.features);
+    }
+
+    #[test]
+    fn texts_for_a_model_of_vectors_are_refused() {
+        let run = Pool::new(1).unwrap().task();
+        let model = model(false, &run);
+        let refused = RowSource::texts([String::new()], &model, &run).err().unwrap();
+        assert!(matches!(refused, InputError::Text(TextError::TrainedOnVectors)), "{refused:?}");
+        let options = RowOptions::default();
+        let refused = options.open("rows.tsv".as_ref(), &model, &run).err().unwrap();
+        assert!(matches!(refused, InputError::TextForVectors(_)), "{refused:?}");
     }
 }

@@ -52,3 +52,32 @@ pub fn predict_at_least(
     }
     Ok(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::run::Pool;
+    use crate::data::Dataset;
+    use crate::data::generate::{Generator, Profile};
+    use crate::model::Algorithm;
+
+    #[test]
+    fn rows_with_many_good_labels_get_all_of_them() {
+        let run = Pool::new(2).unwrap().task();
+        let profile = Profile { instances: 60, ..Profile::named("eurlex-4k").unwrap() };
+        let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..60, &run).unwrap();
+        let dataset = Dataset { features, labels, label_names: None };
+        let algorithm = Algorithm::preset("one-vs-rest", "default").unwrap();
+        let model = Model::train(dataset.view(), Default::default(), &algorithm, &run).unwrap();
+        let (rows, labels) = (dataset.features.view(), model.labels().counts().len());
+        let all = model.predict(rows, Query::top(labels), &run).unwrap();
+        let score = |rank: usize| all.row(3)[rank].score;
+        for least in [f32::MIN, score(100), score(9), score(0), f32::MAX] {
+            let expected = at_least(&all, least);
+            for k in [0, 1, 10, labels] {
+                let found = predict_at_least(&model, rows, least, Query::top(k), &run).unwrap();
+                assert!(found == expected, "at least {least}, {k} at first");
+            }
+        }
+    }
+}

@@ -47,7 +47,7 @@ pub use extras::Extras;
 pub use labels::Labels;
 pub use learned::Learned;
 pub use shrink::{Shrink, ShrinkError, Values, shrink};
-pub use text::{ReadTextsError, open_text, save_text};
+pub use text::{open_text, save_text};
 pub use update::{UpdateError, UpdateStart, Updated, update};
 pub use within::{Limits, train_within, unfinished};
 

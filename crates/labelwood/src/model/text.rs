@@ -15,10 +15,9 @@ use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{Csr, CsrView, Predictions, Query};
 use crate::data::{Dataset, DatasetView};
 use crate::learn::favour::Favour;
-use crate::text::{Arrays, TextReader, TextSettings, Vectoriser};
+use crate::text::{Arrays, TextError, TextReader, TextSettings, Vectoriser};
 use rayon::prelude::*;
 use std::path::Path;
-use thiserror::Error;
 
 /// The unit of the vocabulary, and that of the labels' terms.
 pub(super) const TEXT: &str = "text";
@@ -29,18 +28,6 @@ pub(super) const VECTORISER: &str = "vectoriser";
 const TERMS: usize = 10;
 /// How many rows of a label are looked at; frequent labels have these evenly among theirs.
 const ROWS: usize = 1000;
-
-/// Why a model did not read texts.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ReadTextsError {
-    /// The model knows nothing of text.
-    #[error("the model was trained on vectors: give it rows, not text")]
-    TrainedOnVectors,
-    /// The work was stopped.
-    #[error("{0}")]
-    Stopped(#[from] Stopped),
-}
 
 impl Model {
     /// The best labels of each text, as [`Model::predict`] finds them for rows.
@@ -73,7 +60,7 @@ impl Model {
         texts: &[T],
         query: Query<'_>,
         run: &Task,
-    ) -> Result<Predictions, ReadTextsError> {
+    ) -> Result<Predictions, TextError> {
         Ok(self.predict(self.read_texts(texts, run)?.view(), query, run)?)
     }
 
@@ -82,8 +69,8 @@ impl Model {
         &self,
         texts: &[T],
         run: &Task,
-    ) -> Result<Csr, ReadTextsError> {
-        let reader = self.text().ok_or(ReadTextsError::TrainedOnVectors)?;
+    ) -> Result<Csr, TextError> {
+        let reader = self.text().ok_or(TextError::TrainedOnVectors)?;
         Ok(reader.vectoriser().transform(texts, run)?)
     }
 }

@@ -138,7 +138,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let opened = Opened::open(&args, &run)?;
     let model = opened.model();
     let source = args.reading.options().open(&args.data, model, &run)?;
-    shown.total.store(source.len().unwrap_or(0), Ordering::Relaxed);
+    shown.total.store(source.declared_rows().unwrap_or(0), Ordering::Relaxed);
     let allowed = args.opening.files().allowed(model, &run)?;
     let parts = match &opened {
         Opened::Whole(_) => None,
@@ -185,7 +185,7 @@ struct Predicted<'a> {
 impl Predicted<'_> {
     /// The predictions of the next rows, with the documents if they are text.
     fn next(&mut self) -> Result<Option<(Predictions, Option<documents::Batch>)>> {
-        let Some(RowBatch { features, documents }) = self.source.next()? else {
+        let Some(RowBatch { features, documents }) = self.source.next_batch()? else {
             self.parts.as_mut().map_or(Ok(()), Parts::finish)?;
             return Ok(None);
         };
@@ -229,7 +229,7 @@ impl Predicted<'_> {
             return Ok(write_table(output, &all, names)?);
         };
         let labels = model.labels().counts().len();
-        let mut writer = Writer::new(output, format, self.source.len(), labels, names)?;
+        let mut writer = Writer::new(output, format, self.source.declared_rows(), labels, names)?;
         let mut held = self.run.memory().hold();
         while let Some((batch, _)) = self.next()? {
             writer.push(&batch)?;

@@ -74,7 +74,7 @@ fn write_shard(args: &Args, share: Share, path: &Path, run: &Task) -> Result<u64
     let query = args.opening.query(args.top_k.get(), allowed.as_ref());
     let mut rows = 0;
     write_file(path, |output| {
-        while let Some(batch) = source.next()? {
+        while let Some(batch) = source.next_batch()? {
             part.scores(batch.features.view(), query, run)?.write_to(output)?;
             rows += batch.features.len() as u64;
         }
