@@ -24,7 +24,6 @@ from ._inputs import (
     Labels,
     LabelSets,
     Matrix,
-    as_csr,
     as_json,
     features,
     flag,
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 #: How many labels of a row have a score, at most, unless a number is given. Not fewer than the
 #: library ranks anew where some labels are favoured: those are always the labels of the best scores.
 MOST = 100
-#: How many times as many labels of a row are asked for if all of these are above the threshold.
-_MORE = 8
 #: Parameters of the constructor that are no settings of the algorithm.
 _PLAIN = ("calibrate", "favour", "random_state", "threshold", "n_jobs", "verbose")
 
@@ -279,21 +276,16 @@ class Estimator(BaseEstimator):
 
     def predict(self, X: Matrix) -> sparse.csr_array:
         """The labels of each row whose score is at least ``threshold``, as an indicator."""
-        rows = as_csr(self._rows(X))
-        predicted = self._at_least(real("threshold", self.threshold), rows, MOST)
+        arrays = features(self._rows(X))
+        threshold = real("threshold", self.threshold)
+        with following(self.verbose, None, type(self).__name__) as callback:
+            indptr, indices, _ = self.model_.predict(
+                arrays, MOST, None, None, threads(self.n_jobs), callback, threshold
+            )
+        shape = (len(indptr) - 1, len(self.classes_))
+        predicted = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape)
         predicted.sort_indices()
         return predicted
-
-    def _at_least(self, threshold: float, X, k: int) -> sparse.csr_array:
-        """An indicator of all labels that reach a threshold. Few rows have more than ``k``."""
-        predicted = _at_least(threshold, self.predict_top_k(X, k))
-        full = np.diff(predicted.indptr) == k
-        if k >= len(self.classes_) or not full.any():
-            return predicted
-        full, others = np.flatnonzero(full), np.flatnonzero(~full)
-        more = self._at_least(threshold, X[full], _MORE * k)
-        order = np.argsort(np.concatenate([others, full]))
-        return sparse.vstack([predicted[others], more], format="csr")[order]
 
     def score(self, X: Matrix, y: LabelSets, k: int = 1) -> float:
         """Precision at ``k``: the share of the best ``k`` labels that are right.
@@ -350,15 +342,6 @@ def noting_order(scores: sparse.csr_array, favour: str) -> sparse.csr_array:
 def asked(k, beam) -> tuple[int, int | None]:
     """How many labels, and how many nodes of a level, a prediction is asked for."""
     return whole("k", k), None if beam is None else whole("beam", beam, least=1)
-
-
-def _at_least(threshold: float, scores: sparse.csr_array) -> sparse.csr_array:
-    """An indicator of the entries that reach a threshold."""
-    chosen = scores.data >= threshold
-    ends = np.concatenate([[0], np.cumsum(chosen)])
-    indptr = ends[scores.indptr].astype(scores.indptr.dtype)
-    ones = np.ones(indptr[-1], np.int8)
-    return sparse.csr_array((ones, scores.indices[chosen], indptr), scores.shape)
 
 
 def _by_name(labels: Labels, names: list[str]) -> sparse.csr_array:

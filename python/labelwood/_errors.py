@@ -8,13 +8,13 @@ class LabelwoodError(Exception):
 
 
 class InputError(LabelwoodError, ValueError):
-    """A file, a value or a setting is at fault."""
+    """A file, a value or a setting is at fault, or a permission is missing."""
 
     __module__ = "labelwood"
 
 
 class MachineError(LabelwoodError, OSError):
-    """The machine is at fault: disk, permission, memory, threads."""
+    """The machine is at fault: disk, memory, threads."""
 
     __module__ = "labelwood"
 

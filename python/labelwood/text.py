@@ -309,9 +309,9 @@ max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
         self, texts: Iterable[str], k: int = 5, *, beam: int | None = None
     ) -> sparse.csr_array:
         """The same as a matrix with a column for each of ``classes_``, each row best first."""
-        arrays = (*self._vectorise(texts), self._columns)
-        indptr, indices, data = self.model_.predict(
-            arrays, *asked(k, beam), None, threads(self.n_jobs), None
+        check_is_fitted(self)
+        indptr, indices, data = self.model_.predict_texts(
+            _texts(texts), *asked(k, beam), threads(self.n_jobs)
         )
         scores = sparse.csr_array((data, indices, indptr), (len(indptr) - 1, len(self.classes_)))
         return noting_order(scores, "none" if self.estimator is None else self.estimator.favour)

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use labelwood::app::read_vectors;
 use labelwood::data::documents::{self, Documents, Labels as Demand};
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{self, Dataset, Format, LabelIndex, ReadOptions, WriteError, corpus};
@@ -38,9 +39,7 @@ pub fn read<'py>(
     let format = vector_format(py, format)?;
     let options =
         ReadOptions { format, lenient, features, labels, label_names, ..ReadOptions::default() };
-    let read = work::run(py, threads, None, |run| data::read(&path, &options, run))?;
-    read.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    crate::log::flush(py)?;
+    let read = work::run(py, threads, None, |run| read_vectors(&path, &options, run))?;
     let Dataset { features, labels, label_names } = read.dataset;
     let names = label_names.map(|names| names.lines().map(str::to_owned).collect());
     let (x, y) = (arrays(py, features.view())?, label_arrays(py, labels.view())?);

@@ -5,21 +5,16 @@
 //! the words of people who wrote Python.
 
 use std::error::Error;
-use std::io;
+use std::{io, iter};
 
-use labelwood::data::ReadError;
-use labelwood::model::TrainError;
-use labelwood::model::store::StoreError;
-use labelwood::run::{OutOfMemory, Stopped, ThreadError};
-use labelwood::shard::{PartError, ShardError};
-use labelwood::text::{FitError, TextError};
+use labelwood::app;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use serde_json::Value;
 
-/// What an error is, told while the library's type is still known.
+/// What an error is to Python, told while the library's type is still known.
 #[derive(Debug)]
 pub enum Fault {
     /// A file, a value or a setting.
@@ -35,42 +30,20 @@ pub enum Fault {
 impl<E: Error + 'static> From<E> for Fault {
     fn from(error: E) -> Self {
         let text = error.to_string();
-        let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
-        while let Some(this) = cause {
-            if is_cancelled(this) {
-                return Fault::Stopped;
-            }
-            if this.is::<io::Error>() || this.is::<ThreadError>() || this.is::<OutOfMemory>() {
-                let kind = this.downcast_ref().map(io::Error::kind);
-                let is_missing = kind == Some(io::ErrorKind::NotFound);
-                return if is_missing { Fault::Missing(text) } else { Fault::Machine(text) };
-            }
-            cause = this.source();
+        match app::Fault::of(&error) {
+            app::Fault::Stopped => Fault::Stopped,
+            app::Fault::Machine | app::Fault::OutputClosed => Fault::Machine(text),
+            app::Fault::Input if is_missing(&error) => Fault::Missing(text),
+            app::Fault::Input => Fault::Input(text),
         }
-        Fault::Input(text)
     }
 }
 
-/// Whether the run was cancelled. An error that is transparent for another hides it from the chain.
-fn is_cancelled(cause: &(dyn Error + 'static)) -> bool {
-    let store = |error: &StoreError| matches!(error, StoreError::Stopped(_));
-    let read = |error: &ReadError| matches!(error, ReadError::Stopped(_));
-    cause.is::<Stopped>()
-        || cause.downcast_ref().is_some_and(store)
-        || cause.downcast_ref().is_some_and(read)
-        || cause.downcast_ref().is_some_and(|error| match error {
-            TrainError::Stopped { .. } => true,
-            TrainError::Store(error) => store(error),
-            _ => false,
-        })
-        || cause.downcast_ref().is_some_and(|error| match error {
-            TextError::Stopped(_) | TextError::Fit(FitError::Stopped(_)) => true,
-            TextError::Read(error) => read(error),
-            _ => false,
-        })
-        || matches!(cause.downcast_ref(), Some(FitError::Stopped(_)))
-        || cause.downcast_ref().is_some_and(ShardError::is_cancelled)
-        || cause.downcast_ref().is_some_and(PartError::is_cancelled)
+/// Whether the system said that a file or folder is not there.
+fn is_missing(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = iter::successors(Some(error), |&cause| cause.source());
+    let io = causes.find_map(|cause| cause.downcast_ref::<io::Error>());
+    io.is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 impl Fault {

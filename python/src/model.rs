@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use labelwood::app::predict_at_least;
 use labelwood::data::{DatasetView, LabelIndex};
 use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Options, Start, StoreError, Stored};
 use labelwood::model::{TrainOptions, Learned, Model as Inner, TrainError, train_with};
 use labelwood::run::Task;
-use labelwood::sparse::{CsrView, LabelSet, Query};
+use labelwood::sparse::{CsrView, LabelSet, Predictions, Query};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -138,8 +139,9 @@ impl Model {
         work::run(py, 1, None, |_| self.0.stored().save(&path, overwrite))
     }
 
-    /// The best labels of each row as `(indptr, indices, data)`, each row best first.
-    #[pyo3(signature = (features, k, beam, allowed, threads, progress))]
+    /// The best labels of each row as `(indptr, indices, data)`, each row best first; all that reach
+    /// a threshold, if there is one.
+    #[pyo3(signature = (features, k, beam, allowed, threads, progress, threshold=None))]
     #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn predict<'py>(
         &self,
@@ -150,18 +152,32 @@ impl Model {
         allowed: Option<Vec<u32>>,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
+        threshold: Option<f32>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let features = Features::new(features)?;
         let rows = features.view(py)?;
         let allowed: Option<LabelSet> = allowed.map(|labels| labels.into_iter().collect());
         let query = Query { k, beam, allowed: allowed.as_ref() };
-        let predict = |run: &Task| self.0.predict(rows, query, run);
-        let predictions = if rows.len() <= FEW && progress.is_none() {
-            work::soon(py, threads, &self.1, predict)?
-        } else {
-            work::run(py, threads, progress, predict)?
+        let predict = |run: &Task| match threshold {
+            Some(least) => predict_at_least(&self.0, rows, least, query, run),
+            None => self.0.predict(rows, query, run),
         };
-        prediction_arrays(py, &predictions)
+        self.answer(py, rows.len(), threads, progress, predict)
+    }
+
+    /// The best labels of each text as `(indptr, indices, data)`, each row best first; the model must
+    /// have been trained on text.
+    fn predict_texts<'py>(
+        &self,
+        py: Python<'py>,
+        texts: Vec<PyBackedStr>,
+        k: usize,
+        beam: Option<usize>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let query = Query { k, beam, allowed: None };
+        let predict = |run: &Task| self.0.predict_texts(&texts, query, run);
+        self.answer(py, texts.len(), threads, None, predict)
     }
 
     /// The best labels of one row of (column, value) pairs as (label, score) pairs, best first.
@@ -201,14 +217,11 @@ impl Model {
         texts: Vec<PyBackedStr>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let Some(reader) = self.0.text() else {
-            return Err(refuse(py, "the model was trained on vectors: give it rows, not text"));
-        };
-        let transform = |run: &Task| reader.vectoriser().transform(&texts, run);
+        let read = |run: &Task| self.0.read_texts(&texts, run);
         let rows = if texts.len() <= FEW {
-            work::here(py, transform)?
+            work::here(py, read)?
         } else {
-            work::run(py, threads, None, transform)?
+            work::run(py, threads, None, read)?
         };
         arrays(py, rows.view())
     }
@@ -251,6 +264,25 @@ impl Model {
     /// The terms that tell most about a label with their weights, if it was trained on text.
     fn label_terms(&self, label: u32) -> Option<Vec<(&str, f32)>> {
         self.0.label_terms(label)
+    }
+}
+
+impl Model {
+    /// Predicts rows, few of them without starting threads, and gives the predictions as arrays.
+    fn answer<'py, E: std::convert::Into<Fault> + Send>(
+        &self,
+        py: Python<'py>,
+        rows: usize,
+        threads: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+        predict: impl FnOnce(&Task) -> Result<Predictions, E> + Send,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let predictions = if rows <= FEW && progress.is_none() {
+            work::soon(py, threads, &self.1, predict)?
+        } else {
+            work::run(py, threads, progress, predict)?
+        };
+        prediction_arrays(py, &predictions)
     }
 }
 

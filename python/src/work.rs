@@ -48,7 +48,8 @@ pub fn run<T: Send, E: Into<Fault> + Send>(
             let _done = Announce(events);
             job(run)
         };
-        let worker = std::thread::Builder::new().spawn_scoped(scope, work).or_raise(py)?;
+        let worker = std::thread::Builder::new().spawn_scoped(scope, work);
+        let worker = worker.map_err(|error| Fault::Machine(error.to_string())).or_raise(py)?;
         let watched = watch(py, &inbox, progress, &run.canceller());
         if watched.is_err() {
             run.canceller().cancel();
@@ -94,7 +95,7 @@ fn watch(
         match (next, progress) {
             (Ok(Event::Done) | Err(RecvTimeoutError::Disconnected), _) => return Ok(()),
             (Ok(Event::Progress(Progress { stage, done, total }, through)), Some(callback)) => {
-                let told = callback.call1((stage, done, total));
+                let told = callback.call1((stage.name(), done, total));
                 if told.is_err() {
                     canceller.cancel();
                 }

@@ -1,5 +1,7 @@
 """Models in folders: the command and Python open each other's."""
 
+import os
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -134,12 +136,35 @@ def test_what_is_no_model_is_refused(rows, tmp_path):
 
 def test_faults_of_the_machine_are_os_errors(rows, tmp_path):
     X, Y, _ = rows
-    (tmp_path / "file").write_text("")
-    with pytest.raises(MachineError) as caught:
-        CraftML(trees=1).fit(X, Y).save(tmp_path / "file" / "model")
-    assert isinstance(caught.value, OSError)
+    if os.path.exists("/dev/full"):
+        with pytest.raises(MachineError, match="/dev/full: No space left") as caught:
+            datasets.write("/dev/full", X, Y, format="libsvm", overwrite=True)
+        assert isinstance(caught.value, OSError)
     with pytest.raises(MachineError, match="no-such.txt"):
         datasets.read(tmp_path / "no-such.txt")
+
+
+def test_a_place_that_is_no_folder_is_the_users_fault_as_in_the_command(rows, tmp_path):
+    X, Y, _ = rows
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(InputError, match=r"could not .* Not a directory"):
+        CraftML(trees=1).fit(X, Y).save(file / "model")
+    with pytest.raises(InputError, match="Not a directory"):
+        datasets.read(file / "rows.txt")
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 0)() == 0, reason="nothing is denied to root")
+def test_a_missing_permission_is_the_users_fault_as_in_the_command(rows, tmp_path):
+    X, Y, _ = rows
+    secret, closed = tmp_path / "secret.txt", tmp_path / "closed"
+    secret.write_text("1 1 1\n0 0:1\n")
+    secret.chmod(0)
+    closed.mkdir(mode=0o500)
+    with pytest.raises(InputError, match="Permission denied"):
+        datasets.read(secret)
+    with pytest.raises(InputError, match="Permission denied"):
+        CraftML(trees=1).fit(X, Y).save(closed / "model")
 
 
 def test_a_folder_that_is_missing_is_not_found(tmp_path):

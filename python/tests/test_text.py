@@ -181,6 +181,8 @@ def test_vectors_and_text_are_told_apart():
     model = OneVsRest().fit(np.eye(2), np.eye(2)).model_
     with pytest.raises(InputError, match="was trained on vectors"):
         model.vectorise(["a text"], 1)
+    with pytest.raises(InputError, match="was trained on vectors: give it rows, not text"):
+        model.predict_texts(["a text"], 5, None, 1)
     with pytest.raises(InputError, match="must be one of labelwood's"):
         TextTagger("craftml").fit(["a"], [["b"]])
     assert TextTagger(CraftML(trees=2), hashing=64).fit(TEXTS, [["a"]] * len(TEXTS))

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{self, Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -11,6 +12,24 @@ use labelwood::model::store::Manifest;
 /// Prints a result; an error names standard output.
 pub fn print(result: &impl Display) -> Result<()> {
     Ok(write_atomically(Path::new("-"), |output| write!(output, "{result}"))?)
+}
+
+/// Writes a file, which takes its place when it is complete. What goes wrong with the output is told
+/// with its name, all else as it is.
+pub fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let mut failed = None;
+    let written = write_atomically(path, |output| {
+        write(output).map_err(|error| {
+            error.downcast().unwrap_or_else(|error| {
+                failed = Some(error);
+                io::Error::other("the content could not be made")
+            })
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(written?),
+    }
 }
 
 /// Refuses files to write that would destroy something, before any work: one that is also read, one

@@ -30,12 +30,12 @@ const TICK: Duration = Duration::from_millis(500);
 /// Threads report in any order, so within a stage the bar only moves forward.
 pub fn observer(bar: ProgressBar) -> impl Fn(Progress) + Send + Sync + 'static {
     keep_ticking(&bar);
-    let current = Mutex::new("");
+    let current = Mutex::new(None);
     move |progress| {
         let mut stage = current.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if *stage != progress.stage {
-            *stage = progress.stage;
-            bar.set_message(progress.stage);
+        if *stage != Some(progress.stage) {
+            *stage = Some(progress.stage);
+            bar.set_message(progress.stage.name());
             bar.set_length(progress.total);
             bar.reset();
         }
@@ -65,15 +65,16 @@ fn keep_ticking(bar: &ProgressBar) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use labelwood::run::Stage;
 
     #[test]
     fn late_reports_do_not_move_the_bar_back_and_a_new_stage_starts_it_afresh() {
         let bar = ProgressBar::hidden();
         let observe = observer(bar.clone());
-        observe(Progress { stage: "trees", done: 6, total: 50 });
-        observe(Progress { stage: "trees", done: 5, total: 50 });
+        observe(Progress { stage: Stage::Units("trees"), done: 6, total: 50 });
+        observe(Progress { stage: Stage::Units("trees"), done: 5, total: 50 });
         assert_eq!((bar.message().as_str(), bar.position(), bar.length()), ("trees", 6, Some(50)));
-        observe(Progress { stage: "rows", done: 1, total: 9 });
+        observe(Progress { stage: Stage::Rows, done: 1, total: 9 });
         assert_eq!((bar.message().as_str(), bar.position(), bar.length()), ("rows", 1, Some(9)));
     }
 

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
+use labelwood::app::Fields;
+pub use labelwood::app::known_labels;
 use labelwood::data::documents::{Documents, Format, Labels, Options, Separator, read_lines};
-use labelwood::data::{Dataset, LabelIndexBuilder, names_beside};
+use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::run::Task;
 use labelwood::text::{
-    CharNgramsIn, FitError, Frequency, Language, Params, StopWords, TextError, TextReader, Tokens,
+    CharNgramsIn, Frequency, Language, Params, StopWords, TextError, TextReader, Tokens,
     mostly_unshared,
 };
 
@@ -44,27 +46,19 @@ fn separator(text: &str) -> Result<Separator, &'static str> {
 }
 
 impl DocumentArgs {
-    /// The first flag that was typed, if any.
-    pub fn typed(&self) -> Option<&'static str> {
-        let flags = [
-            ("--text-column", !self.text_column.is_empty()),
-            ("--label-column", self.label_column.is_some()),
-            ("--id-column", self.id_column.is_some()),
-            ("--label-separator", self.label_separator.is_some()),
-        ];
-        flags.into_iter().find(|(_, is_typed)| *is_typed).map(|(flag, _)| flag)
+    /// What was typed.
+    pub fn fields(&self) -> Fields {
+        Fields {
+            text: self.text_column.clone(),
+            labels: self.label_column.clone(),
+            id: self.id_column.clone(),
+            separator: self.label_separator.clone(),
+        }
     }
 
-    /// What was typed, and `base` for the rest.
-    fn over(&self, base: &Options) -> Options {
-        let text = if self.text_column.is_empty() { &base.text } else { &self.text_column };
-        Options {
-            format: base.format,
-            text: text.clone(),
-            labels: self.label_column.clone().unwrap_or_else(|| base.labels.clone()),
-            id: self.id_column.clone().or_else(|| base.id.clone()),
-            separator: self.label_separator.clone().or_else(|| base.separator.clone()),
-        }
+    /// The first flag that was typed, if any.
+    pub fn typed(&self) -> Option<&'static str> {
+        self.fields().stated()
     }
 
     /// Opens a file of documents; what was not typed is as in `base`.
@@ -76,19 +70,7 @@ impl DocumentArgs {
         labels: Labels,
         run: &'a Task,
     ) -> Result<(Documents<'a>, Options)> {
-        let options = self.over(base);
-        let documents = Documents::open(path, format, &options, labels, run)?;
-        if let Some(flag) = self.typed()
-            && documents.format() == Format::Tsv
-            && flag != "--label-separator"
-        {
-            bail!(
-                "{}: a TSV file has no names of columns for {flag}: leave it out, or add --from csv \
-                 if the first line names the columns",
-                path.display()
-            );
-        }
-        Ok((documents, options))
+        Ok(self.fields().open(path, format, base, labels, run)?)
     }
 
     /// What was decided on text, in one line, and an example of labels in a second one if they may
@@ -279,14 +261,6 @@ fn stop_words(file: &Path, run: &Task) -> Result<StopWords> {
     Ok(StopWords::Words(words))
 }
 
-/// The labels of documents to learn from: those of a file of names come first.
-pub fn known_labels(data: &Path, given: Option<&Path>, run: &Task) -> Result<LabelIndexBuilder> {
-    match given.map(Path::to_owned).or_else(|| names_beside(data)) {
-        Some(names) => Ok(LabelIndexBuilder::read(&names, run)?),
-        None => Ok(LabelIndexBuilder::default()),
-    }
-}
-
 /// Learns how to read text from a file of documents; gives their rows too.
 pub fn fit(
     (documents, options): (Documents<'_>, Options),
@@ -317,11 +291,9 @@ pub fn fit(
     Ok((reader, dataset))
 }
 
-/// The error by itself, where it is known whose fault it is.
+/// The error with settings named as they are typed.
 pub fn lift(error: TextError) -> anyhow::Error {
     match error {
-        TextError::Read(error) => error.into(),
-        TextError::Stopped(error) | TextError::Fit(FitError::Stopped(error)) => error.into(),
         TextError::Params(error) => as_flag(error),
         TextError::NoTerms { documents, min_df, max_df } => anyhow::anyhow!(
             "no term of the {documents} documents is kept (--min-df {min_df}, --max-df {max_df}): \
@@ -390,14 +362,14 @@ mod tests {
     fn flags_go_over_what_a_model_keeps() {
         let command = parse("--text-column title,abstract --label-separator \\t");
         let base = Options { labels: "tags".to_owned(), ..Options::default() };
-        let options = command.documents.over(&base);
+        let options = command.documents.fields().over(&base);
         assert_eq!(options.text, ["title", "abstract"]);
         let tab = Separator::Text("\t".to_owned());
         assert_eq!((options.labels.as_str(), options.separator), ("tags", Some(tab)));
-        let options = parse("--label-separator none").documents.over(&base);
+        let options = parse("--label-separator none").documents.fields().over(&base);
         assert_eq!(options.separator, Some(Separator::None));
         assert_eq!(command.documents.typed(), Some("--text-column"));
-        assert_eq!(parse("").documents.over(&base), base);
+        assert_eq!(parse("").documents.fields().over(&base), base);
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub mod search;
 pub mod shard;
 pub mod metrics;
 pub mod report;
+pub mod app;
 
 pub use algorithms::Settings;
 pub use algorithms::{craftml, grove, label_forest, label_tree, one_vs_rest};

@@ -236,7 +236,7 @@ fn over_columns(args: &Args, run: &Task) -> Result<()> {
         _ => vec![folder.clone()],
     };
     let mut model = stages.time("load", || args.opening.open(&folders[0], run))?;
-    let rows = stages.time("read", || args.reading.read(&args.data, &model, run))?;
+    let rows = stages.time("read", || args.read(&model, run))?;
     let splits = Splits::read(split, rows.len(), run)?;
     let (mut figures, mut unseen) = (Vec::new(), 0);
     for column in 1..=splits.len() {
@@ -278,7 +278,7 @@ fn of_model(args: &Args, folder: &Path, run: &Task) -> Result<Subject> {
     let mut stages = Stages::default();
     let model = stages.time("load", || args.opening.open(folder, run))?;
     let rows = stages.time("read", || {
-        let rows = args.reading.read(&args.data, &model, run)?;
+        let rows = args.read(&model, run)?;
         args.part(rows, args.test_split.as_deref(), run)
     })?;
     predicted(args, &model, rows, stages, run)
@@ -299,7 +299,7 @@ fn predicted(
     }
     let counts = model.labels().counts().to_vec();
     let filter = args.read_filter(&rows, counts.len(), run)?;
-    let allowed = args.opening.allowed(model, run)?;
+    let allowed = args.opening.files().allowed(model, run)?;
     let query = args.opening.query(args.deepest(&filter), allowed.as_ref());
     let predictions =
         stages.time("predict", || Ok(model.predict(rows.features.view(), query, run)?))?;
@@ -326,7 +326,7 @@ fn of_predictions(args: &Args, file: &Path, run: &Task) -> Result<Subject> {
     let mut stages = Stages::default();
     let (train, test, predictions) = stages.time("read", || {
         let train = args.part(
-            args.reading.read_labels(train_path, None, |_| (), run)?,
+            args.reading.options().read_labels(train_path, None, |_| (), run)?,
             args.foreign.train_split.as_deref(),
             run,
         )?;
@@ -359,7 +359,7 @@ impl Args {
         let read = [&self.model, &self.filter, &self.test_split, predictions, train, train_split];
         let read = read.into_iter().flatten().chain([&self.data]).map(PathBuf::as_path);
         let written = self.per_instance.iter().chain(&self.per_label).map(PathBuf::as_path);
-        check_outputs(written, read.chain(self.opening.files()), self.overwrite)
+        check_outputs(written, read.chain(self.opening.files().paths()), self.overwrite)
     }
 
     fn metric_options(&self) -> MetricOptions {
@@ -368,6 +368,11 @@ impl Args {
             propensity: Propensity { a: self.propensity_a, b: self.propensity_b },
             ..MetricOptions::default()
         }
+    }
+
+    /// The rows to evaluate, for a model.
+    fn read(&self, model: &Model, run: &Task) -> Result<Dataset> {
+        Ok(self.reading.options().read(&self.data, model, run)?)
     }
 
     /// The labels of the rows to evaluate, and the ids of documents that have them.
@@ -380,7 +385,7 @@ impl Args {
         let note = |batch: &Batch| {
             ids.extend((0..batch.len()).map(|row| batch.id(row).map(str::to_owned)));
         };
-        let rows = self.reading.read_labels(&self.data, known, note, run)?;
+        let rows = self.reading.options().read_labels(&self.data, known, note, run)?;
         ids.resize(rows.len(), None);
         let Some(split) = &self.test_split else { return Ok((rows, ids)) };
         let splits = Splits::read(split, rows.len(), run)?;

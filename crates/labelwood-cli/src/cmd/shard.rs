@@ -71,11 +71,11 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
                     plan.data().display()
                 );
             }
-            input::read(path, &options, &run)?.dataset
+            input::read_vectors(path, &options, &run)?.dataset
         }
         None => {
             let path = plan.data();
-            let read = input::read(&path, &options, &run);
+            let read = input::read_vectors(&path, &options, &run);
             read.context("the rows of the plan; --data reads them from elsewhere")?.dataset
         }
     };

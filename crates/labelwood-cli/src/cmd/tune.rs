@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, anyhow, bail};
 use labelwood::data::{Splits, write_own};
-use labelwood::run::{Progress, Task};
+use labelwood::run::{Progress, Stage, Task};
 use labelwood::tune::{Measure, Outcome, Plan, TuneError, tune};
 use serde_json::json;
 
@@ -192,13 +192,15 @@ impl Trials {
         let trials = self.clone();
         move |progress| {
             let [done, total] = &*trials.0;
-            if progress.stage == "trials" {
+            if progress.stage == Stage::Trials {
                 done.store(progress.done, Ordering::Relaxed);
                 total.store(progress.total, Ordering::Relaxed);
             }
             match total.load(Ordering::Relaxed) {
                 0 => progress,
-                total => Progress { stage: "trials", done: done.load(Ordering::Relaxed), total },
+                total => {
+                    Progress { stage: Stage::Trials, done: done.load(Ordering::Relaxed), total }
+                }
             }
         }
     }
@@ -249,9 +251,9 @@ mod tests {
         let trials = Trials::default();
         let (watch, kept) = (trials.watch(), trials.kept(Path::new("found")));
         assert_eq!(kept(), NOTHING_KEPT);
-        let rows = Progress { stage: "rows", done: 1, total: 2 };
+        let rows = Progress { stage: Stage::Rows, done: 1, total: 2 };
         assert_eq!(watch(rows), rows);
-        let third = Progress { stage: "trials", done: 3, total: 9 };
+        let third = Progress { stage: Stage::Trials, done: 3, total: 9 };
         assert_eq!(watch(third), third);
         assert_eq!(watch(rows), third);
         assert_eq!(kept(), "3 of 9 trials are kept in found; the same command goes on with them");

@@ -69,7 +69,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         check_target(output, args.overwrite || is_model)?;
     }
     let model = Model::open(&args.model, Options::default(), &run)?;
-    let dataset = args.rows.read_more(&args.data, &model, args.label_names.as_deref(), &run)?;
+    let dataset =
+        args.rows.options().read_more(&args.data, &model, args.label_names.as_deref(), &run)?;
     check_memory(&model, &dataset, context, &run)?;
     let target = args.output.as_ref().unwrap_or(&args.model);
     let start = UpdateStart { overwrite: args.overwrite, again: args.again };

@@ -1,5 +1,7 @@
 //! What is wrong with files and the machine: one clear line and the right exit code.
 
+use std::ffi::OsStr;
+
 use crate::harness::Folder;
 use crate::trained::named;
 
@@ -59,6 +61,42 @@ fn an_output_that_cannot_be_made_is_named() {
         let expected = "error: folder.txt: this is a folder: name a file\n";
         assert_eq!(error("folder.txt"), expected, "{command}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_place_that_is_no_folder_is_the_users_fault() {
+    let folder = furnished();
+    for command in [
+        "predict model three.txt/rows.txt",
+        "predict model three.txt --output three.txt/out.tsv",
+        "train three.txt --model three.txt/new",
+    ] {
+        let error = folder.run(command).fails(1);
+        assert!(error.contains("Not a directory"), "{command}: {error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_missing_permission_is_the_users_fault() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    let folder = furnished();
+    let secret = folder.path("secret.txt");
+    std::fs::write(&secret, "1 3 3\n0 0:1\n").expect("the folder is writable");
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o000)).expect("it is ours");
+    let out = folder.path("out.svm");
+    let mut command = folder.command([OsStr::new("convert"), secret.as_ref(), out.as_ref()]);
+    if std::fs::metadata(&secret).expect("it is there").uid() == 0 {
+        // Nothing is denied to root.
+        command.current_dir("/").uid(65534);
+    }
+    // The built command may itself be in a folder that others may not enter.
+    let Ok(output) = command.output() else { return };
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("Permission denied"), "{error}");
 }
 
 #[cfg(target_os = "linux")]

@@ -93,7 +93,7 @@ pub enum ReadError {
         columns: usize,
     },
     /// The run was cancelled.
-    #[error(transparent)]
+    #[error("{0}")]
     Stopped(#[from] Stopped),
 }
 

@@ -36,6 +36,15 @@ impl Labels {
         self.names.as_ref().map(|names| names.display(id))
     }
 
+    /// The label that people mean by a text: as training had it or by its name, or by its number if
+    /// the model has no names.
+    pub fn find(&self, text: &str) -> Option<u32> {
+        match &self.names {
+            Some(names) => names.find(text),
+            None => text.parse().ok().filter(|&label: &u32| (label as usize) < self.counts.len()),
+        }
+    }
+
     /// The `count` labels with the most training rows, most frequent first; ties go to the lower id.
     pub fn most_frequent(&self, count: usize) -> Vec<u32> {
         self.most_frequent_of(count, |_| true)

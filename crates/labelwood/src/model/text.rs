@@ -4,6 +4,7 @@
 //! The settings stand in the manifest; the vocabulary is the unit `text`, the terms of the labels
 //! the unit `label-terms`.
 
+use super::Model;
 use super::labels::{self, Labels};
 use super::store::{
     Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training,
@@ -11,9 +12,9 @@ use super::store::{
 use crate::algorithms::UnitSink;
 use crate::base::array::Array;
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::CsrView;
+use crate::base::sparse::{Csr, CsrView, Predictions, Query};
 use crate::data::{Dataset, DatasetView};
-use crate::text::{Arrays, TextReader, TextSettings, Vectoriser};
+use crate::text::{Arrays, TextError, TextReader, TextSettings, Vectoriser};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -26,6 +27,52 @@ pub(super) const VECTORISER: &str = "vectoriser";
 const TERMS: usize = 10;
 /// How many rows of a label are looked at; frequent labels have these evenly among theirs.
 const ROWS: usize = 1000;
+
+impl Model {
+    /// The best labels of each text, as [`Model::predict`] finds them for rows.
+    ///
+    /// ```
+    /// use labelwood::data::documents::{Documents, Format, Labels, Options};
+    /// use labelwood::model::{Algorithm, Extras, Model};
+    /// use labelwood::run::Pool;
+    /// use labelwood::sparse::Query;
+    /// use labelwood::text::{Params, TextReader};
+    /// let (run, options) = (Pool::new(1)?.task(), Options::default());
+    /// let text = b"owls and herons\tbirds\nowls and finches\tbirds\nan old atlas\tmaps\nthe old atlas\tmaps\n";
+    /// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
+    /// let (reader, dataset) =
+    ///     TextReader::fit(documents, &options, Params::default(), Default::default(), &run)?;
+    /// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
+    /// let extras = Extras { text: Some(&reader), ..Extras::default() };
+    /// let model = Model::train(dataset.view(), extras, &algorithm, &run)?;
+    /// let best = model.predict_texts(&["an atlas", "of owls"], Query::top(1), &run)?;
+    /// let names: Vec<_> = best.rows().map(|row| model.labels().name(row[0].id)).collect();
+    /// assert_eq!(names, [Some("maps"), Some("birds")]);
+    ///
+    /// let of_vectors = Model::train(dataset.view(), Extras::default(), &algorithm, &run)?;
+    /// let error = of_vectors.predict_texts(&["an atlas"], Query::top(1), &run).unwrap_err();
+    /// assert_eq!(error.to_string(), "the model was trained on vectors: give it rows, not text");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn predict_texts<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+        query: Query<'_>,
+        run: &Task,
+    ) -> Result<Predictions, TextError> {
+        Ok(self.predict(self.read_texts(texts, run)?.view(), query, run)?)
+    }
+
+    /// The rows of texts, as the model predicts from them.
+    pub fn read_texts<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+        run: &Task,
+    ) -> Result<Csr, TextError> {
+        let reader = self.text().ok_or(TextError::TrainedOnVectors)?;
+        Ok(reader.vectoriser().transform(texts, run)?)
+    }
+}
 
 /// The terms that tell most about each label.
 ///

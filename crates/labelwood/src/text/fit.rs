@@ -62,7 +62,7 @@ pub struct Fitting {
 #[non_exhaustive]
 pub enum FitError {
     /// The work was cancelled.
-    #[error(transparent)]
+    #[error("{0}")]
     Stopped(#[from] Stopped),
     /// There are too many different terms.
     #[error(

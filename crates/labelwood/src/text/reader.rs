@@ -64,8 +64,11 @@ pub enum TextError {
     #[error(transparent)]
     Fit(#[from] FitError),
     /// The work was cancelled.
-    #[error(transparent)]
+    #[error("{0}")]
     Stopped(#[from] Stopped),
+    /// There are texts for a model that knows nothing of text.
+    #[error("the model was trained on vectors: give it rows, not text")]
+    TrainedOnVectors,
     /// No term is left after all settings.
     #[error(
         "no term of the {documents} documents is kept (min_df is {min_df}, max_df is {max_df}): give \

@@ -14,7 +14,7 @@ use labelwood::data::{
 };
 use labelwood::model::store::{self, check_target};
 use labelwood::model::{open_text, save_text};
-use labelwood::run::Task;
+use labelwood::run::{Stage, Task};
 use labelwood::sparse::Row;
 use labelwood::text::{Params, TextReader};
 
@@ -206,7 +206,7 @@ fn for_each_row(
     for (done, (labels, features)) in rows.enumerate() {
         if done % CHUNK == 0 {
             run.check().map_err(io::Error::other)?;
-            run.progress("writing", done as u64, dataset.len() as u64);
+            run.progress(Stage::Writing, done as u64, dataset.len() as u64);
         }
         write(labels.indices, features)?;
     }

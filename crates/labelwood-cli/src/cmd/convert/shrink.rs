@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use labelwood::app::RowOptions;
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::store::{self, check_target};
@@ -15,7 +16,6 @@ use super::Args;
 use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::output::print;
-use crate::prediction::RowArgs;
 use crate::settings::named;
 
 /// What becomes of a model.
@@ -57,7 +57,11 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let run = context.run()?;
     // A file of rows that cannot be read is no reason to begin.
     check_target(&args.output, args.overwrite)?;
-    let reading = RowArgs::new(args.from, args.reading.lenient, args.documents);
+    let reading = RowOptions {
+        format: args.from.map(Into::into),
+        lenient: args.reading.lenient,
+        fields: args.documents.fields(),
+    };
     let open = |folder| Model::open(folder, store::Options::default(), &run);
     let test = match &args.shrinking.test {
         Some(path) => {

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
+use labelwood::app::{RowBatch, RowSource, at_least};
+use labelwood::data::documents;
 use labelwood::data::predictions::{
     DocumentFormat, DocumentWriter, PredictionFormat, Writer, write_table,
 };
-use labelwood::data::{documents, write_atomically};
 use labelwood::model::Model;
 use labelwood::run::{Progress, Task};
 use labelwood::shard::Combiner;
@@ -21,8 +22,8 @@ use labelwood::sparse::{LabelSet, Predictions};
 
 use self::parts::{PartArgs, Parts};
 use crate::context::Context;
-use crate::output::check_outputs;
-use crate::prediction::{ModelArgs, RowArgs, RowBatch, RowSource};
+use crate::output::{check_outputs, write_file};
+use crate::prediction::{ModelArgs, RowArgs};
 use crate::signals::NOTHING_KEPT;
 
 /// Arguments of `labelwood predict`.
@@ -92,7 +93,7 @@ impl Args {
 
     /// The files that are read, and the folder of the model.
     fn inputs(&self) -> impl Iterator<Item = &Path> {
-        [self.model.as_path(), &self.data].into_iter().chain(self.opening.files())
+        [self.model.as_path(), &self.data].into_iter().chain(self.opening.files().paths())
     }
 
     fn to_terminal(&self) -> bool {
@@ -136,28 +137,15 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let run = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
     let opened = Opened::open(&args, &run)?;
     let model = opened.model();
-    let source = RowSource::open(&args.data, &args.reading, model, &run)?;
-    shown.total.store(source.len().unwrap_or(0), Ordering::Relaxed);
-    let allowed = args.opening.allowed(model, &run)?;
+    let source = args.reading.options().open(&args.data, model, &run)?;
+    shown.total.store(source.declared_rows().unwrap_or(0), Ordering::Relaxed);
+    let allowed = args.opening.files().allowed(model, &run)?;
     let parts = match &opened {
         Opened::Whole(_) => None,
         Opened::Parts(combiner) => Some(Parts::open(combiner, parts)?),
     };
     let mut batches = Predicted { args: &args, model, parts, run: &run, source, allowed, shown };
-    let mut failed = None;
-    let written = write_atomically(&args.output, |output| {
-        batches.write(output, format).map_err(|error| {
-            // What went wrong with the output is told with its name, all else as it is.
-            error.downcast().unwrap_or_else(|error| {
-                failed = Some(error);
-                io::Error::other("the rows could not be predicted")
-            })
-        })
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(written?),
-    }
+    write_file(&args.output, |output| batches.write(output, format))
 }
 
 /// A model, or as much of it as joining the scores of its parts takes.
@@ -197,7 +185,7 @@ struct Predicted<'a> {
 impl Predicted<'_> {
     /// The predictions of the next rows, with the documents if they are text.
     fn next(&mut self) -> Result<Option<(Predictions, Option<documents::Batch>)>> {
-        let Some(RowBatch { features, documents }) = self.source.next(self.run)? else {
+        let Some(RowBatch { features, documents }) = self.source.next_batch()? else {
             self.parts.as_mut().map_or(Ok(()), Parts::finish)?;
             return Ok(None);
         };
@@ -241,7 +229,7 @@ impl Predicted<'_> {
             return Ok(write_table(output, &all, names)?);
         };
         let labels = model.labels().counts().len();
-        let mut writer = Writer::new(output, format, self.source.len(), labels, names)?;
+        let mut writer = Writer::new(output, format, self.source.declared_rows(), labels, names)?;
         let mut held = self.run.memory().hold();
         while let Some((batch, _)) = self.next()? {
             writer.push(&batch)?;
@@ -321,17 +309,6 @@ fn format_of(args: &Args) -> Result<Format> {
         bail!("xc and npz are made of scores: leave out --labels-only, or choose another --format");
     }
     Ok(format)
-}
-
-/// The predictions with a score of at least `least`.
-fn at_least(predictions: &Predictions, least: f32) -> Predictions {
-    let mut kept = Predictions::default();
-    for row in predictions.rows() {
-        // Not the first few: a model that favours rare labels does not order by score.
-        let row: Vec<_> = row.iter().copied().filter(|scored| scored.score >= least).collect();
-        kept.push_ranked(&row);
-    }
-    kept
 }
 
 /// A number that scores can be compared with.

@@ -1,20 +1,18 @@
 //! Prediction by several workers: each writes what its part of the model says, and one joins that.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Write};
+use std::io::BufReader;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::data::write_atomically;
 use labelwood::run::Task;
 use labelwood::shard::{Combiner, ModelPart, ScoresReader, Share};
 use labelwood::sparse::{CsrView, Predictions, Query};
 
 use super::Args;
 use crate::context::Context;
-use crate::output::check_outputs;
-use crate::prediction::RowSource;
+use crate::output::{check_outputs, write_file};
 use crate::worker::WorkerArgs;
 
 /// How the files of parts end.
@@ -71,29 +69,18 @@ fn is_part(path: &Path) -> bool {
 
 fn write_shard(args: &Args, share: Share, path: &Path, run: &Task) -> Result<u64> {
     let part = ModelPart::open(&args.model, share, args.opening.options(), run)?;
-    let mut source = RowSource::open(&args.data, &args.reading, part.model(), run)?;
-    let allowed = args.opening.allowed(part.model(), run)?;
+    let mut source = args.reading.options().open(&args.data, part.model(), run)?;
+    let allowed = args.opening.files().allowed(part.model(), run)?;
     let query = args.opening.query(args.top_k.get(), allowed.as_ref());
-    let (mut failed, mut rows) = (None, 0);
-    let mut fill = |output: &mut dyn Write| -> Result<()> {
-        while let Some(batch) = source.next(run)? {
+    let mut rows = 0;
+    write_file(path, |output| {
+        while let Some(batch) = source.next_batch()? {
             part.scores(batch.features.view(), query, run)?.write_to(output)?;
             rows += batch.features.len() as u64;
         }
         Ok(())
-    };
-    let written = write_atomically(path, |output| {
-        fill(output).map_err(|error| {
-            error.downcast().unwrap_or_else(|error| {
-                failed = Some(error);
-                io::Error::other("the rows could not be predicted")
-            })
-        })
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(written.map(|()| rows)?),
-    }
+    })?;
+    Ok(rows)
 }
 
 /// The scores of all parts, read batch by batch.

@@ -12,16 +12,13 @@ use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
 use labelwood::model::store::{Manifest, Options, partial_beside};
 use labelwood::model::{Model, TrainError, TrainOptions, Trained, train_with, train_within};
 use labelwood::report::EvaluationReport;
-use labelwood::run::Progress;
+use labelwood::run::{Progress, Stage};
 use labelwood::sparse::Query;
 
 use super::Training;
 use crate::bytes::Bytes;
 use crate::machine::{Clock, Spent};
 use crate::signals::NOTHING_KEPT;
-
-/// The stages of a training that count finished units, which are kept if it is stopped.
-const UNIT_STAGES: [&str; 3] = ["trees", "parts", "submodels"];
 
 /// How far the trees have come, as far as the run tells.
 #[derive(Clone, Default)]
@@ -43,11 +40,11 @@ impl Trees {
     pub fn watch(&self) -> impl Fn(Progress) -> Progress + Send + Sync + 'static {
         let trees = self.clone();
         move |progress| {
-            if UNIT_STAGES.contains(&progress.stage) {
+            if let Stage::Units(units) = progress.stage {
                 let mut state = trees.state();
                 // The parts of a grove follow one after the other.
-                let done = if state.units == progress.stage { state.count.0 } else { 0 };
-                state.units = progress.stage;
+                let done = if state.units == units { state.count.0 } else { 0 };
+                state.units = units;
                 state.count = (progress.done.max(done), progress.total);
                 if progress.done == progress.total {
                     state.last = Some(Clock::start());
@@ -318,13 +315,13 @@ mod tests {
         assert_eq!(kept(), NOTHING_KEPT);
         trees.begin(Path::new("out/model"));
         assert_eq!(kept(), NOTHING_KEPT);
-        watch(Progress { stage: "trees", done: 7, total: 50 });
-        watch(Progress { stage: "trees", done: 6, total: 50 });
+        watch(Progress { stage: Stage::Units("trees"), done: 7, total: 50 });
+        watch(Progress { stage: Stage::Units("trees"), done: 6, total: 50 });
         assert_eq!(kept(), "7 of 50 trees are kept in out/model.partial; go on with --resume");
         trees.end();
         assert_eq!(kept(), NOTHING_KEPT);
         trees.begin(Path::new("out/model"));
-        watch(Progress { stage: "submodels", done: 9, total: 9 });
+        watch(Progress { stage: Stage::Units("submodels"), done: 9, total: 9 });
         assert_eq!(kept(), "9 of 9 submodels are kept in out/model.partial; go on with --resume");
     }
 

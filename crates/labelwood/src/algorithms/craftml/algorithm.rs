@@ -6,7 +6,7 @@ use crate::algorithms::{
     Settings, Shrink, Shrunk, Size, StoredAs, Train, Trained, UnitSink, UnitSpec, Updates,
     WriteUnit, weights,
 };
-use crate::base::run::{Estimate, Stopped, Task};
+use crate::base::run::{Estimate, Stage, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
 use crate::base::store::{ArrayRef, FormatError, StoreError, Stored, Unit};
@@ -186,10 +186,10 @@ impl Train for Trainer<'_> {
         let missing: Vec<usize> =
             (0..members).filter(|&tree| units.lacks(&unit_name(tree))).collect();
         let (done, total) = (AtomicU64::new((members - missing.len()) as u64), members as u64);
-        task.progress("trees", done.load(Ordering::Relaxed), total);
+        task.progress(Stage::Units("trees"), done.load(Ordering::Relaxed), total);
         self.grow_each(missing.into_iter().take_while(|_| goes_on()), task, |tree, grown| {
             units.write(&unit_name(tree), &arrays(&grown))?;
-            task.progress("trees", done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            task.progress(Stage::Units("trees"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
             Ok(())
         })
     }
@@ -239,12 +239,12 @@ impl Predict for Forest {
         let missing: Vec<usize> =
             (0..total).filter(|&tree| units.find(&unit_name(tree)).is_none()).collect();
         let done = AtomicU64::new((total - missing.len()) as u64);
-        task.progress("trees", done.load(Ordering::Relaxed), total as u64);
+        task.progress(Stage::Units("trees"), done.load(Ordering::Relaxed), total as u64);
         task.install(|| {
             missing.par_iter().with_max_len(1).try_for_each(|&number| {
                 let tree = updater.tree(number, task)?;
                 units.write(&unit_name(number), &arrays(&tree))?;
-                task.progress("trees", done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
+                task.progress(Stage::Units("trees"), done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
                 Ok(())
             })
         })

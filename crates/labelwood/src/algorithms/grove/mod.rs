@@ -35,7 +35,7 @@ pub use params::Params;
 
 use crate::algorithms::{Interrupted, Predict, Settings, UnitSink, learn_in_memory};
 use crate::base::array::Array;
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::base::sparse::{CsrView, Predictions, Query, Scored, top_k};
 use crate::base::store::StoreError;
@@ -85,14 +85,14 @@ impl<'a> Trainer<'a> {
         let learned_from = self.rows.select(&rest);
         let rows = self.rows.features.select(&held_out);
         let steps = parts.len() as u64 + 1;
-        task.progress("blend", 0, steps);
+        task.progress(Stage::Steps("blend"), 0, steps);
         let mut scores = Vec::new();
         // One part after the other, so that only one is in memory.
         for (at, part) in self.params.reduced().parts.iter().enumerate() {
             let task_of_part = &task.quiet();
             let learned = learn_in_memory(part, learned_from.view(), task_of_part)?;
             scores.push(learned.predict(rows.view(), Query::top(KNOWN), task_of_part)?);
-            task.progress("blend", at as u64 + 1, steps);
+            task.progress(Stage::Steps("blend"), at as u64 + 1, steps);
         }
         let counts = learned_from.labels.view().column_counts();
         let (mut learner, mut candidates) = (Learner::default(), Candidates::default());
@@ -105,7 +105,7 @@ impl<'a> Trainer<'a> {
         }
         task.check()?;
         let blend = learner.finish(parts);
-        task.progress("blend", steps, steps);
+        task.progress(Stage::Steps("blend"), steps, steps);
         Ok(blend)
     }
 

@@ -8,7 +8,7 @@ use crate::algorithms::{
     Settings, Shrink, Shrunk, Size, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, linear,
     weights,
 };
-use crate::base::run::{Estimate, Stopped, Task};
+use crate::base::run::{Estimate, Stage, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
 use crate::base::store::{FormatError, StoreError, Stored};
@@ -185,12 +185,12 @@ impl Train for Trainer {
         let missing: Vec<usize> =
             (0..total).filter(|&number| units.lacks(&unit_name(number))).collect();
         let done = AtomicU64::new((total - missing.len()) as u64);
-        task.progress("submodels", done.load(Ordering::Relaxed), total as u64);
+        task.progress(Stage::Units("submodels"), done.load(Ordering::Relaxed), total as u64);
         task.install(|| {
             missing.par_iter().with_max_len(1).try_for_each(|&number| {
                 let submodel = self.submodel(number, task)?;
                 units.write(&unit_name(number), &arrays(&submodel.root))?;
-                task.progress("submodels", done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
+                task.progress(Stage::Units("submodels"), done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
                 Ok(())
             })
         })

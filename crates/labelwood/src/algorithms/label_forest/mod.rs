@@ -36,7 +36,7 @@ pub use params::{Params, Sampling};
 
 use crate::algorithms::label_tree::{Ensemble, Ground, Grower, LabelVectors, Tree};
 use crate::base::random::derive;
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::base::sparse::{CsrView, LabelRowsView, LabelSet, Predictions, Query, Votes};
 use crate::learn::linear::Child;
@@ -151,7 +151,11 @@ impl Trainer {
         let (done, total) = (AtomicU64::new(0), self.params.submodels as u64);
         let grow = |number| {
             let submodel = self.submodel(number, run)?;
-            run.progress("submodels", done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            run.progress(
+                Stage::Steps("submodels"),
+                done.fetch_add(1, Ordering::Relaxed) + 1,
+                total,
+            );
             Ok(submodel)
         };
         let submodels = run.install(|| {

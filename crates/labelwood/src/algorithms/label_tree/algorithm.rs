@@ -8,7 +8,7 @@ use crate::algorithms::{
     weights,
 };
 use crate::base::array::Array;
-use crate::base::run::{Estimate, Stopped, Task};
+use crate::base::run::{Estimate, Stage, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
 use crate::base::store::{ArrayRef, FormatError, StoreError, Stored, Unit};
@@ -230,7 +230,7 @@ impl Trainer {
         let mut groups = Vec::new();
         for tree in trees.clone() {
             groups.push(self.write_root(tree, units, task)?);
-            task.progress("parts", groups.len() as u64, trees.len() as u64);
+            task.progress(Stage::Units("parts"), groups.len() as u64, trees.len() as u64);
         }
         let all = groups.iter().zip(trees.clone()).flat_map(|(groups, tree)| {
             groups.iter().enumerate().map(move |(subtree, labels)| (tree, subtree, labels))
@@ -244,12 +244,12 @@ impl Trainer {
         self.want(&labels);
         let total = (trees.len() + groups.iter().map(Vec::len).sum::<usize>()) as u64;
         let done = AtomicU64::new(total - missing.len() as u64);
-        task.progress("parts", done.load(Ordering::Relaxed), total);
+        task.progress(Stage::Units("parts"), done.load(Ordering::Relaxed), total);
         task.install(|| {
             missing.par_iter().with_max_len(1).try_for_each(|&(tree, subtree, labels)| {
                 let nodes = self.subtree(tree, subtree, labels, task)?;
                 units.write(&subtree_name(tree, subtree), &arrays(&nodes))?;
-                task.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
+                task.progress(Stage::Units("parts"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
                 Ok(())
             })
         })
@@ -321,7 +321,7 @@ impl Predict for LabelTrees {
         let updater = Updater::new(self, features, labels, known, task)?;
         let total = self.trees.len();
         for tree in 0..total {
-            task.progress("parts", tree as u64, total as u64);
+            task.progress(Stage::Units("parts"), tree as u64, total as u64);
             if units.find(&root_name(tree)).is_some() {
                 continue;
             }
@@ -333,7 +333,7 @@ impl Predict for LabelTrees {
             }
             write_root(&root, &root_name(tree), units)?;
         }
-        task.progress("parts", total as u64, total as u64);
+        task.progress(Stage::Units("parts"), total as u64, total as u64);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::algorithms::{
     Settings, Shrink, Shrunk, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, linear,
     weights,
 };
-use crate::base::run::{Estimate, Stopped, Task};
+use crate::base::run::{Estimate, Stage, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{CsrView, LabelSet, Predictions, Query, Scored};
 use crate::base::store::{FormatError, StoreError, Stored};
@@ -167,13 +167,13 @@ impl Train for Trainer {
         weights::write(&self.weights, units)?;
         let total = self.blocks();
         for block in 0..total {
-            task.progress("parts", block as u64, total as u64);
+            task.progress(Stage::Units("parts"), block as u64, total as u64);
             if units.lacks(&unit_name(block)) {
                 let nodes = self.block(block, task)?;
                 units.write(&unit_name(block), &arrays(&nodes))?;
             }
         }
-        task.progress("parts", total as u64, total as u64);
+        task.progress(Stage::Units("parts"), total as u64, total as u64);
         Ok(())
     }
 }
@@ -230,13 +230,13 @@ impl Predict for OneVsRest {
         };
         let touched: Vec<usize> = (0..trainer.blocks()).filter(is_touched).collect();
         for (done, &block) in touched.iter().enumerate() {
-            task.progress("parts", done as u64, touched.len() as u64);
+            task.progress(Stage::Units("parts"), done as u64, touched.len() as u64);
             if units.find(&unit_name(block)).is_none() {
                 let nodes = trainer.block(block, task)?;
                 units.write(&unit_name(block), &arrays(&nodes))?;
             }
         }
-        task.progress("parts", touched.len() as u64, touched.len() as u64);
+        task.progress(Stage::Units("parts"), touched.len() as u64, touched.len() as u64);
         Ok(())
     }
 }

@@ -31,7 +31,7 @@ mod predict;
 pub use params::Params;
 
 use crate::base::random::derive;
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::base::sparse::{CsrView, LabelRows, LabelRowsView, Predictions, Query, Scored};
 use crate::learn::favour::Emphasis;
@@ -155,10 +155,10 @@ impl Trainer {
     pub fn all(&self, run: &Task) -> Result<OneVsRest, Stopped> {
         let mut blocks = Vec::with_capacity(self.blocks());
         for number in 0..self.blocks() {
-            run.progress("blocks", number as u64, self.blocks() as u64);
+            run.progress(Stage::Steps("blocks"), number as u64, self.blocks() as u64);
             blocks.push(self.block(number, run)?);
         }
-        run.progress("blocks", self.blocks() as u64, self.blocks() as u64);
+        run.progress(Stage::Steps("blocks"), self.blocks() as u64, self.blocks() as u64);
         Ok(OneVsRest {
             params: self.params.clone(),
             weights: self.weights.clone(),

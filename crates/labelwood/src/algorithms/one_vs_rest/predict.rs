@@ -1,7 +1,7 @@
 //! Prediction: every label is scored, and the best are kept.
 
 use super::OneVsRest;
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::sparse::{CsrView, Entries, Predictions, Query, Scored, best_first, top_k};
 use crate::learn::linear::{Child, Meeting, Nodes, Scorer};
 use rayon::prelude::*;
@@ -58,7 +58,7 @@ pub(super) fn margins(
         let ranked =
             run.install(|| ids.par_chunks(CHUNK).map(chunk).collect::<Result<Vec<_>, Stopped>>())?;
         ranked.iter().for_each(|chunk| predictions.append(chunk));
-        run.progress("rows", end as u64, features.len() as u64);
+        run.progress(Stage::Rows, end as u64, features.len() as u64);
     }
     Ok(predictions)
 }

@@ -2,7 +2,7 @@
 //! opened in parts, inspected, tuned, and described in the docs without any other change.
 
 use crate::algorithms::*;
-use crate::base::run::Pool;
+use crate::base::run::{Pool, Stage};
 use crate::base::settings::{check_all, settings};
 use crate::base::sparse::Votes;
 use crate::base::store::{Options, Start};
@@ -138,7 +138,7 @@ impl Train for Trainer<'_> {
                 labels.iter().for_each(|&label| counts[label as usize] += 1);
             }
             units.write(&unit_name(slice), &[("counts", counts[..].into())])?;
-            task.progress("slices", slice as u64 + 1, slices as u64);
+            task.progress(Stage::Units("slices"), slice as u64 + 1, slices as u64);
         }
         Ok(())
     }

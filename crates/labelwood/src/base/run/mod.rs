@@ -7,10 +7,12 @@
 mod bytes;
 mod cgroup;
 mod memory;
+mod progress;
 
 pub use bytes::Bytes;
 pub use cgroup::group_memory;
 pub use memory::{Held, Memory, OutOfMemory, memory_limit};
+pub use progress::{Progress, Stage};
 
 use crate::base::sparse::{CsrView, Predictions};
 use std::num::NonZeroUsize;
@@ -63,17 +65,6 @@ type Observer = dyn Fn(Progress) + Send + Sync;
 /// Stops the task it came from; clones stop the same task.
 #[derive(Clone, Debug, Default)]
 pub struct Canceller(Arc<AtomicBool>);
-
-/// How far a stage has come.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
-    /// What is being done, such as `trees`.
-    pub stage: &'static str,
-    /// Units finished.
-    pub done: u64,
-    /// Units in all.
-    pub total: u64,
-}
 
 /// The memory and disk that a training needs, about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,7 +243,7 @@ impl Task {
     }
 
     /// Reports progress to the observer.
-    pub fn progress(&self, stage: &'static str, done: u64, total: u64) {
+    pub fn progress(&self, stage: Stage, done: u64, total: u64) {
         if let Some(observer) = &self.observer {
             observer(Progress { stage, done, total });
         }
@@ -269,7 +260,7 @@ impl Task {
         for start in (0..features.len()).step_by(block) {
             let end = (start + block).min(features.len());
             predictions.append(&predict(features.slice(start..end).view())?);
-            self.progress("rows", end as u64, features.len() as u64);
+            self.progress(Stage::Rows, end as u64, features.len() as u64);
         }
         Ok(predictions)
     }

@@ -16,7 +16,7 @@ pub enum StoreError {
     /// A file's content is at fault.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The machine is at fault: the disk is full, permission is missing, memory is short.
+    /// The system refused: the disk is full, permission is missing, memory is short.
     #[error("could not {action} {}: {source}", path.display())]
     Io {
         /// What was tried, such as `write`.
@@ -27,7 +27,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The run was cancelled.
-    #[error(transparent)]
+    #[error("{0}")]
     Stopped(#[from] Stopped),
     /// There is no model to read.
     #[error("{}: there is no model here (no manifest.json); give the folder that `train --model` wrote", folder.display())]

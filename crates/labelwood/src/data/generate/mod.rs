@@ -22,7 +22,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 use thiserror::Error;
 
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::sparse::{Csr, LabelRows};
 use alias::Alias;
 pub use profile::{Profile, ProfileError};
@@ -85,7 +85,7 @@ pub enum GenerateError {
     #[error("could not write the data: {0}")]
     Io(#[from] io::Error),
     /// The run was cancelled.
-    #[error(transparent)]
+    #[error("{0}")]
     Stopped(#[from] Stopped),
 }
 
@@ -273,7 +273,7 @@ impl Generator {
             for text in blocks {
                 out.write_all(&text)?;
             }
-            run.progress("rows", done, total);
+            run.progress(Stage::Rows, done, total);
         }
         Ok(out.flush()?)
     }

@@ -15,7 +15,7 @@ use super::job::{common_units, parsed};
 use super::rows::is_rows;
 use super::{Model, all_members};
 use crate::algorithms::{RowVotes, Settings};
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored};
 use crate::base::store::{Digest, Manifest, Options, StoreError, Stored, UnitFile};
 use rayon::prelude::*;
@@ -121,7 +121,7 @@ impl ModelPart {
             for (growing, rows) in growing.iter_mut().zip(votes) {
                 rows.into_iter().for_each(|row| growing.push_row(row));
             }
-            run.progress("rows", end as u64, features.len() as u64);
+            run.progress(Stage::Rows, end as u64, features.len() as u64);
         }
         let about = About {
             model: self.id,

@@ -8,7 +8,7 @@ use super::store::{
 };
 use super::{settings_of, text};
 use crate::algorithms::{Settings, Shrink, StoredAs};
-use crate::base::run::Task;
+use crate::base::run::{Stage, Task};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -186,7 +186,7 @@ impl Work<'_> {
                 }
                 None => self.partial.adopt_unit(source, file),
             };
-            run.progress("parts", done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            run.progress(Stage::Units("parts"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
             written
         };
         run.install(|| files.par_iter().map(write).collect())

@@ -40,7 +40,7 @@ pub use schedule::Round;
 
 use super::trial::{Rows, Trial, drawn, lead, mean};
 use crate::algorithms::Settings;
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::data::{DatasetView, WriteError};
 use folder::{Folder, Place};
@@ -383,7 +383,7 @@ impl Tuning<'_> {
             }
         };
         self.finished += 1;
-        self.run.progress("trials", self.finished as u64, self.plan.trials() as u64);
+        self.run.progress(Stage::Trials, self.finished as u64, self.plan.trials() as u64);
         Ok(trial)
     }
 }

@@ -1,0 +1,109 @@
+//! What a data file holds: vectors or text, and in which format.
+
+use super::error::InputError;
+use crate::data::{self, documents};
+use std::path::Path;
+
+/// What a file holds, as its name or somebody tells.
+///
+/// ```
+/// use labelwood::app::Kind;
+/// use labelwood::data::{self, documents};
+/// let kind = |path: &str| Kind::of_path(path.as_ref());
+/// assert_eq!(kind("rows.svm.gz"), Some(Kind::Vectors(data::Format::Libsvm)));
+/// assert_eq!(kind("books.tsv"), Some(Kind::Text(documents::Format::Tsv)));
+/// assert_eq!(kind("page.pdf"), None);
+/// let stated = Kind::of("page.pdf".as_ref(), Some(documents::Format::Csv));
+/// assert_eq!(stated.and_then(Kind::text), Some(documents::Format::Csv));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Rows of features.
+    Vectors(data::Format),
+    /// Documents.
+    Text(documents::Format),
+}
+
+impl From<data::Format> for Kind {
+    fn from(format: data::Format) -> Self {
+        Kind::Vectors(format)
+    }
+}
+
+impl From<documents::Format> for Kind {
+    fn from(format: documents::Format) -> Self {
+        Kind::Text(format)
+    }
+}
+
+impl Kind {
+    /// What the ending of a file's name says that it holds.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let text = documents::Format::of_path(path).map(Kind::Text);
+        text.or_else(|| data::Format::of_path(path).map(Kind::Vectors))
+    }
+
+    /// What is stated, else what the file's ending says.
+    pub fn of(path: &Path, stated: Option<impl Into<Kind>>) -> Option<Self> {
+        stated.map(Into::into).or_else(|| Kind::of_path(path))
+    }
+
+    /// What is stated, else what the file's ending says. A file without an ending, such as standard
+    /// input, may hold anything; an ending that tells nothing is an error.
+    pub fn required(
+        path: &Path,
+        stated: Option<impl Into<Kind>>,
+    ) -> Result<Option<Self>, InputError> {
+        match Kind::of(path, stated) {
+            None if path.extension().is_some() => Err(InputError::UnknownFormat(name(path))),
+            known => Ok(known),
+        }
+    }
+
+    /// What a file holds that is to be of the kind that a model was trained on: text, which was of
+    /// the format `trained_on`, or vectors. Nothing if the file is to be read in that format.
+    pub fn expected(
+        path: &Path,
+        stated: Option<Kind>,
+        trained_on: Option<documents::Format>,
+    ) -> Result<Option<Self>, InputError> {
+        use documents::Format::{Csv, Jsonl};
+        // The names of columns and fields tell whether the file is what the model reads. Any text
+        // could be TSV, so that must be stated unless there is no ending at all.
+        let is_unclear =
+            matches!(Kind::of_path(path), None | Some(Kind::Vectors(data::Format::Xc)));
+        if stated.is_none() && is_unclear && matches!(trained_on, Some(Csv | Jsonl)) {
+            return Ok(None);
+        }
+        match Kind::required(path, stated)? {
+            Some(Kind::Vectors(_)) if trained_on.is_some() => {
+                Err(InputError::VectorsForText(name(path)))
+            }
+            Some(Kind::Text(_)) if trained_on.is_none() => {
+                Err(InputError::TextForVectors(name(path)))
+            }
+            kind => Ok(kind),
+        }
+    }
+
+    /// The format of documents, if it is that.
+    pub fn text(self) -> Option<documents::Format> {
+        match self {
+            Kind::Text(format) => Some(format),
+            Kind::Vectors(_) => None,
+        }
+    }
+
+    /// The format of vectors, if it is that.
+    pub fn vectors(self) -> Option<data::Format> {
+        match self {
+            Kind::Vectors(format) => Some(format),
+            Kind::Text(_) => None,
+        }
+    }
+}
+
+/// A file as it was named, for messages.
+pub(super) fn name(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,47 @@
+//! What the command, Python and a server share on top of the library: files of rows for a model,
+//! files of labels, scores that are high enough, and whose fault an error is.
+//!
+//! - [`RowOptions`] says how a file is read for a model; [`RowSource`] gives its rows in batches.
+//! - [`LabelFiles`] names the labels that a model may name.
+//! - [`at_least`] and [`predict_at_least`] keep the labels whose score reaches a threshold.
+//! - [`Fault`] tells whether an error is the user's to mend or the machine's.
+//!
+//! ```
+//! use labelwood::app::{LabelFiles, RowOptions, at_least};
+//! use labelwood::model::{Algorithm, Model};
+//! use labelwood::run::Pool;
+//! use labelwood::sparse::Query;
+//! let (folder, run) = (tempfile::tempdir()?, Pool::new(1)?.task());
+//! let rows = labelwood::data::read_bytes(
+//!     b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &Default::default(), &run)?.dataset;
+//! let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
+//! let model = Model::train(rows.view(), Default::default(), &algorithm, &run)?;
+//!
+//! let (data, labels) = (folder.path().join("rows.svm"), folder.path().join("allowed.txt"));
+//! std::fs::write(&data, " 1:1\n 2:1\n")?;
+//! std::fs::write(&labels, "1\n")?;
+//! let allowed = LabelFiles { only: Some(&labels), without: None }.allowed(&model, &run)?;
+//! let query = Query { allowed: allowed.as_ref(), ..Query::top(2) };
+//! let mut source = RowOptions::default().open(&data, &model, &run)?;
+//! while let Some(batch) = source.next_batch()? {
+//!     let best = at_least(&model.predict(batch.features.view(), query, &run)?, 0.5);
+//!     assert_eq!((best.row(0).len(), best.row(1)[0].id), (0, 1));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod fault;
+mod kind;
+mod labels;
+mod rows;
+mod source;
+mod threshold;
+
+pub use error::InputError;
+pub use fault::{Fault, MachineFault};
+pub use kind::Kind;
+pub use labels::{LabelFiles, known_labels};
+pub use rows::{Fields, RowOptions, read_vectors};
+pub use source::{RowBatch, RowSource};
+pub use threshold::{at_least, predict_at_least};

@@ -1,0 +1,259 @@
+//! Files of rows for a model, read as a whole.
+
+use super::error::InputError;
+use super::kind::{Kind, name};
+use super::labels::known_labels;
+use super::source::{RowSource, Widths};
+use crate::base::run::Task;
+use crate::data::documents::{self, Documents, Labels, Options, Separator};
+use crate::data::{self, Dataset, LabelIndex, LabelIndexBuilder, Read, ReadError, ReadOptions};
+use crate::model::Model;
+use crate::text::{TextError, TextReader, read_labels};
+use std::path::Path;
+
+/// How files of rows are read for a model. By default a file's ending tells its format, and text is
+/// read as the model's training file was.
+///
+/// ```
+/// use labelwood::app::RowOptions;
+/// use labelwood::model::{Algorithm, Model};
+/// let (folder, run) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
+/// let path = folder.path().join("rows.txt");
+/// std::fs::write(&path, "2 2 2\n0 0:1\n1 1:1\n")?;
+/// let rows = labelwood::app::read_vectors(&path, &Default::default(), &run)?.dataset;
+/// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
+/// let model = Model::train(rows.view(), Default::default(), &algorithm, &run)?;
+///
+/// let options = RowOptions::default();
+/// assert_eq!(options.read(&path, &model, &run)?, rows);
+/// let error = options.read("books.tsv".as_ref(), &model, &run).unwrap_err();
+/// assert!(error.to_string().starts_with("books.tsv: this is text, but the model was trained on"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct RowOptions {
+    /// The format, if the file's ending does not tell it.
+    pub format: Option<Kind>,
+    /// Whether to go by the rows, with a warning, where a header disagrees with them.
+    pub lenient: bool,
+    /// Which fields of documents are taken, if not those of the training file.
+    pub fields: Fields,
+}
+
+/// Which fields of a file are text, labels and id; what is left open is as in some
+/// [`Options`], such as those that a model of text keeps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fields {
+    /// The fields that make up the text; none leaves them open.
+    pub text: Vec<String>,
+    /// The field of the labels.
+    pub labels: Option<String>,
+    /// The field of the document's id.
+    pub id: Option<String>,
+    /// What stands between two labels.
+    pub separator: Option<Separator>,
+}
+
+impl Fields {
+    /// The flag of the first that is not left open.
+    pub fn stated(&self) -> Option<&'static str> {
+        let flags = [
+            ("--text-column", !self.text.is_empty()),
+            ("--label-column", self.labels.is_some()),
+            ("--id-column", self.id.is_some()),
+            ("--label-separator", self.separator.is_some()),
+        ];
+        flags.into_iter().find(|(_, is_stated)| *is_stated).map(|(flag, _)| flag)
+    }
+
+    /// These fields, and those of `base` where they are left open.
+    pub fn over(&self, base: &Options) -> Options {
+        let text = if self.text.is_empty() { &base.text } else { &self.text };
+        Options {
+            format: base.format,
+            text: text.clone(),
+            labels: self.labels.clone().unwrap_or_else(|| base.labels.clone()),
+            id: self.id.clone().or_else(|| base.id.clone()),
+            separator: self.separator.clone().or_else(|| base.separator.clone()),
+        }
+    }
+
+    /// Opens a file of documents, and gives the options that it is read with. Fields with names
+    /// are refused for a file that has none.
+    pub fn open<'a>(
+        &self,
+        path: &Path,
+        format: Option<documents::Format>,
+        base: &Options,
+        labels: Labels,
+        run: &'a Task,
+    ) -> Result<(Documents<'a>, Options), InputError> {
+        let options = self.over(base);
+        let documents = Documents::open(path, format, &options, labels, run)?;
+        match self.stated() {
+            Some(flag)
+                if documents.format() == documents::Format::Tsv && flag != "--label-separator" =>
+            {
+                Err(InputError::NoColumns(name(path), flag))
+            }
+            _ => Ok((documents, options)),
+        }
+    }
+}
+
+impl RowOptions {
+    /// Opens a data file, or standard input for `-`, whose rows `model` is to predict, a batch at a
+    /// time.
+    pub fn open<'m>(
+        &self,
+        path: &Path,
+        model: &'m Model,
+        run: &'m Task,
+    ) -> Result<RowSource<'m>, InputError> {
+        RowSource::open(path, self, model, run)
+    }
+
+    /// Reads all rows for a model, with their labels, and warns of what deserves a look. Labels that
+    /// a model of text does not know get ids beyond its own.
+    pub fn read(&self, path: &Path, model: &Model, run: &Task) -> Result<Dataset, InputError> {
+        let kind = self.kind(path, model)?;
+        let Some(reader) = model.text() else {
+            let Read { dataset, format, .. } = read_vectors(path, &self.vectors(kind), run)?;
+            Widths::check(path, format, &dataset, Some(dataset.labels.columns()), model);
+            return Ok(dataset);
+        };
+        let (documents, guess) = self.documents(path, kind, reader, Labels::Required, run)?;
+        let none = LabelIndex::default();
+        let names = model.labels().names().unwrap_or(&none);
+        reader.read(documents, names, run).map_err(|error| guess.explain(error.into()))
+    }
+
+    /// Reads rows that a model is to learn in addition. Labels that it does not know get ids beyond
+    /// its own, and the names that text gives them, else those of a file of label names.
+    pub fn read_more(
+        &self,
+        path: &Path,
+        model: &Model,
+        label_names: Option<&Path>,
+        run: &Task,
+    ) -> Result<Dataset, InputError> {
+        let kind = self.kind(path, model)?;
+        let known = model.labels().names();
+        let Some(reader) = model.text() else {
+            if known.is_none() && label_names.is_some() {
+                return Err(InputError::Nameless);
+            }
+            let options = ReadOptions {
+                ignore_label_names: known.is_none(),
+                label_names: label_names.map(Path::to_owned),
+                ..self.vectors(kind)
+            };
+            let Read { dataset, format, .. } = read_vectors(path, &options, run)?;
+            Widths::check(path, format, &dataset, None, model);
+            return Ok(dataset);
+        };
+        if label_names.is_some() {
+            return Err(InputError::NamesForText);
+        }
+        let (documents, guess) = self.documents(path, kind, reader, Labels::Required, run)?;
+        let none = LabelIndex::default();
+        let rows = reader.read_counting(documents, known.unwrap_or(&none), run);
+        let (dataset, unknown) = rows.map_err(|error| guess.explain(error.into()))?;
+        if unknown > 0 {
+            let (terms, are) = if unknown == 1 { ("term", "is") } else { ("terms", "are") };
+            tracing::warn!(
+                "{}: {unknown} {terms} that the model does not know {are} ignored",
+                path.display()
+            );
+        }
+        Ok(dataset)
+    }
+
+    /// Reads rows of either kind for their labels, without a model. Labels in text are those of
+    /// `known` and new ones, else those of a file of label names beside it; `note` is shown its
+    /// documents.
+    pub fn read_labels(
+        &self,
+        path: &Path,
+        known: Option<&LabelIndex>,
+        note: impl FnMut(&documents::Batch) + Send,
+        run: &Task,
+    ) -> Result<Dataset, InputError> {
+        let kind = Kind::required(path, self.format)?;
+        let Some(Kind::Text(format)) = kind else {
+            let options = ReadOptions { ignore_label_names: known.is_some(), ..self.vectors(kind) };
+            return Ok(read_vectors(path, &options, run)?.dataset);
+        };
+        let names = match known {
+            Some(known) => LabelIndexBuilder::new(known),
+            None => known_labels(path, None, run)?,
+        };
+        let base = Options::default();
+        let (documents, _) = self.fields.open(path, Some(format), &base, Labels::Required, run)?;
+        Ok(read_labels(documents, names, note, run)?)
+    }
+
+    pub(super) fn kind(&self, path: &Path, model: &Model) -> Result<Option<Kind>, InputError> {
+        match self.fields.stated() {
+            Some(flag) if model.text().is_none() => Err(InputError::NeedsText(flag)),
+            _ => {
+                let trained_on = model.text().map(|reader| reader.options().format);
+                Kind::expected(path, self.format, trained_on)
+            }
+        }
+    }
+
+    /// How vectors are read: without the names of their labels.
+    pub(super) fn vectors(&self, kind: Option<Kind>) -> ReadOptions {
+        ReadOptions {
+            format: kind.and_then(Kind::vectors),
+            lenient: self.lenient,
+            ignore_label_names: true,
+            ..ReadOptions::default()
+        }
+    }
+
+    /// Opens documents that the model's reader is to read.
+    pub(super) fn documents<'r>(
+        &self,
+        path: &Path,
+        kind: Option<Kind>,
+        reader: &TextReader,
+        labels: Labels,
+        run: &'r Task,
+    ) -> Result<(Documents<'r>, Guess), InputError> {
+        let format = kind.and_then(Kind::text);
+        let guess = Guess(format.is_none().then_some(reader.options().format));
+        let opened = self.fields.open(path, format, reader.options(), labels, run);
+        let (documents, _) = opened.map_err(|error| guess.explain(error))?;
+        Ok((documents, guess))
+    }
+}
+
+/// The format of text if only the model tells it.
+#[derive(Clone, Copy)]
+pub(super) struct Guess(Option<documents::Format>);
+
+impl Guess {
+    /// Says which format was expected if the very first line is not of it.
+    pub fn explain(self, error: InputError) -> InputError {
+        use documents::Format::{Csv, Jsonl};
+        match (self.0, error) {
+            (
+                Some(format @ (Csv | Jsonl)),
+                InputError::Read(source @ ReadError::Content { line: 1, .. })
+                | InputError::Text(TextError::Read(source @ ReadError::Content { line: 1, .. })),
+            ) => InputError::OtherFormat(source, format),
+            (_, error) => error,
+        }
+    }
+}
+
+/// Reads a file of vectors, and warns of what deserves a look.
+pub fn read_vectors(path: &Path, options: &ReadOptions, run: &Task) -> Result<Read, ReadError> {
+    let read = data::read(path, options, run)?;
+    for warning in &read.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(read)
+}

@@ -1,0 +1,279 @@
+//! Rows to predict, some at a time.
+
+use super::error::InputError;
+use super::rows::{Guess, RowOptions};
+use crate::base::run::Task;
+use crate::base::sparse::{Csr, CsrView};
+use crate::data::documents::{self, Documents, Labels};
+use crate::data::{self, Batches, Dataset};
+use crate::model::Model;
+use crate::text::TextError;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The texts of a batch, at most, where they do not come from a file.
+const TEXTS: usize = 16_384;
+/// Their bytes, but for the last of them: what a batch of a file has.
+const TEXT_BYTES: usize = 8 << 20;
+
+/// The rows to predict, a batch at a time, in order: those of a file that [`RowOptions::open`] opens,
+/// or texts.
+///
+/// ```
+/// use labelwood::app::RowSource;
+/// use labelwood::data::documents::{Documents, Format, Labels, Options};
+/// use labelwood::model::{Algorithm, Extras, Model};
+/// use labelwood::sparse::Query;
+/// use labelwood::text::{Params, TextReader};
+/// let (run, options) = (labelwood::run::Pool::new(1)?.task(), Options::default());
+/// let text = b"old owls\tbirds\ngrey owls\tbirds\nold atlas\tmaps\nan atlas\tmaps\n";
+/// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
+/// let (reader, rows) =
+///     TextReader::fit(documents, &options, Params::default(), Default::default(), &run)?;
+/// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
+/// let extras = Extras { text: Some(&reader), ..Extras::default() };
+/// let model = Model::train(rows.view(), extras, &algorithm, &run)?;
+///
+/// let texts = ["an owl", "owls", "the atlas"].map(str::to_owned);
+/// let mut source = RowSource::texts(texts, &model, &run)?;
+/// let batch = source.next_batch()?.expect("there are texts");
+/// assert_eq!(batch.features.len(), 3);
+/// let best = model.predict(batch.features.view(), Query::top(1), &run)?;
+/// assert_eq!(model.labels().name(best.row(2)[0].id), Some("maps"));
+/// assert!(source.next_batch()?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct RowSource<'m> {
+    rows: Rows<'m>,
+    model: &'m Model,
+    run: &'m Task,
+}
+
+enum Rows<'m> {
+    Vectors(PathBuf, Box<Batches<'static>>, Widths<'m>),
+    Documents(Box<Documents<'m>>, Guess),
+    Texts(Box<dyn Iterator<Item = String> + 'm>),
+}
+
+/// Some rows.
+pub struct RowBatch {
+    /// What the model predicts from.
+    pub features: Csr,
+    /// The documents they were made of, if they come from a file of text.
+    pub documents: Option<documents::Batch>,
+}
+
+impl<'m> RowSource<'m> {
+    pub(super) fn open(
+        path: &Path,
+        options: &RowOptions,
+        model: &'m Model,
+        run: &'m Task,
+    ) -> Result<Self, InputError> {
+        let kind = options.kind(path, model)?;
+        let rows = match model.text() {
+            Some(reader) => {
+                let (documents, guess) =
+                    options.documents(path, kind, reader, Labels::Optional, run)?;
+                Rows::Documents(Box::new(documents), guess)
+            }
+            None => {
+                let batches = Batches::open(path, &options.vectors(kind), run)?;
+                let widths = Widths::new(batches.format(), model);
+                Rows::Vectors(path.to_owned(), Box::new(batches), widths)
+            }
+        };
+        Ok(RowSource { rows, model, run })
+    }
+
+    /// Texts that `model`, which must be one of text, is to predict; they are taken as they are
+    /// needed.
+    pub fn texts(
+        texts: impl IntoIterator<Item = String, IntoIter: 'm>,
+        model: &'m Model,
+        run: &'m Task,
+    ) -> Result<Self, InputError> {
+        if model.text().is_none() {
+            return Err(TextError::TrainedOnVectors.into());
+        }
+        Ok(RowSource { rows: Rows::Texts(Box::new(texts.into_iter())), model, run })
+    }
+
+    /// How many rows there will be, if the file says so and is held to it.
+    pub fn declared_rows(&self) -> Option<u64> {
+        match &self.rows {
+            Rows::Vectors(_, batches, _) => batches.declared_rows(),
+            Rows::Documents(..) | Rows::Texts(_) => None,
+        }
+    }
+
+    /// The next rows. At the end, warnings tell what deserves a look.
+    pub fn next_batch(&mut self) -> Result<Option<RowBatch>, InputError> {
+        match &mut self.rows {
+            Rows::Vectors(path, batches, widths) => {
+                if let Some(batch) = batches.next(self.run)? {
+                    widths.see(batch.features.view());
+                    return Ok(Some(RowBatch { features: batch.features, documents: None }));
+                }
+                for warning in batches.warnings() {
+                    tracing::warn!("{warning}");
+                }
+                widths.warn(path, batches.features(), None);
+                Ok(None)
+            }
+            Rows::Documents(documents, guess) => {
+                let next = documents.next_batch().map_err(|error| guess.explain(error.into()));
+                let Some(batch) = next? else { return Ok(None) };
+                let texts: Vec<&str> = batch.texts().collect();
+                let features = self.model.read_texts(&texts, self.run)?;
+                Ok(Some(RowBatch { features, documents: Some(batch) }))
+            }
+            Rows::Texts(texts) => {
+                let (mut batch, mut bytes) = (Vec::new(), 0);
+                while batch.len() < TEXTS
+                    && bytes < TEXT_BYTES
+                    && let Some(text) = texts.next()
+                {
+                    bytes += text.len();
+                    batch.push(text);
+                }
+                if batch.is_empty() {
+                    return Ok(None);
+                }
+                let features = self.model.read_texts(&batch, self.run)?;
+                Ok(Some(RowBatch { features, documents: None }))
+            }
+        }
+    }
+}
+
+/// Where the widths of a file are not the model's.
+pub(super) struct Widths<'m> {
+    format: data::Format,
+    model: &'m Model,
+    /// The columns with an entry that the model does not know.
+    unknown: BTreeSet<u32>,
+}
+
+impl<'m> Widths<'m> {
+    fn new(format: data::Format, model: &'m Model) -> Self {
+        Widths { format, model, unknown: BTreeSet::new() }
+    }
+
+    /// Warns if a whole file has other widths than the model; those of labels count if given.
+    pub fn check(
+        path: &Path,
+        format: data::Format,
+        rows: &Dataset,
+        labels: Option<usize>,
+        model: &'m Model,
+    ) {
+        let mut widths = Widths::new(format, model);
+        widths.see(rows.features.view());
+        widths.warn(path, rows.features.columns(), labels);
+    }
+
+    /// Looks through some rows for columns that the model does not know.
+    fn see(&mut self, features: CsrView<'_>) {
+        let known = self.model.manifest().features;
+        if features.columns() as u64 > known {
+            let unknown = features.indices().iter().filter(|&&column| u64::from(column) >= known);
+            self.unknown.extend(unknown);
+        }
+    }
+
+    /// Warns of a file with that many features and, if they matter, labels. A LIBSVM file does not
+    /// declare any, so there only ids beyond the model's count.
+    fn warn(&self, path: &Path, features: usize, labels: Option<usize>) {
+        let manifest = self.model.manifest();
+        let differs = |found: usize, known: u64| match self.format {
+            data::Format::Libsvm => found as u64 > known,
+            _ => found as u64 != known,
+        };
+        let mut widths = Vec::new();
+        for (what, found, known) in
+            [("features", Some(features), manifest.features), ("labels", labels, manifest.labels)]
+        {
+            if let Some(found) = found.filter(|&found| differs(found, known)) {
+                widths.push(format!("{found} {what} where the model has {known}"));
+            }
+        }
+        if widths.is_empty() {
+            return;
+        }
+        let ignored = match self.unknown.len() {
+            0 => String::new(),
+            1 => "; 1 feature that the model does not know is ignored".to_owned(),
+            some => format!("; {some} features that the model does not know are ignored"),
+        };
+        tracing::warn!("{}: {}{ignored}", path.display(), widths.join(", "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::run::Pool;
+    use crate::data::LabelIndexBuilder;
+    use crate::data::documents::{Format, Options};
+    use crate::model::{Algorithm, Extras};
+    use crate::text::{Params, TextReader};
+
+    /// A model of text, or one of the same vectors.
+    fn model(is_text: bool, run: &Task) -> Model {
+        let options = Options::default();
+        let text = b"old owls\tbirds\ngrey owls\tbirds\nold atlas\tmaps\nan atlas\tmaps\n";
+        let documents =
+            Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, run).unwrap();
+        let names = LabelIndexBuilder::default();
+        let (reader, rows) =
+            TextReader::fit(documents, &options, Params::default(), names, run).unwrap();
+        let algorithm = Algorithm::preset("one-vs-rest", "default").unwrap();
+        let extras = Extras { text: is_text.then_some(&reader), ..Extras::default() };
+        Model::train(rows.view(), extras, &algorithm, run).unwrap()
+    }
+
+    #[test]
+    fn texts_come_in_batches_of_bounded_size() {
+        let run = Pool::new(1).unwrap().task();
+        let model = model(true, &run);
+        let sizes = |texts: Vec<String>| {
+            let mut source = RowSource::texts(texts, &model, &run).unwrap();
+            let mut sizes = Vec::new();
+            while let Some(batch) = source.next_batch().unwrap() {
+                sizes.push(batch.features.len());
+            }
+            sizes
+        };
+        assert_eq!(sizes(Vec::new()), [0; 0]);
+        assert_eq!(sizes(vec!["an owl".to_owned(); TEXTS + 3]), [TEXTS, 3]);
+        let long = "owls and more ".repeat(TEXT_BYTES / 14 + 1);
+        assert_eq!(sizes(vec![long, "an owl".to_owned()]), [1, 1]);
+    }
+
+    #[test]
+    fn a_file_of_lines_has_the_rows_of_its_texts() {
+        let run = Pool::new(1).unwrap().task();
+        let model = model(true, &run);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        std::fs::write(&path, "grey owls\nan old atlas\tmaps\n\nnothing known\n").unwrap();
+        let mut source = RowOptions::default().open(&path, &model, &run).unwrap();
+        let batch = source.next_batch().unwrap().unwrap();
+        assert_eq!(batch.documents.unwrap().len(), 4);
+        let texts = ["grey owls", "an old atlas", "", "nothing known"].map(str::to_owned);
+        let mut source = RowSource::texts(texts, &model, &run).unwrap();
+        assert_eq!(source.next_batch().unwrap().unwrap().features, batch.features);
+    }
+
+    #[test]
+    fn texts_for_a_model_of_vectors_are_refused() {
+        let run = Pool::new(1).unwrap().task();
+        let model = model(false, &run);
+        let refused = RowSource::texts([String::new()], &model, &run).err().unwrap();
+        assert!(matches!(refused, InputError::Text(TextError::TrainedOnVectors)), "{refused:?}");
+        let options = RowOptions::default();
+        let refused = options.open("rows.tsv".as_ref(), &model, &run).err().unwrap();
+        assert!(matches!(refused, InputError::TextForVectors(_)), "{refused:?}");
+    }
+}

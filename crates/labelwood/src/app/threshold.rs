@@ -1,0 +1,83 @@
+//! Labels whose score is high enough, however many they are.
+
+use crate::base::run::{Stopped, Task};
+use crate::base::sparse::{CsrView, Predictions, Query};
+use crate::model::Model;
+
+/// How many times as many labels are asked for where all that came reach the threshold.
+const MORE: usize = 8;
+
+/// The predictions with a score of at least `least`, in their order.
+///
+/// ```
+/// use labelwood::app::at_least;
+/// use labelwood::sparse::{Predictions, Scored};
+/// let mut predictions = Predictions::default();
+/// predictions.push_row(&[Scored { id: 7, score: 0.5 }, Scored { id: 1, score: 0.25 }]);
+/// assert_eq!(at_least(&predictions, 0.5).row(0), [Scored { id: 7, score: 0.5 }]);
+/// ```
+pub fn at_least(predictions: &Predictions, least: f32) -> Predictions {
+    let mut kept = Predictions::default();
+    for row in predictions.rows() {
+        // Not the first few: a model that favours rare labels does not order by score.
+        let row: Vec<_> = row.iter().copied().filter(|scored| scored.score >= least).collect();
+        kept.push_ranked(&row);
+    }
+    kept
+}
+
+/// All labels of each row with a score of at least `least`, best first.
+///
+/// The model is asked for `query.k` labels of each row; rows where all of them are good enough are
+/// asked for more, until that makes no difference.
+pub fn predict_at_least(
+    model: &Model,
+    features: CsrView<'_>,
+    least: f32,
+    query: Query<'_>,
+    run: &Task,
+) -> Result<Predictions, Stopped> {
+    let kept = at_least(&model.predict(features, query, run)?, least);
+    let is_full = |row: usize| kept.row(row).len() >= query.k;
+    let full: Vec<usize> = (0..kept.len()).filter(|&row| is_full(row)).collect();
+    if query.k >= model.labels().counts().len() || full.is_empty() {
+        return Ok(kept);
+    }
+    let wider = Query { k: query.k.max(1).saturating_mul(MORE), ..query };
+    let more = predict_at_least(model, features.select(&full).view(), least, wider, run)?;
+    let (mut all, mut more) = (Predictions::default(), more.rows());
+    for row in 0..kept.len() {
+        let wider = if is_full(row) { more.next() } else { None };
+        all.push_ranked(wider.unwrap_or_else(|| kept.row(row)));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::run::Pool;
+    use crate::data::Dataset;
+    use crate::data::generate::{Generator, Profile};
+    use crate::model::Algorithm;
+
+    #[test]
+    fn rows_with_many_good_labels_get_all_of_them() {
+        let run = Pool::new(2).unwrap().task();
+        let profile = Profile { instances: 60, ..Profile::named("eurlex-4k").unwrap() };
+        let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..60, &run).unwrap();
+        let dataset = Dataset { features, labels, label_names: None };
+        let algorithm = Algorithm::preset("one-vs-rest", "default").unwrap();
+        let model = Model::train(dataset.view(), Default::default(), &algorithm, &run).unwrap();
+        let (rows, labels) = (dataset.features.view(), model.labels().counts().len());
+        let all = model.predict(rows, Query::top(labels), &run).unwrap();
+        let score = |rank: usize| all.row(3)[rank].score;
+        for least in [f32::MIN, score(100), score(9), score(0), f32::MAX] {
+            let expected = at_least(&all, least);
+            for k in [0, 1, 10, labels] {
+                let found = predict_at_least(&model, rows, least, Query::top(k), &run).unwrap();
+                assert!(found == expected, "at least {least}, {k} at first");
+            }
+        }
+    }
+}
