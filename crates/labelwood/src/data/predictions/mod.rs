@@ -22,7 +22,6 @@ mod npz;
 mod table;
 mod text;
 mod writer;
-mod zip;
 
 pub use documents::{DocumentFormat, DocumentWriter};
 pub use table::write_table;
