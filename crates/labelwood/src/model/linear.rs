@@ -2,7 +2,7 @@
 //! below it, or one for each submodel of a label forest, or one for each block of labels; and one
 //! for the feature weights.
 
-use super::store::{ArrayRef, FormatError, Partial, StoreError, Stored, Unit, UnitFile};
+use super::store::{ArrayRef, FormatError, Staging, StoreError, Stored, Unit, UnitFile};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::algorithms::label_forest::{self, LabelForest};
@@ -360,7 +360,7 @@ pub(super) fn rewrite(
     stem: &str,
     sizes: Sizes,
     change: impl Fn(Nodes) -> Nodes,
-    partial: &Partial,
+    partial: &Staging,
 ) -> Result<UnitFile, StoreError> {
     let is_root = unit.names().iter().any(|name| name == "groups_start");
     let groups = if is_root { Some(read_groups(unit)?) } else { None };

@@ -38,7 +38,7 @@ impl Members {
         let (first, second) = (self.first.len(), self.second.len());
         let mut bytes = vec![0u64; first + second];
         for unit in &manifest.units {
-            let at = match member_of(unit.stem()) {
+            let at = match member_of(unit.name()) {
                 Some((Kind::Second, number)) if number < second => first + number,
                 Some((Kind::First, number)) if number < first => number,
                 _ => continue,

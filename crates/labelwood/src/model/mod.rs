@@ -65,7 +65,7 @@ use extras::describe;
 use learned::Trainer;
 use members::Members;
 use std::path::Path;
-use store::{Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training};
+use store::{Begin, FormatError, Manifest, Options, Staging, Start, StoreError, Stored, Training};
 use text::LabelTerms;
 use thiserror::Error;
 use units::Units;
@@ -226,7 +226,7 @@ pub fn train_with<'a>(
 ) -> Result<Trained, TrainError> {
     let work = Work::new(dataset.into(), extras, algorithm, run)?;
     let training = work.training();
-    let partial = match Partial::begin(target, &training, start)? {
+    let partial = match Staging::begin(target, &training, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };
@@ -347,7 +347,7 @@ fn read_weights(stored: &Stored, stem: &str) -> Result<(FeatureWeights, usize), 
     let features = u32::try_from(manifest.features)
         .map_err(|_| stored.refused(format!("{} features are too many", manifest.features)))?
         as usize;
-    if !manifest.units.iter().any(|unit| unit.stem() == stem) {
+    if !manifest.units.iter().any(|unit| unit.name() == stem) {
         return Ok((FeatureWeights(None), features));
     }
     let unit = stored.unit(stem)?;

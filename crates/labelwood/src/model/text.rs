@@ -6,7 +6,7 @@
 
 use super::labels::{self, Labels};
 use super::store::{
-    Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training,
+    Begin, FormatError, Manifest, Options, Staging, Start, StoreError, Stored, Training,
 };
 use super::units::Units;
 use crate::base::array::Array;
@@ -222,7 +222,7 @@ pub(super) fn read(stored: &Stored) -> Result<Option<TextReader>, FormatError> {
 
 /// Reads the terms of the labels, if there are any.
 pub(super) fn read_label_terms(stored: &Stored) -> Result<Option<LabelTerms>, FormatError> {
-    if !stored.manifest().units.iter().any(|unit| unit.stem() == LABEL_TERMS) {
+    if !stored.manifest().units.iter().any(|unit| unit.name() == LABEL_TERMS) {
         return Ok(None);
     }
     let unit = stored.unit(LABEL_TERMS)?;
@@ -288,7 +288,7 @@ pub fn save_text(
         updates: Vec::new(),
     };
     let start = Start { resume: false, overwrite };
-    let Begin::Work(partial) = Partial::begin(target, &training, start)? else { return Ok(()) };
+    let Begin::Work(partial) = Staging::begin(target, &training, start)? else { return Ok(()) };
     let units = Units::new(Some(&partial));
     write_vectoriser(reader, &units)?;
     labels::write(dataset.view(), &units)?;

@@ -2,7 +2,7 @@
 //! plan, or to memory.
 
 use super::TrainError;
-use super::store::{ArrayRef, Load, Partial, StoreError, Unit, UnitFile, write_unit};
+use super::store::{ArrayRef, Load, Staging, StoreError, Unit, UnitFile, write_unit};
 use crate::base::run::{Stopped, Task};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ pub(crate) struct Units<'a> {
 /// Where units go.
 enum Place<'a> {
     Memory,
-    Partial(&'a Partial),
+    Staging(&'a Staging),
     /// A folder that several processes write to, where all names start with the plan's.
     Plan {
         folder: &'a Path,
@@ -84,18 +84,18 @@ enum Content {
 
 impl<'a> Units<'a> {
     /// Looks what an earlier run left.
-    pub fn take_up(partial: &'a Partial, run: &Task) -> Result<Self, StoreError> {
+    pub fn take_up(partial: &'a Staging, run: &Task) -> Result<Self, StoreError> {
         let units = Self::new(Some(partial));
         for file in partial.finished_units(run)? {
             let path = partial.folder().join(&file.file);
-            units.insert(file.stem().to_owned(), Finished { file, content: Content::File(path) });
+            units.insert(file.name().to_owned(), Finished { file, content: Content::File(path) });
         }
         Ok(units)
     }
 
     /// Starts with nothing, in a folder that has no units yet or, without one, in memory.
-    pub fn new(partial: Option<&'a Partial>) -> Self {
-        let place = partial.map_or(Place::Memory, Place::Partial);
+    pub fn new(partial: Option<&'a Staging>) -> Self {
+        let place = partial.map_or(Place::Memory, Place::Staging);
         Units { place, is_chosen: &|_| true, finished: Mutex::default() }
     }
 
@@ -107,7 +107,7 @@ impl<'a> Units<'a> {
         is_chosen: &'a (dyn Fn(&str) -> bool + Sync),
     ) -> Self {
         let finished = finished.into_iter().map(|(file, path)| {
-            (file.stem().to_owned(), Finished { file, content: Content::File(path) })
+            (file.name().to_owned(), Finished { file, content: Content::File(path) })
         });
         Units {
             place: Place::Plan { folder, prefix },
@@ -158,7 +158,7 @@ impl<'a> Units<'a> {
                 let (file, unit) = Unit::in_memory(stem, arrays)?;
                 (file, Content::Memory(unit))
             }
-            Place::Partial(partial) => {
+            Place::Staging(partial) => {
                 let file = partial.write_unit(stem, arrays)?;
                 let path = partial.folder().join(&file.file);
                 (file, Content::File(path))
@@ -186,7 +186,7 @@ impl<'a> Units<'a> {
     pub fn into_memory(self, files: &[UnitFile]) -> Vec<Unit> {
         let finished = self.finished.into_inner();
         let mut finished = finished.unwrap_or_else(|poisoned| poisoned.into_inner());
-        let unit = |file: &UnitFile| match finished.remove(file.stem())?.content {
+        let unit = |file: &UnitFile| match finished.remove(file.name())?.content {
             Content::Memory(unit) => Some(unit),
             Content::File(_) => None,
         };

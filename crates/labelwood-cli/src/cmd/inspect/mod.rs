@@ -241,7 +241,7 @@ impl Inside {
         let manifest = model.manifest();
         let mut parts = Parts { manifest: manifest_bytes, ..Parts::default() };
         for unit in &manifest.units {
-            match unit.stem() {
+            match unit.name() {
                 "features" | "linear-features" => parts.features += unit.bytes,
                 "labels" => parts.labels += unit.bytes,
                 "text" | "label-terms" => parts.text += unit.bytes,
@@ -251,7 +251,7 @@ impl Inside {
             }
         }
         let line = |(unit, figures): (String, serde_json::Value)| {
-            let own = manifest.units.iter().filter(|file| file.stem().starts_with(&unit));
+            let own = manifest.units.iter().filter(|file| file.name().starts_with(&unit));
             TreeLine {
                 bytes: own.map(|file| file.bytes).sum(),
                 figures: figures.as_object().cloned().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! What can be wrong with a model folder, and whose fault it is.
+//! Errors of reading and writing model folders.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -304,7 +304,7 @@ fn open(
                 Err(_) => Members::NONE,
             };
             let id = manifest.model_id();
-            manifest.units.retain(|unit| members.need(unit.stem()));
+            manifest.units.retain(|unit| members.need(unit.name()));
             (id, members)
         },
         run,

@@ -4,7 +4,7 @@ mod kept;
 
 use self::kept::Kept;
 use super::store::{
-    Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training, Unit, UnitFile,
+    Begin, Manifest, Options, Staging, Start, StoreError, Stored, Training, Unit, UnitFile,
 };
 use super::{Algorithm, craftml, linear, text};
 use crate::algorithms::craftml::{Params, Precision as CentroidPrecision};
@@ -143,7 +143,7 @@ pub fn shrink(
         ..before.training.clone()
     };
     let start = Start { resume: false, overwrite };
-    let Begin::Work(partial) = Partial::begin(target, &training, start)? else {
+    let Begin::Work(partial) = Staging::begin(target, &training, start)? else {
         unreachable!("nothing is finished that is not resumed")
     };
     let kept = Default::default();
@@ -243,7 +243,7 @@ struct Parts {
 /// What is needed to make the units of a model smaller.
 struct Work<'a> {
     stored: &'a Stored,
-    partial: &'a Partial,
+    partial: &'a Staging,
     prune: f32,
     parts: Parts,
     /// What is left of the centroids, and of the weights.
@@ -264,8 +264,8 @@ impl Work<'_> {
         let (done, total) = (AtomicU64::new(0), files.len() as u64);
         let write = |(unit, file): (&Unit, &UnitFile)| {
             run.check()?;
-            let centroids = self.parts.centroids.as_ref().filter(|_| craftml::is_tree(file.stem()));
-            let weights = self.parts.weights.filter(|_| linear::holds_nodes(file.stem()));
+            let centroids = self.parts.centroids.as_ref().filter(|_| craftml::is_tree(file.name()));
+            let weights = self.parts.weights.filter(|_| linear::holds_nodes(file.name()));
             let written = match (centroids, weights) {
                 (Some((known, smaller)), _) => {
                     let features = self.stored.manifest().features as usize;
@@ -273,7 +273,7 @@ impl Work<'_> {
                     let shrunk = tree.shrunk(self.prune, features, smaller);
                     let counts = [tree.entries(), shrunk.entries()];
                     self.kept[0].add(counts, || tree.largest_entry(features));
-                    self.partial.write_unit(file.stem(), &craftml::arrays(&shrunk))
+                    self.partial.write_unit(file.name(), &craftml::arrays(&shrunk))
                 }
                 (None, Some((known, smaller))) => {
                     let shrink = |nodes: Nodes| {
@@ -285,7 +285,7 @@ impl Work<'_> {
                     let manifest = self.stored.manifest();
                     let (labels, features) = (manifest.labels as usize, manifest.features as usize);
                     let sizes = linear::Sizes { labels, features, precision: known };
-                    linear::rewrite(unit, file.stem(), sizes, shrink, self.partial)
+                    linear::rewrite(unit, file.name(), sizes, shrink, self.partial)
                 }
                 (None, None) => self.partial.adopt_unit(source, file),
             };

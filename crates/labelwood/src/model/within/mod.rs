@@ -7,7 +7,7 @@
 
 mod pace;
 
-use super::store::{Begin, Manifest, Partial, Start, StoreError, Training};
+use super::store::{Begin, Manifest, Staging, Start, StoreError, Training};
 use super::units::Units;
 use super::{Algorithm, Extras, TrainError, Trained, check_rows, describe, manifest, write_others};
 use crate::base::run::{Stopped, Task};
@@ -115,7 +115,7 @@ pub fn train_within(
 /// A choice that was made by measuring may turn out otherwise the next time; a training that is to
 /// be resumed goes on with this one.
 pub fn unfinished(target: &Path) -> Result<Option<Algorithm>, StoreError> {
-    let Some(mut training) = Partial::training(target)? else { return Ok(None) };
+    let Some(mut training) = Staging::training(target)? else { return Ok(None) };
     let is_limited = training.settings.as_object_mut().and_then(|map| map.remove(MARK)).is_some();
     let algorithm = Algorithm::from_settings(&training.algorithm, training.settings);
     Ok(algorithm.ok().filter(|_| is_limited))
@@ -171,10 +171,10 @@ fn begin(
         let is_ours = Algorithm::from_settings(&algorithm, settings.clone())
             .is_ok_and(|algorithm| may_become(planned, &algorithm));
         if is_ours && found == (Training { algorithm, settings, ..training }) {
-            return Partial::begin(target, &found, start);
+            return Staging::begin(target, &found, start);
         }
     }
-    Partial::begin(target, &marked, start)
+    Staging::begin(target, &marked, start)
 }
 
 /// Whether limits may have made the one algorithm the other.
