@@ -114,6 +114,11 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes a file, if it exists; an error names it.
+pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
+    remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))
+}
+
 /// Whether a file name is one that an interrupted write leaves behind.
 pub(super) fn is_leftover(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(UNFINISHED)
@@ -129,7 +134,7 @@ pub(crate) fn remove_abandoned(folder: &Path) -> Result<(), StoreError> {
         let modified = || fs::metadata(&path).and_then(|found| found.modified()).ok();
         let is_old = |at: SystemTime| at.elapsed().is_ok_and(|age| age > ABANDONED);
         if is_leftover(&name) && modified().is_some_and(is_old) {
-            remove_if_there(&path).map_err(|error| StoreError::io("remove", &path, error))?;
+            remove(&path)?;
         }
     }
     Ok(())
@@ -180,7 +185,7 @@ mod tests {
             out.write_all(b"half")?;
             Err(io::ErrorKind::StorageFull.into())
         });
-        assert!(failed.unwrap_err().is_of_the_machine());
+        assert!(matches!(failed, Err(StoreError::Io { .. })));
         assert_eq!(names_in(folder.path()).unwrap(), Some(vec![]));
     }
 

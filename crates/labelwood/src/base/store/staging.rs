@@ -317,8 +317,7 @@ impl Staging {
         for Scanned { path, name, sound } in &units {
             match sound {
                 Some(unit) if count[name.as_str()] == 1 => finished.push(unit.clone()),
-                _ => files::remove_if_there(path)
-                    .map_err(|error| StoreError::io("remove", path, error))?,
+                _ => files::remove(path)?,
             }
         }
         Ok(finished)
@@ -365,9 +364,7 @@ impl Staging {
     fn remove(&self) -> Result<(), StoreError> {
         self.clear()?;
         for name in [SETTINGS, LOCK] {
-            let path = self.folder.join(name);
-            files::remove_if_there(&path)
-                .map_err(|error| StoreError::io("remove", &path, error))?;
+            files::remove(&self.folder.join(name))?;
         }
         fs::remove_dir(&self.folder).map_err(|error| StoreError::io("remove", &self.folder, error))
     }
@@ -380,9 +377,7 @@ impl Staging {
     fn sweep(&self, folder: &Path, is_unwanted: impl Fn(&str) -> bool) -> Result<(), StoreError> {
         for name in files::names_in(folder)?.unwrap_or_default() {
             if is_unwanted(&name) {
-                let path = folder.join(name);
-                files::remove_if_there(&path)
-                    .map_err(|error| StoreError::io("remove", &path, error))?;
+                files::remove(&folder.join(name))?;
             }
         }
         Ok(())

@@ -186,7 +186,7 @@ impl Unit {
             Load::Copy => FileBytes::copy(file, len as usize),
         };
         let bytes = bytes.map_err(|error| StoreError::io("load", path, error))?;
-        Ok(Self::over(path.to_owned(), bytes)?)
+        Ok(Self::from_file_bytes(path.to_owned(), bytes)?)
     }
 
     /// A unit in memory, and the file that it would be written to.
@@ -206,11 +206,11 @@ impl Unit {
         let path = PathBuf::from(file);
         let bytes = FileBytes::copy(content, content.len())
             .map_err(|error| StoreError::io("keep", &path, error))?;
-        Ok(Self::over(path, bytes)?)
+        Ok(Self::from_file_bytes(path, bytes)?)
     }
 
     /// A unit over the bytes of its file.
-    pub(crate) fn over(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
+    pub(crate) fn from_file_bytes(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
         let refused = |reason: String| FormatError::Header { path: path.clone(), reason };
         if let Some(first) = bytes.first_chunk()
             && u64::from_le_bytes(*first) > HEADER_LIMIT

@@ -2,9 +2,9 @@
 //!
 //! A zip file of five arrays in NumPy's npy format: `indices`, `indptr`, `format`, `shape`, `data`.
 
-use super::{PredictionError, RowBuilder, out_of_range};
+use super::{PredictionError, RowBuilder, by_label, out_of_range};
 use crate::base::sparse::Predictions;
-use crate::data::source::{Charge, is_of_system};
+use crate::data::source::{MemoryMeter, is_of_system};
 use flate2::read::DeflateDecoder;
 use rawzip::{CompressionMethod, ZipArchive, ZipArchiveWriter, ZipSliceArchive};
 use std::fmt::Display;
@@ -18,9 +18,9 @@ pub(super) fn read(
     input: impl BufRead,
     path: &str,
     labels: usize,
-    charge: &mut Charge,
+    meter: &mut MemoryMeter,
 ) -> Result<Predictions, PredictionError> {
-    let bytes = charge.read_all(input, 1)?;
+    let bytes = meter.read_all(input, 1)?;
     let refused = |fault| match fault {
         Fault::Content(problem) => PredictionError::Npz { path: path.to_owned(), problem },
         Fault::System(source) => PredictionError::Io { path: path.to_owned(), source },
@@ -29,11 +29,11 @@ pub(super) fn read(
     let unpacked = unpacked_size(&archive).map_err(refused)?;
     // Held at a time: the bytes of an array, its numbers, which may be twice as wide, and the
     // predictions.
-    charge.set(bytes.len().saturating_add(unpacked.saturating_mul(4)))?;
+    meter.set(bytes.len().saturating_add(unpacked.saturating_mul(4)))?;
     parse(&archive, labels).map_err(refused)
 }
 
-/// Why a file could not be taken.
+/// Why a file could not be read.
 #[derive(Debug)]
 enum Fault {
     /// What is wrong with it.
@@ -121,7 +121,7 @@ fn parse(archive: &Archive, labels: usize) -> Result<Predictions, Fault> {
     Ok(matrix(&shape, &offsets, &columns, &scores, labels)?)
 }
 
-/// The predictions that the arrays of a CSR matrix are.
+/// Makes predictions of the arrays of a CSR matrix.
 fn matrix(
     shape: &[u64],
     offsets: &[u64],
@@ -241,11 +241,8 @@ pub(super) fn write(
     labels: usize,
 ) -> io::Result<()> {
     let (mut offsets, mut columns, mut scores) = (vec![0u64], Vec::new(), Vec::new());
-    let mut by_label = Vec::new();
     for row in predictions.rows() {
-        by_label.clear();
-        by_label.extend_from_slice(row);
-        by_label.sort_unstable_by_key(|scored| scored.id);
+        let by_label = by_label(row);
         columns.extend(by_label.iter().map(|scored| u64::from(scored.id)));
         scores.extend(by_label.iter().map(|scored| scored.score));
         offsets.push(columns.len() as u64);
@@ -283,7 +280,7 @@ fn write_members(out: &mut impl Write, members: &[(&str, Vec<u8>)]) -> io::Resul
     Ok(())
 }
 
-/// The system's error if there is one behind `error`, so that a full disk is told as one.
+/// The system's own error, if it is the cause, so that a full disk is reported as such.
 fn io_error(error: rawzip::Error) -> io::Error {
     match error.into_kind() {
         rawzip::ErrorKind::IO(error) => error,
