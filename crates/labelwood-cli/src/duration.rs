@@ -4,17 +4,17 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The units, longest first, with their seconds.
-const UNITS: [(char, f64); 4] = [('d', 86_400.0), ('h', 3600.0), ('m', 60.0), ('s', 1.0)];
-
-/// A length of time: `90`, `90s`, `5m`, `1.5h` or `1h30m`.
+/// A length of time: `90`, `90s`, `5m`, `1.5h`, `1h30m` or `2 hours 5 min`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seconds(pub f64);
 
 impl Seconds {
-    /// A share of it.
-    pub fn times(self, share: f64) -> Duration {
-        Duration::try_from_secs_f64(self.0 * share).unwrap_or(Duration::ZERO)
+    /// The longest that is accepted: a thousand years, which fit every clock.
+    const LONGEST: Duration = Duration::from_secs(40_000_000_000);
+
+    /// This length times `factor`.
+    pub fn times(self, factor: f64) -> Duration {
+        Duration::try_from_secs_f64(self.0 * factor).unwrap_or(Duration::ZERO)
     }
 }
 
@@ -22,23 +22,17 @@ impl FromStr for Seconds {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("`{text}` is not a length of time; write seconds, or such as 5m or 1h30m");
-        let (mut rest, mut seconds) = (text.trim(), 0.0);
-        while !rest.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
-            let (number, unit) = rest.split_at(digits.unwrap_or(rest.len()));
-            let number: f64 = number.parse().map_err(|_| wrong())?;
-            let mut unit = unit.chars();
-            let each = match unit.next() {
-                None => 1.0,
-                Some(name) => UNITS.iter().find(|unit| unit.0 == name).ok_or_else(wrong)?.1,
-            };
-            seconds += number * each;
-            rest = unit.as_str().trim_start();
+        // A number without a unit means seconds.
+        let unit = if text.trim_end().ends_with(|c: char| c.is_ascii_digit()) { "s" } else { "" };
+        match humantime::parse_duration(&format!("{}{unit}", text.trim_end())) {
+            // The crate takes `5M` for months, which nobody means who writes it here.
+            Ok(time) if !time.is_zero() && time < Self::LONGEST && !text.contains('M') => {
+                Ok(Seconds(time.as_secs_f64()))
+            }
+            _ => Err(format!(
+                "`{text}` is not a length of time; write seconds, or such as 5m or 1h30m"
+            )),
         }
-        // A thousand years are enough, and fit every clock.
-        if seconds > 0.0 && seconds < 4e10 { Ok(Seconds(seconds)) } else { Err(wrong()) }
     }
 }
 
@@ -65,6 +59,8 @@ mod tests {
             ("1h30m", 5400.0),
             ("1d 2h", 93_600.0),
             ("0.5", 0.5),
+            ("1h30", 3630.0),
+            ("5 minutes", 300.0),
         ] {
             assert_eq!(text.parse(), Ok(Seconds(seconds)), "{text}");
         }
@@ -72,7 +68,7 @@ mod tests {
 
     #[test]
     fn what_is_no_time_is_refused_with_an_example() {
-        for text in ["", "m", "0", "-5", "5x", "5 minutes", "1e3", "nan", "99999999999999d"] {
+        for text in ["", "m", "0", "-5", "5x", "5M", "1e3", "nan", "99999999999999d"] {
             let error = text.parse::<Seconds>().unwrap_err();
             assert!(error.contains("such as 5m"), "{text}: {error}");
         }

@@ -283,7 +283,7 @@ fn any_numbers_in_a_manifest_are_refused_or_harmless() {
                 write(&manifest);
                 // Without what says how many features there are.
                 manifest.training.text = None;
-                manifest.units.retain(|unit| !unit.stem().ends_with("features"));
+                manifest.units.retain(|unit| !unit.name().ends_with("features"));
                 write(&manifest);
             }
             let mut places = Vec::new();
@@ -301,7 +301,7 @@ fn any_numbers_in_a_manifest_are_refused_or_harmless() {
                 write(&manifest);
                 manifest.features = u64::from(u32::MAX);
                 manifest.training.text = None;
-                manifest.units.retain(|unit| !unit.stem().ends_with("features"));
+                manifest.units.retain(|unit| !unit.name().ends_with("features"));
                 write(&manifest);
             }
         }

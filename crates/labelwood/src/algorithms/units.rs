@@ -1,9 +1,7 @@
 //! The units of a model while it is being trained: which there are, what they cost, and where they go.
 
 use crate::base::run::{Stopped, Task};
-use crate::base::store::{
-    ArrayRef, Load, Partial as Staging, StoreError, Unit, UnitFile, write_unit,
-};
+use crate::base::store::{ArrayRef, Load, Staging, StoreError, Unit, UnitFile, write_unit};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -123,7 +121,7 @@ impl<'a> UnitSink<'a> {
         let units = Self::new(Place::Staging(staging), &|_| true);
         for file in staging.finished_units(task)? {
             let content = Content::File(staging.folder().join(&file.file));
-            units.finished().insert(file.stem().to_owned(), Finished { file, content });
+            units.finished().insert(file.name().to_owned(), Finished { file, content });
         }
         Ok(units)
     }
@@ -148,7 +146,7 @@ impl<'a> UnitSink<'a> {
         let units = Self::new(Place::Plan { folder, prefix }, is_chosen);
         for (file, path) in finished {
             let content = Content::File(path);
-            units.finished().insert(file.stem().to_owned(), Finished { file, content });
+            units.finished().insert(file.name().to_owned(), Finished { file, content });
         }
         units
     }
@@ -228,7 +226,7 @@ impl<'a> UnitSink<'a> {
     /// The units that are in memory, in the order of `files`.
     pub(crate) fn take_memory(&self, files: &[UnitFile]) -> Vec<Unit> {
         let mut finished = self.finished();
-        let unit = |file: &UnitFile| match finished.remove(file.stem())?.content {
+        let unit = |file: &UnitFile| match finished.remove(file.name())?.content {
             Content::Memory(unit) => Some(unit),
             Content::File(_) => None,
         };

@@ -23,7 +23,7 @@ pub(super) fn write(weights: &FeatureWeights, units: &UnitSink<'_>) -> Result<()
 /// The weights of the features, if there are any, and the number of features.
 pub(super) fn read(stored: &Stored) -> Result<(FeatureWeights, usize), FormatError> {
     let features = declared_features(stored)?;
-    if !stored.manifest().units.iter().any(|unit| unit.stem() == NAME) {
+    if !stored.manifest().units.iter().any(|unit| unit.name() == NAME) {
         return Ok((FeatureWeights(None), features));
     }
     let unit = stored.unit(NAME)?;

@@ -1,7 +1,7 @@
 //! The rows of a data file some at a time, for work that does not need them all at once.
 
 use super::error::{ReadError, Warning};
-use super::read::{Format, Layout, Parser, ReadOptions, format_of};
+use super::read::{BlockSizes, Format, Parser, ReadOptions, format_of};
 use super::rows::Rows;
 use super::source::Source;
 use super::{Dataset, binary};
@@ -10,14 +10,14 @@ use std::path::Path;
 
 /// The rows of every batch but the last. Prediction shares work between the rows of a batch.
 const ROWS: usize = 16_384;
-/// Long rows make a batch as soon as they take this part of the memory that there may be.
+/// Long rows make a smaller batch: rows that take one part in so many of the memory limit.
 const SHARE: u64 = 8;
 
-/// A data file that is read batch by batch; what is not asked for is not in memory.
+/// A data file that is read batch by batch, so that only one batch is in memory.
 ///
-/// The rows, warnings and errors are those of [`read`](super::read), but an error comes when the
-/// rows before it may have been used, and that the header declares another number of rows is found
-/// at the end. Label names are not read.
+/// The rows, warnings and errors are those of [`read`](super::read). But an error may come after rows
+/// were handed out, and a wrong number of rows in the header shows only at the end. Label names are not
+/// read.
 ///
 /// ```
 /// use labelwood::data::{Batches, ReadOptions};
@@ -44,11 +44,11 @@ pub struct Batches<'a> {
 enum Origin<'a> {
     Text {
         parser: Box<Parser<'a>>,
-        /// What was parsed and not handed out.
+        /// Rows that were parsed and not handed out yet.
         rows: Rows,
         has_ended: bool,
     },
-    /// Mapped, so that what is not asked for is not in memory either.
+    /// Mapped, so that only the pages in use are in memory.
     Binary(Dataset),
 }
 
@@ -57,13 +57,10 @@ impl Batches<'static> {
     pub fn open(path: &Path, options: &ReadOptions, run: &Task) -> Result<Self, ReadError> {
         let format = format_of(path, options)?;
         if format == Some(Format::Binary) {
-            let mut dataset = binary::open(path, run.memory())?;
-            dataset.features.widen(options.features);
-            dataset.labels.widen(options.labels);
-            let origin = Origin::Binary(dataset);
+            let origin = Origin::Binary(options.binary(binary::open(path, run.memory())?).dataset);
             return Ok(Batches { origin, handed_out: 0, warnings: Vec::new(), batch: ROWS });
         }
-        Batches::new(Source::open(path, run.memory())?, format, options, Layout::of(run), ROWS)
+        Batches::new(Source::open(path, run.memory())?, format, options, BlockSizes::of(run), ROWS)
     }
 }
 
@@ -72,10 +69,10 @@ impl<'a> Batches<'a> {
         source: Source<'a>,
         format: Option<Format>,
         options: &ReadOptions,
-        layout: Layout,
+        sizes: BlockSizes,
         batch: usize,
     ) -> Result<Self, ReadError> {
-        let parser = Box::new(Parser::new(source, format, options.clone(), layout)?);
+        let parser = Box::new(Parser::new(source, format, options.clone(), sizes)?);
         let origin = Origin::Text { parser, rows: Rows::new(), has_ended: false };
         Ok(Batches { origin, handed_out: 0, warnings: Vec::new(), batch })
     }
@@ -88,7 +85,7 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// How many rows there will be, if the file says so and is held to it.
+    /// The number of rows in the header, if the file is held to it.
     pub fn declared_rows(&self) -> Option<u64> {
         match &self.origin {
             Origin::Text { parser, .. } => parser.declared_rows(),
@@ -105,7 +102,7 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// What deserves a look; complete after the last batch.
+    /// Doubtful places of the file; complete after the last batch.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -125,7 +122,7 @@ impl<'a> Batches<'a> {
                 }));
             }
         };
-        // Empty lines are rows or the end of the file, which only what follows tells.
+        // Whether empty lines are rows or the end of the file shows only in what follows them.
         let room = run.memory().share(SHARE);
         let is_batch = |rows: &Rows| {
             let known = rows.len() - rows.empty_tail;
@@ -135,7 +132,7 @@ impl<'a> Batches<'a> {
             if !parser.parse_block(rows, run)? {
                 *has_ended = true;
                 self.warnings = parser.check_end(self.handed_out, rows)?;
-                // What is left are rows, empty or not.
+                // All that is left are rows, empty or not.
                 rows.empty_tail = 0;
             }
         }
@@ -157,8 +154,8 @@ mod tests {
     use crate::base::sparse::{Csr, LabelRows};
     use proptest::prelude::*;
 
-    fn layout() -> impl Strategy<Value = Layout> {
-        (1usize..200, 1usize..60).prop_map(|(block, chunk)| Layout { block, chunk })
+    fn sizes() -> impl Strategy<Value = BlockSizes> {
+        (1usize..200, 1usize..60).prop_map(|(block, chunk)| BlockSizes { block, chunk })
     }
 
     /// Everything that a file gives, rows and warnings, or its error.
@@ -173,8 +170,8 @@ mod tests {
     }
 
     fn at_once(text: &str, format: Format, options: &ReadOptions, run: &Task) -> Outcome {
-        let source = Source::from_bytes("f", text.as_bytes()).unwrap();
-        let whole = Layout { block: 1 << 20, chunk: 1 << 20 };
+        let source = Source::from_bytes("f", text.as_bytes(), run.memory()).unwrap();
+        let whole = BlockSizes { block: 1 << 20, chunk: 1 << 20 };
         let read = parse(source, Some(format), options, whole, run);
         let read = read.map_err(|error| error.to_string())?;
         let rows = rows(&read.dataset.features, &read.dataset.labels);
@@ -185,11 +182,11 @@ mod tests {
         text: &str,
         format: Format,
         options: &ReadOptions,
-        (layout, batch): (Layout, usize),
+        (sizes, batch): (BlockSizes, usize),
         run: &Task,
     ) -> Outcome {
-        let source = Source::from_bytes("f", text.as_bytes()).unwrap();
-        let batches = Batches::new(source, Some(format), options, layout, batch);
+        let source = Source::from_bytes("f", text.as_bytes(), run.memory()).unwrap();
+        let batches = Batches::new(source, Some(format), options, sizes, batch);
         let mut batches = batches.map_err(|error| error.to_string())?;
         let mut found = Vec::new();
         while let Some(some) = batches.next(run).map_err(|error| error.to_string())? {
@@ -212,10 +209,10 @@ mod tests {
     #[test]
     fn empty_lines_at_the_end_are_rows_only_if_the_header_counts_them() {
         let run = Pool::new(1).unwrap().task();
-        let layout = Layout { block: 8, chunk: 4 };
+        let sizes = BlockSizes { block: 8, chunk: 4 };
         let options = ReadOptions::default();
         let count = |text: &str, format| {
-            in_batches(text, format, &options, (layout, 2), &run).map(|found| found.0.len())
+            in_batches(text, format, &options, (sizes, 2), &run).map(|found| found.0.len())
         };
         assert_eq!(count("4 3 3\n0 1:1\n\n\n\n\n\n", Format::Xc), Ok(4));
         assert_eq!(count("0 1:1\n\n\n1 1:1\n\n\n", Format::Libsvm), Ok(4));
@@ -228,7 +225,7 @@ mod tests {
         fn batches_are_the_rows_of_the_whole(
             lines in proptest::collection::vec(line(), 0..30),
             declared in 0usize..30,
-            layout in layout(),
+            sizes in sizes(),
             batch in 1usize..12,
             is_lenient: bool,
         ) {
@@ -237,7 +234,7 @@ mod tests {
             let declared = if is_lenient { declared } else { lines.len() };
             let xc = format!("{declared} 10 10\n{}", lines.join("\n"));
             for (format, text) in [(Format::Xc, xc), (Format::Libsvm, lines.join("\n"))] {
-                let found = in_batches(&text, format, &options, (layout, batch), &run);
+                let found = in_batches(&text, format, &options, (sizes, batch), &run);
                 prop_assert_eq!(found, at_once(&text, format, &options, &run));
             }
         }

@@ -1,8 +1,8 @@
-//! Data as they lie in memory: `.lwd`, which is mapped and not parsed.
+//! Binary data files (`.lwd`), which are mapped into memory instead of parsed.
 //!
 //! The file is one safetensors file of the arrays of a [`Dataset`], names of labels included.
-//! Workers on one machine that open the same file share its pages. All of it is checked when it is
-//! opened: that the arrays are rows, and that they are the rows that were written.
+//! Workers on one machine that open the same file share its pages. Opening checks that the arrays form
+//! rows, and that their digest is the one that was written.
 
 use super::error::{ReadError, WriteError};
 use super::source::{Source, is_of_system};
@@ -26,7 +26,7 @@ const COMPRESSED: [&[u8]; 2] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]];
 /// Writes a data set, label names included, as a file that is mapped rather than read.
 ///
 /// ```
-/// use labelwood::{data, run::Task};
+/// use labelwood::{data, run::Pool};
 /// let (folder, run, options) = (tempfile::tempdir()?, Pool::new(1)?.task(), data::ReadOptions::default());
 /// let dataset = data::read_bytes(b"2 4 3\n0,2 0:0.5 3:1\n 1:2\n", "a.txt", &options, &run)?.dataset;
 /// let path = folder.path().join("a.lwd");
@@ -39,7 +39,7 @@ pub fn write_binary(path: &Path, dataset: DatasetView<'_>) -> Result<(), WriteEr
     write_atomically(path, |output| write_to(output, dataset))
 }
 
-/// The same in a folder of ours, where a link is replaced and not followed.
+/// Writes binary data like [`write_binary`]; a symbolic link at `path` is replaced, not followed.
 pub(crate) fn write_own_binary(path: &Path, dataset: DatasetView<'_>) -> Result<(), WriteError> {
     write_own(path, |output| write_to(output, dataset))
 }
@@ -63,7 +63,7 @@ fn write_to(output: &mut dyn io::Write, dataset: DatasetView<'_>) -> io::Result<
     write_arrays(output, "data", &arrays).map(drop)
 }
 
-/// What the rows and names must give again.
+/// The digest of rows and label names, which is written into the file.
 fn check_of(dataset: DatasetView<'_>) -> [u64; 2] {
     let mut hasher = Xxh3::new();
     hasher.update(&dataset.digest().to_le_bytes());
@@ -88,14 +88,14 @@ pub(super) fn open(path: &Path, memory: &Memory) -> Result<Dataset, ReadError> {
     if COMPRESSED.iter().any(|magic| first.starts_with(magic)) {
         return from_source(Source::open(path, memory)?);
     }
-    over(&name, FileBytes::map(&file).map_err(failed)?)
+    open_bytes(&name, FileBytes::map(&file).map_err(failed)?)
 }
 
-/// Takes binary data from a source that cannot be mapped.
+/// Reads binary data from a source that cannot be mapped.
 pub(super) fn from_source(source: Source<'_>) -> Result<Dataset, ReadError> {
-    let (name, mut charge) = (source.name.clone(), source.charge());
-    // Twice, because they are copied to where numbers may lie.
-    let bytes = charge.read_all(source.into_reader(), 2).map_err(|error| match error {
+    let (name, mut meter) = (source.name.clone(), source.meter());
+    // Counted twice, because the bytes are copied once more to an aligned address.
+    let bytes = meter.read_all(source.into_reader(), 2).map_err(|error| match error {
         ReadError::Io { path, source } if !is_of_system(&source) => {
             ReadError::Binary { path, reason: source.to_string() }
         }
@@ -104,19 +104,19 @@ pub(super) fn from_source(source: Source<'_>) -> Result<Dataset, ReadError> {
     let copy = FileBytes::copy(&bytes[..], bytes.len())
         .map_err(|source| ReadError::Io { path: name.clone(), source })?;
     drop(bytes);
-    charge.set(copy.len())?;
-    let dataset = over(&name, copy)?;
-    charge.keep();
+    meter.set(copy.len())?;
+    let dataset = open_bytes(&name, copy)?;
+    meter.keep();
     Ok(dataset)
 }
 
-fn over(name: &str, bytes: FileBytes) -> Result<Dataset, ReadError> {
+fn open_bytes(name: &str, bytes: FileBytes) -> Result<Dataset, ReadError> {
     dataset_of(bytes).map_err(|reason| ReadError::Binary { path: name.to_owned(), reason })
 }
 
-/// The data set that some bytes are, or what is wrong with them.
+/// Makes a data set of the bytes of a file; an error says what is wrong with them.
 fn dataset_of(bytes: FileBytes) -> Result<Dataset, String> {
-    let unit = Unit::over(PathBuf::new(), bytes).map_err(reason)?;
+    let unit = Unit::from_file_bytes(PathBuf::new(), bytes).map_err(reason)?;
     let sizes: Array<u64> = unit.array("sizes").map_err(reason)?;
     let &[version, features, labels] = &sizes[..] else {
         return Err(format!("{} sizes where 3 should be", sizes.len()));
@@ -164,7 +164,7 @@ fn names_of(unit: &Unit, labels: usize) -> Result<Option<LabelIndex>, String> {
     }
 }
 
-/// What is wrong with a unit, without the words that are about models.
+/// The text of an error without its advice, which is about models.
 fn reason(error: FormatError) -> String {
     match error {
         FormatError::Header { reason, .. } => format!("not a valid safetensors file: {reason}"),

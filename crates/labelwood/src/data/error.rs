@@ -1,10 +1,10 @@
-//! What can be wrong with a file, in one line that names the place and the remedy.
+//! Errors and warnings of reading and writing files: one line with the place and the remedy.
 
 use crate::base::run::{Bytes, OutOfMemory, Stopped};
 use std::io;
 use thiserror::Error;
 
-/// What is said of a name that does not tell the format.
+/// The message for a file name that does not show the format.
 const UNKNOWN_FORMAT: &str = "the ending does not tell the format: name the file .txt (XC repository format), \
     .svm or .libsvm (LIBSVM multi-label format) or .lwd (binary), each also with .gz or .zst, or state the format";
 
@@ -32,7 +32,7 @@ pub enum ReadError {
         /// What the system said.
         source: io::Error,
     },
-    /// More of it would have to be kept in memory than may be.
+    /// The data take more memory than the task allows.
     #[error(
         "{path}: {source}, {} into the data: read fewer rows at a time, or allow more memory",
         Bytes(*read)
@@ -42,16 +42,16 @@ pub enum ReadError {
         path: String,
         /// How many bytes were read, after decompression.
         read: u64,
-        /// How much may be kept.
+        /// The limit.
         source: OutOfMemory,
     },
-    /// The name does not tell the format.
+    /// The file name does not show the format.
     #[error("{path}: {UNKNOWN_FORMAT}")]
     UnknownFormat {
         /// The file as it was named.
         path: String,
     },
-    /// The name does not tell the format of documents.
+    /// The file name does not show the format of documents.
     #[error(
         "{path}: the ending does not tell the format: name the file .tsv (text, TAB, labels), .csv \
          (columns with a header) or .jsonl (JSON objects), each also with .gz or .zst, or state the \
@@ -61,7 +61,7 @@ pub enum ReadError {
         /// The file as it was named.
         path: String,
     },
-    /// Binary data are not what they should be.
+    /// The binary data are damaged or of another kind.
     #[error("{path}: these are not labelwood's binary data: {reason}; convert the data again")]
     Binary {
         /// The file as it was named.
@@ -169,28 +169,28 @@ pub enum Problem {
          header `rows features labels` and read it as an XC file, which counts from 0"
     )]
     FeatureZero,
-    /// Something else stands where labels should be.
+    /// There are no labels where labels should be.
     #[error(
         "expected label ids separated by commas but found `{found}`: labels are whole numbers from \
          0, such as `3,17`, and a line without labels starts with a space"
     )]
     Label {
-        /// What stands there.
+        /// The text at that place.
         found: Excerpt,
     },
-    /// Something else stands where a feature should be.
+    /// There is no feature where a feature should be.
     #[error(
         "expected feature:value but found `{found}`: features are whole numbers with a value, such \
          as `12:0.5`, separated by spaces"
     )]
     Feature {
-        /// What stands there.
+        /// The text at that place.
         found: Excerpt,
     },
     /// A value is no number.
     #[error("`{found}` is not a number: write the value as in `12:0.5`")]
     Value {
-        /// What stands there.
+        /// The text at that place.
         found: Excerpt,
     },
     /// A value is NaN, infinite or beyond 32-bit floats.
@@ -198,7 +198,7 @@ pub enum Problem {
         "`{found}` is not a finite 32-bit number: remove the entry or scale the values to below 3.4e38"
     )]
     NotFinite {
-        /// What stands there.
+        /// The text at that place.
         found: Excerpt,
     },
     /// A feature occurs several times in a row and its values add up to infinity.
@@ -207,7 +207,7 @@ pub enum Problem {
          remove the repetition or scale the values"
     )]
     SumNotFinite,
-    /// A line has no end in sight.
+    /// A line is too long.
     #[error("the line is longer than {limit} bytes: this is no text file with one row per line")]
     LineTooLong {
         /// The limit.
@@ -233,7 +233,7 @@ pub enum Problem {
         /// The byte.
         found: Excerpt,
     },
-    /// A line of a TSV file has no labels, not even none.
+    /// A line of a TSV file has no TAB, so that it has no field for labels.
     #[error(
         "expected a text, a TAB and labels, but there is no TAB in this line: add the labels, or \
          only the TAB if there are none"
@@ -265,7 +265,7 @@ pub enum Problem {
          field within double quotes if it is part of the text"
     )]
     OpenQuote,
-    /// Something stands after a quoted field.
+    /// There is text after the closing quote of a field.
     #[error(
         "the double quote that opens here is not closed before the next one opens, or something \
          follows the closing one: close it at the end of the field, and write double quotes that \
@@ -298,10 +298,10 @@ pub enum Problem {
         /// The path of the field.
         name: Excerpt,
     },
-    /// Something else stands where a whole number should be.
+    /// There is no whole number where one should be.
     #[error("expected a whole number but found `{found}`: {remedy}")]
     Integer {
-        /// What stands there.
+        /// The text at that place.
         found: Excerpt,
         /// What the file should hold.
         remedy: &'static str,
@@ -326,7 +326,7 @@ pub enum Problem {
         what: &'static str,
         /// The number as written.
         found: Excerpt,
-        /// What the first one is called in this kind of file.
+        /// The number of the first row or label in this kind of file: 0 or 1.
         first: u64,
         /// How many the data have.
         count: usize,
@@ -374,11 +374,11 @@ impl std::fmt::Display for Excerpt {
     }
 }
 
-/// Something that was read but deserves a look.
+/// A doubtful place in a file that was read all the same.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// The header's number of rows was wrong; the rows count.
+    /// The header's number of rows was wrong; the rows in the file were read.
     #[error("{path}:1: the header declares {declared} rows, but there are {found}")]
     Rows {
         /// The file.
@@ -420,8 +420,8 @@ pub enum Warning {
     },
 }
 
-/// What the system said, in words that name the remedy where it is short of them.
-pub(super) fn explained(error: io::Error) -> io::Error {
+/// Adds the remedy to a system error whose text has none.
+pub(super) fn with_remedy(error: io::Error) -> io::Error {
     match error.kind() {
         kind @ io::ErrorKind::IsADirectory => io::Error::new(kind, "this is a folder: name a file"),
         _ => error,
@@ -440,13 +440,13 @@ pub enum WriteError {
         /// What the system said.
         source: io::Error,
     },
-    /// The name does not tell the format.
+    /// The file name does not show the format.
     #[error("{path}: {UNKNOWN_FORMAT}")]
     UnknownFormat {
         /// The file as it was named.
         path: String,
     },
-    /// There is a file of that name, which nobody said to replace.
+    /// There is a file of that name, and it may not be replaced.
     #[error(
         "{path}: the file is already there; add --overwrite to replace it or choose another name"
     )]

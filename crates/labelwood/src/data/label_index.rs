@@ -1,10 +1,10 @@
-//! Label names: which label an id stands for.
+//! Label names by id, and ids by name.
 
 use super::error::{Problem, ReadError, Warning, WriteError};
 use super::source::{Blocks, Source};
 use super::write::write_atomically;
 use crate::base::array::Array;
-use crate::base::run::Task;
+use crate::base::run::{Memory, Task};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -30,12 +30,12 @@ pub struct LabelIndex {
     text: Array<u8>,
     /// Where each line starts, and last where the text ends.
     starts: Array<u64>,
-    /// Made when a label is first looked up by name: opening a model must not wait for it.
-    orders: OnceLock<Orders>,
+    /// Made when a label is first looked up by name, so that opening a model stays fast.
+    sorted: OnceLock<SortedIds>,
 }
 
 #[derive(Clone, Debug)]
-struct Orders {
+struct SortedIds {
     /// Ids in the order of their codes, then of the ids.
     by_code: Vec<u32>,
     /// Ids of labels with a name besides the code, in the order of their names, then of the ids.
@@ -45,19 +45,19 @@ struct Orders {
 /// How much of a file of names is read at a time.
 const BLOCK: usize = 1 << 20;
 
-/// The lines of an index on their way there.
-struct Lines {
+/// Collects the lines of an index.
+struct LineCollector {
     text: String,
     starts: Vec<u64>,
 }
 
-impl Default for Lines {
+impl Default for LineCollector {
     fn default() -> Self {
-        Lines { text: String::new(), starts: vec![0] }
+        LineCollector { text: String::new(), starts: vec![0] }
     }
 }
 
-impl Lines {
+impl LineCollector {
     fn push(&mut self, line: &str) {
         let text = &mut self.text;
         match line.split_once('\t') {
@@ -96,15 +96,15 @@ impl LabelIndex {
     /// Makes an index of lines, each `name` or `code<TAB>name`. Line breaks within become spaces, and
     /// so do TABs in a name.
     pub fn from_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut joined = Lines::default();
+        let mut joined = LineCollector::default();
         lines.into_iter().for_each(|line| joined.push(line));
         joined.finish()
     }
 
-    /// Takes over the arrays of [`arrays`](Self::arrays). Lines that lie outside of the text or are
-    /// not UTF-8, as in a damaged file, read as empty.
+    /// An index over the arrays that [`arrays`](Self::arrays) gave. In a damaged file, lines outside of
+    /// the text and lines that are not UTF-8 are empty.
     pub(crate) fn from_arrays(text: Array<u8>, starts: Array<u64>) -> Self {
-        LabelIndex { text, starts, orders: OnceLock::new() }
+        LabelIndex { text, starts, sorted: OnceLock::new() }
     }
 
     /// All lines in one text, and where each starts.
@@ -118,14 +118,14 @@ impl LabelIndex {
         std::str::from_utf8(line).unwrap_or_default()
     }
 
-    fn orders(&self) -> &Orders {
-        self.orders.get_or_init(|| {
+    fn sorted(&self) -> &SortedIds {
+        self.sorted.get_or_init(|| {
             let mut by_code: Vec<u32> = (0..self.len() as u32).collect();
             let named = |id: &u32| self.name(*id).is_some();
             let mut by_name: Vec<u32> = by_code.iter().copied().filter(named).collect();
             by_code.sort_by_key(|&id| self.code(id));
             by_name.sort_by_key(|&id| self.name(id));
-            Orders { by_code, by_name }
+            SortedIds { by_code, by_name }
         })
     }
 
@@ -144,7 +144,7 @@ impl LabelIndex {
     /// # Ok::<(), labelwood::data::ReadError>(())
     /// ```
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self, ReadError> {
-        Ok(Self::from_source(Source::from_bytes(name, bytes)?, false)?.0)
+        Ok(Self::from_source(Source::from_bytes(name, bytes, &Memory::of_machine())?, false)?.0)
     }
 
     /// Reads a file; if `lenient`, bytes that are not UTF-8 become a warning.
@@ -158,9 +158,9 @@ impl LabelIndex {
 
     fn from_source(source: Source, lenient: bool) -> Result<(Self, Option<Warning>), ReadError> {
         let mut blocks = Blocks::new(source, BLOCK);
-        let mut charge = blocks.charge();
-        let (mut lines, mut damaged) = (Lines::default(), 0);
-        // Empty lines that name labels if there is something after them.
+        let mut meter = blocks.meter();
+        let (mut lines, mut damaged) = (LineCollector::default(), 0);
+        // Empty lines at the end name no labels, so they wait for a line with text.
         let mut pending = 0;
         while let Some(block) = blocks.next()? {
             for (at, line) in (block.first_line..).zip(block.text.split(|&byte| byte == b'\n')) {
@@ -182,16 +182,16 @@ impl LabelIndex {
                 };
                 for _ in 0..std::mem::take(&mut pending) {
                     lines.push("");
-                    charge.set(lines.bytes())?;
+                    meter.set(lines.bytes())?;
                 }
                 lines.push(&line);
-                charge.set(lines.bytes())?;
+                meter.set(lines.bytes())?;
             }
-            // A block ends with a line feed, and nothing comes after it.
+            // The empty piece after the last line feed of a block is no line.
             pending -= 1;
-            charge.set(lines.bytes() + 16 * pending)?;
+            meter.set(lines.bytes() + 16 * pending)?;
         }
-        charge.keep();
+        meter.keep();
         let path = blocks.name().to_owned();
         let warning = (damaged > 0).then_some(Warning::Encoding { path, lines: damaged });
         Ok((lines.finish(), warning))
@@ -242,10 +242,10 @@ impl LabelIndex {
 
     /// The label with this code, else the one with this name.
     pub fn find(&self, code_or_name: &str) -> Option<u32> {
-        let orders = self.orders();
+        let sorted = self.sorted();
         let wanted = &*on_one_line(code_or_name);
-        lowest(&orders.by_code, wanted, |id| Some(self.code(id)))
-            .or_else(|| lowest(&orders.by_name, wanted, |id| self.name(id)))
+        lowest(&sorted.by_code, wanted, |id| Some(self.code(id)))
+            .or_else(|| lowest(&sorted.by_name, wanted, |id| self.name(id)))
     }
 }
 
@@ -268,22 +268,22 @@ pub struct LabelIndexBuilder {
 }
 
 impl LabelIndexBuilder {
-    /// What a label takes besides its text: two strings, and its place in the table, which may be
-    /// half empty.
+    /// The memory of a label besides its text: two strings, and a slot of a hash table that may be half
+    /// empty.
     const LABEL: usize = 160;
 
     /// Starts with the labels of a file of label names, plain, gzip or zstd.
     pub fn read(path: &Path, run: &Task) -> Result<Self, ReadError> {
         let source = Source::open(path, run.memory())?;
-        let mut charge = source.charge();
+        let mut meter = source.meter();
         let (names, _) = LabelIndex::from_source(source, false)?;
         // Two keys of the table at most: the code and the name.
-        charge.set(2 * names.len() * Self::LABEL + 3 * names.text.len())?;
-        charge.keep();
+        meter.set(2 * names.len() * Self::LABEL + 3 * names.text.len())?;
+        meter.keep();
         Ok(Self::new(&names))
     }
 
-    /// The memory that the labels take, about.
+    /// About how much memory the labels take.
     pub(crate) fn bytes(&self) -> usize {
         self.lines.len() * Self::LABEL + 2 * self.text
     }
@@ -396,7 +396,8 @@ mod tests {
     fn a_name_that_is_not_utf8_is_an_error_or_a_warning() {
         let error = read(b"ok\nab\xff\n").unwrap_err();
         assert!(error.to_string().starts_with("labels.txt:2:3: the label name is not UTF-8"));
-        let source = Source::from_bytes("labels.txt", b"ok\nab\xff\n").unwrap();
+        let memory = Memory::of_machine();
+        let source = Source::from_bytes("labels.txt", b"ok\nab\xff\n", &memory).unwrap();
         let (labels, warning) = LabelIndex::from_source(source, true).unwrap();
         assert_eq!(labels.display(1), "ab\u{fffd}");
         assert_eq!(warning, Some(Warning::Encoding { path: "labels.txt".into(), lines: 1 }));

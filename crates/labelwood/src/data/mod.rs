@@ -4,13 +4,13 @@
 //! known. [`read`] takes it from a file in any [`Format`], compressed or not, [`Batches`] some rows at
 //! a time; [`write()`] is the way back. [`documents`] are texts that have no features yet.
 //! [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data sets.
-//! Whatever is wrong with a file is one line that names the place and the remedy: [`ReadError`].
-//! [`write_binary`] writes data as they lie in memory, which are mapped and not parsed.
+//! A [`ReadError`] says in one line what is wrong with a file, where, and how to mend it.
+//! [`write_binary`] writes a file that is mapped into memory instead of parsed.
 //! [`corpus`] is a small set of texts that needs no file; [`generate`] draws rows of any number.
 //!
 //! Files are read in blocks while the last block is parsed on all threads, so the text of a file is
-//! never in memory as a whole, and nothing is reserved because a header says so. What is kept counts as
-//! it grows, and ends in [`ReadError::Memory`] when it is more than the [`Task`](crate::base::run::Task) allows.
+//! never in memory as a whole, and no header makes the reader reserve memory. Memory is counted while
+//! it grows: more than the [`Task`](crate::base::run::Task) allows is a [`ReadError::Memory`].
 
 mod error;
 pub(crate) mod source;
@@ -44,10 +44,9 @@ use xxhash_rust::xxh3::Xxh3;
 pub struct Dataset {
     /// The features of each row.
     pub features: Csr,
-    /// The labels of each row: a row has a label or has not. No format that is read here gives a
-    /// label a value.
+    /// The labels of each row. Labels have no values: a row has a label or has not.
     pub labels: LabelRows,
-    /// What the labels are called, at least as many as there are labels.
+    /// The names of the labels, at least as many as there are labels.
     pub label_names: Option<LabelIndex>,
 }
 
@@ -68,7 +67,7 @@ pub struct DatasetView<'a> {
     pub features: CsrView<'a>,
     /// The labels of each row; as many rows as there are of features.
     pub labels: LabelRowsView<'a>,
-    /// What the labels are called, at least as many as there are labels.
+    /// The names of the labels, at least as many as there are labels.
     pub label_names: Option<&'a LabelIndex>,
 }
 
@@ -111,7 +110,7 @@ impl Dataset {
     /// which a row lists its entries, or on label names.
     ///
     /// ```
-    /// use labelwood::{data, run::Task};
+    /// use labelwood::{data, run::Pool};
     /// let (run, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
     /// let xc = data::read_bytes(b"1 3 2\n1,0 2:0.5 0:1\n", "a.txt", &options, &run)?;
     /// let libsvm = data::read_bytes(b"0,1 1:1 3:.5\n", "a.svm", &options, &run)?;
@@ -158,7 +157,7 @@ impl DatasetView<'_> {
     }
 }
 
-/// A number that follows from rows of features alone.
+/// A fingerprint of rows of features.
 pub(crate) fn digest_of_features(features: CsrView<'_>) -> u128 {
     let mut hasher = Xxh3::new();
     update(&mut hasher, features.offsets(), u64::to_le_bytes);
@@ -170,9 +169,9 @@ pub(crate) fn digest_of_features(features: CsrView<'_>) -> u128 {
 /// Hashes numbers as little-endian bytes on every machine.
 fn update<T: Copy, const N: usize>(hasher: &mut Xxh3, numbers: &[T], bytes: fn(T) -> [u8; N]) {
     let mut buffer = Vec::with_capacity(1024 * N);
-    for some in numbers.chunks(1024) {
+    for chunk in numbers.chunks(1024) {
         buffer.clear();
-        buffer.extend(some.iter().flat_map(|&number| bytes(number)));
+        buffer.extend(chunk.iter().flat_map(|&number| bytes(number)));
         hasher.update(&buffer);
     }
 }

@@ -1,6 +1,6 @@
-//! Numbers from bytes, fast where they are short.
+//! Parses numbers, with a fast path for short ones.
 
-/// A place in a text that ends, as far as the parser can see, with line feeds for ever.
+/// A position in a text. Beyond the end, every byte reads as a line feed.
 pub(super) struct Cursor<'a> {
     text: &'a [u8],
     pub at: usize,

@@ -2,8 +2,8 @@
 
 use super::error::{Excerpt, Problem, ReadError, Warning};
 use super::number::Cursor;
-use super::rows::{Rows, Rules, Stop};
-use super::source::{Block, Blocks, Charge, Source};
+use super::rows::{ParseFailure, Rows, Rules};
+use super::source::{Block, Blocks, MemoryMeter, Source};
 use super::{Dataset, LabelIndex, binary};
 use crate::base::run::Task;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub(super) fn plain_ending(path: &Path) -> Option<String> {
 /// How to read a data file. The default takes everything from the file.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// The format; by default the file's ending tells it, or the first line when there is none.
+    /// The format; by default that of the file's ending or, without an ending, of the first line.
     pub format: Option<Format>,
     /// Goes on, with a warning, when the header disagrees with the rows or label names are not
     /// UTF-8. The rows count, and widths grow to hold their ids.
@@ -62,7 +62,7 @@ pub struct ReadOptions {
     /// The file of label names; by default `labels.txt`, `labels.txt.gz` or `labels.txt.zst` beside
     /// the data, if there is one.
     pub label_names: Option<PathBuf>,
-    /// Leaves the names beside the data alone, where nobody will ask for them.
+    /// Does not read label names beside the data.
     pub ignore_label_names: bool,
     /// The least number of features, such as those a model was trained with.
     pub features: usize,
@@ -73,15 +73,15 @@ pub struct ReadOptions {
 /// A data file that was read.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// What it holds.
+    /// The rows.
     pub dataset: Dataset,
     /// Its format.
     pub format: Format,
-    /// What deserves a look.
+    /// Doubtful places of the file.
     pub warnings: Vec<Warning>,
 }
 
-/// Reads a data file, or standard input for `-`, decompressing as its first bytes tell.
+/// Reads a data file, or standard input for `-`; gzip and zstd are decompressed.
 ///
 /// Rows may lack labels or features. Unsorted ids are sorted; repeated features are added up,
 /// repeated labels count once. Zeros are dropped, but their features still count for the width. An
@@ -91,7 +91,7 @@ pub struct Read {
 /// rows before counts.
 ///
 /// ```
-/// use labelwood::{data, run::Task};
+/// use labelwood::{data, run::Pool};
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("train.txt");
 /// std::fs::write(&path, "2 4 3\n0,2 0:0.5 3:1\n 1:2\n")?;
@@ -106,16 +106,20 @@ pub fn read(path: &Path, options: &ReadOptions, run: &Task) -> Result<Read, Read
         None if options.ignore_label_names => None,
         None => names_beside(path),
     };
-    if format_of(path, options)? == Some(Format::Binary) {
-        return with_names(binary::open(path, run.memory())?, names, options, run);
-    }
-    read_source(path, || Source::open(path, run.memory()), names, options, run)
+    let read = match format_of(path, options)? {
+        Some(Format::Binary) => options.binary(binary::open(path, run.memory())?),
+        format => {
+            let source = Source::open(path, run.memory())?;
+            parse(source, format, options, BlockSizes::of(run), run)?
+        }
+    };
+    attach_names(read, names.as_deref(), options, run)
 }
 
-/// Reads a data file that is already in memory; `name` tells the format and appears in messages.
+/// Reads the bytes of a data file; the ending of `name` is its format, and messages show the name.
 ///
 /// ```
-/// use labelwood::{data, run::Task};
+/// use labelwood::{data, run::Pool};
 /// let options = data::ReadOptions::default();
 /// let error = data::read_bytes(b"1 2 2\n5 0:1\n", "a.txt", &options, &Pool::new(1)?.task()).unwrap_err();
 /// assert!(error.to_string().starts_with("a.txt:2:1: label 5 is out of range"));
@@ -127,12 +131,13 @@ pub fn read_bytes(
     options: &ReadOptions,
     run: &Task,
 ) -> Result<Read, ReadError> {
-    let open = || Ok(Source::from_bytes(name, bytes)?.within(run.memory()));
-    if format_of(Path::new(name), options)? == Some(Format::Binary) {
-        let dataset = binary::from_source(open()?)?;
-        return with_names(dataset, options.label_names.clone(), options, run);
-    }
-    read_source(Path::new(name), open, options.label_names.clone(), options, run)
+    let format = format_of(Path::new(name), options)?;
+    let source = Source::from_bytes(name, bytes, run.memory())?;
+    let read = match format {
+        Some(Format::Binary) => options.binary(binary::from_source(source)?),
+        format => parse(source, format, options, BlockSizes::of(run), run)?,
+    };
+    attach_names(read, options.label_names.as_deref(), options, run)
 }
 
 /// The file of label names beside a data file, if there is one: `labels.txt`, `labels.txt.gz` or
@@ -156,43 +161,19 @@ pub fn names_beside(path: &Path) -> Option<PathBuf> {
         .find(|beside| beside != path && beside.is_file())
 }
 
-/// Binary data as they were asked for. Names that are inside go before those that lie beside.
-fn with_names(
-    mut dataset: Dataset,
-    names: Option<PathBuf>,
-    options: &ReadOptions,
-    run: &Task,
-) -> Result<Read, ReadError> {
-    dataset.features.widen(options.features);
-    dataset.labels.widen(options.labels);
-    if options.ignore_label_names {
-        dataset.label_names = None;
+impl ReadOptions {
+    /// Binary data with the widths and names that the options ask for.
+    pub(super) fn binary(&self, mut dataset: Dataset) -> Read {
+        dataset.features.widen(self.features);
+        dataset.labels.widen(self.labels);
+        if self.ignore_label_names {
+            dataset.label_names = None;
+        }
+        Read { dataset, format: Format::Binary, warnings: Vec::new() }
     }
-    let wanted = options.label_names.is_some() || dataset.label_names.is_none();
-    let mut read = Read { dataset, format: Format::Binary, warnings: Vec::new() };
-    if let Some(names) = names.filter(|_| wanted) {
-        attach_names(&mut read, &names, options.lenient, run)?;
-    }
-    Ok(read)
 }
 
-fn read_source<'a>(
-    path: &Path,
-    open: impl FnOnce() -> Result<Source<'a>, ReadError>,
-    names: Option<PathBuf>,
-    options: &ReadOptions,
-    run: &Task,
-) -> Result<Read, ReadError> {
-    let format = format_of(path, options)?;
-    let layout = Layout::of(run);
-    let mut read = parse(open()?, format, options, layout, run)?;
-    if let Some(names) = names {
-        attach_names(&mut read, &names, options.lenient, run)?;
-    }
-    Ok(read)
-}
-
-/// The format that is asked for or that the name tells; none if the first line has to.
+/// The format of the options or of the file's ending; none if the first line decides.
 pub(super) fn format_of(path: &Path, options: &ReadOptions) -> Result<Option<Format>, ReadError> {
     let format = options.format.or_else(|| Format::of_path(path));
     if format.is_none() && plain_ending(path).is_some() {
@@ -201,19 +182,20 @@ pub(super) fn format_of(path: &Path, options: &ReadOptions) -> Result<Option<For
     Ok(format)
 }
 
-/// How much text is taken at a time; the result does not depend on it.
+/// How much text is read and parsed at a time. The result does not depend on it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct BlockSizes {
     pub block: usize,
     pub chunk: usize,
 }
 
-impl Layout {
-    /// Enough for all threads. Empty lines take 16 bytes each, so a block takes little of the memory.
+impl BlockSizes {
+    /// Blocks that keep all threads busy, but are small against the memory limit: parsed rows may take
+    /// 16 times as much as their text.
     pub fn of(run: &Task) -> Self {
         let chunk = 256 << 10;
         let block = (chunk * 8 * run.threads()).min(run.memory().share(64)).max(chunk);
-        Layout { block, chunk }
+        BlockSizes { block, chunk }
     }
 }
 
@@ -222,20 +204,20 @@ pub(super) fn parse(
     source: Source,
     format: Option<Format>,
     options: &ReadOptions,
-    layout: Layout,
+    sizes: BlockSizes,
     run: &Task,
 ) -> Result<Read, ReadError> {
-    let mut parser = Parser::new(source, format, options.clone(), layout)?;
+    let mut parser = Parser::new(source, format, options.clone(), sizes)?;
     let mut rows = Rows::new();
     while parser.parse_block(&mut rows, run)? {}
     let warnings = parser.check_end(0, &mut rows)?;
     let (features, labels) = parser.widths();
     let dataset = rows.into_dataset(features, labels);
-    parser.charge.keep();
+    parser.meter.keep();
     Ok(Read { dataset, format: parser.format, warnings })
 }
 
-/// A source on its way to rows, a block at a time.
+/// Parses a source block by block.
 pub(super) struct Parser<'a> {
     blocks: Blocks<'a>,
     next: Option<Block>,
@@ -246,18 +228,18 @@ pub(super) struct Parser<'a> {
     options: ReadOptions,
     pub format: Format,
     /// For the rows.
-    charge: Charge,
+    meter: MemoryMeter,
 }
 
 impl<'a> Parser<'a> {
-    /// Takes the header.
+    /// Reads the header.
     pub fn new(
         source: Source<'a>,
         format: Option<Format>,
         options: ReadOptions,
-        layout: Layout,
+        sizes: BlockSizes,
     ) -> Result<Self, ReadError> {
-        let mut blocks = Blocks::new(source, layout.block);
+        let mut blocks = Blocks::new(source, sizes.block);
         let Some(first) = blocks.next()? else {
             let expected = match format {
                 Some(Format::Libsvm) => "lines such as `3,17 1:0.5 12:1`",
@@ -265,7 +247,7 @@ impl<'a> Parser<'a> {
             };
             return Err(ReadError::content(blocks.name(), (1, 1), Problem::Empty { expected }));
         };
-        let format = format.unwrap_or_else(|| sniff(&first.text));
+        let format = format.unwrap_or_else(|| format_of_first_line(&first.text));
         let (header, body) = match format {
             Format::Xc => {
                 let (header, length) =
@@ -280,18 +262,18 @@ impl<'a> Parser<'a> {
         let rules = Rules {
             first_feature: u64::from(format == Format::Libsvm),
             header: bounds.map(|header| (header.features, header.labels)),
-            chunk: layout.chunk,
+            chunk: sizes.chunk,
         };
-        let charge = blocks.charge();
-        Ok(Parser { blocks, next: Some(first), body, header, rules, options, format, charge })
+        let meter = blocks.meter();
+        Ok(Parser { blocks, next: Some(first), body, header, rules, options, format, meter })
     }
 
-    /// The number of rows that the header declares, unless it need not be right.
+    /// The number of rows in the header, if the file is held to it.
     pub fn declared_rows(&self) -> Option<u64> {
         self.header.filter(|_| !self.options.lenient).map(|header| header.rows)
     }
 
-    /// The features and labels that there are at least.
+    /// The least numbers of features and labels.
     pub fn widths(&self) -> (u64, u64) {
         let declared = self.header.unwrap_or_default();
         (
@@ -309,20 +291,20 @@ impl<'a> Parser<'a> {
         let skip = std::mem::take(&mut self.body);
         let parse = || rows.parse(&block.text[skip..], self.rules, run);
         let (following, parsed) = run.install(|| rayon::join(|| self.blocks.next(), parse));
-        parsed.map_err(|stop| match stop {
-            Stop::Stopped(cancelled) => ReadError::Stopped(cancelled),
-            Stop::Fault(fault) => {
+        parsed.map_err(|failure| match failure {
+            ParseFailure::Stopped(cancelled) => ReadError::Stopped(cancelled),
+            ParseFailure::Fault(fault) => {
                 let line = block.first_line + u64::from(skip > 0) + fault.row as u64;
                 ReadError::content(self.blocks.name(), (line, fault.column), fault.problem)
             }
         })?;
-        self.charge.set(rows.bytes())?;
+        self.meter.set(rows.bytes())?;
         self.next = following?;
         Ok(true)
     }
 
-    /// Takes the empty lines that are no rows off the end, and compares all rows with the header:
-    /// the last ones, and how many came before them.
+    /// Removes empty lines at the end that are no rows, then compares with the header. `rows` are the
+    /// last rows, and `before` counts the rows that were handed out before them.
     pub fn check_end(&self, before: u64, rows: &mut Rows) -> Result<Vec<Warning>, ReadError> {
         let Some(header) = self.header else {
             rows.drop_empty_tail(rows.empty_tail);
@@ -360,8 +342,7 @@ struct Header {
 }
 
 impl Header {
-    /// Takes the first line; gives the header and the length of that line, or a column and what is
-    /// wrong there.
+    /// Parses the first line; gives the header and the length of the line. An error has its column.
     fn parse(text: &[u8]) -> Result<(Header, usize), (u64, Problem)> {
         let length = memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1);
         let line = text[..length].trim_ascii_end();
@@ -388,8 +369,9 @@ impl Header {
     }
 }
 
-/// A first line of several whole numbers is a header, be it right or wrong; no LIBSVM line is.
-fn sniff(text: &[u8]) -> Format {
+/// XC if the first line is several whole numbers, which no LIBSVM line is, even if they make no valid
+/// header.
+fn format_of_first_line(text: &[u8]) -> Format {
     let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     let is_header =
@@ -397,24 +379,30 @@ fn sniff(text: &[u8]) -> Format {
     if is_header { Format::Xc } else { Format::Libsvm }
 }
 
-/// Reads the label names. A LIBSVM file does not say how many labels there are, so there the names
-/// do.
-fn attach_names(read: &mut Read, path: &Path, lenient: bool, run: &Task) -> Result<(), ReadError> {
-    let (names, warning) = LabelIndex::read_noting(path, lenient, run)?;
+/// Reads the file of label names, unless the data have names and no file is given in the options. In
+/// LIBSVM, which has no header, there are as many labels as names.
+fn attach_names(
+    mut read: Read,
+    path: Option<&Path>,
+    options: &ReadOptions,
+    run: &Task,
+) -> Result<Read, ReadError> {
+    let has_names = read.dataset.label_names.is_some() && options.label_names.is_none();
+    let Some(path) = path.filter(|_| !has_names) else { return Ok(read) };
+    let (names, warning) = LabelIndex::read_noting(path, options.lenient, run)?;
     read.warnings.extend(warning);
-    let labels = read.dataset.labels.columns();
-    if names.len() < labels {
-        let path = path.display().to_string();
-        return Err(ReadError::TooFewNames { path, names: names.len(), labels });
+    let (count, labels) = (names.len(), read.dataset.labels.columns());
+    let path = path.display().to_string();
+    if count < labels {
+        return Err(ReadError::TooFewNames { path, names: count, labels });
     }
     if read.format == Format::Libsvm {
-        read.dataset.labels.widen(names.len());
-    } else if names.len() > labels {
-        let path = path.display().to_string();
-        read.warnings.push(Warning::MoreNames { path, names: names.len(), labels });
+        read.dataset.labels.widen(count);
+    } else if count > labels {
+        read.warnings.push(Warning::MoreNames { path, names: count, labels });
     }
     read.dataset.label_names = Some(names);
-    Ok(())
+    Ok(read)
 }
 
 #[cfg(test)]

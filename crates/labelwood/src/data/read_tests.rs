@@ -7,9 +7,9 @@ use proptest::prelude::*;
 const FORMATS: [Format; 2] = [Format::Xc, Format::Libsvm];
 
 /// What reading gives, as one comparable text.
-fn outcome(text: &[u8], format: Format, layout: Layout, run: &Task) -> String {
-    let source = Source::from_bytes("f", text).unwrap();
-    match parse(source, Some(format), &ReadOptions::default(), layout, run) {
+fn outcome(text: &[u8], format: Format, sizes: BlockSizes, run: &Task) -> String {
+    let source = Source::from_bytes("f", text, run.memory()).unwrap();
+    match parse(source, Some(format), &ReadOptions::default(), sizes, run) {
         Ok(read) => format!("{:?}", read.dataset),
         Err(error) => error.to_string(),
     }
@@ -32,8 +32,8 @@ fn the_first_error_of_the_file_is_reported_with_its_line() {
     lines[450] = "x";
     let text = lines.join("\n");
     for chunk in [1, 10, 100, 1000, 100_000] {
-        let layout = Layout { block: 3 * chunk, chunk };
-        let found = outcome(text.as_bytes(), Format::Libsvm, layout, &run);
+        let sizes = BlockSizes { block: 3 * chunk, chunk };
+        let found = outcome(text.as_bytes(), Format::Libsvm, sizes, &run);
         assert!(found.starts_with("f:401:5: `nan` is not a finite"), "{found}");
     }
 }
@@ -48,11 +48,11 @@ fn a_cancelled_run_reads_nothing() {
 
 #[test]
 fn a_first_line_of_whole_numbers_is_a_header() {
-    assert_eq!(sniff(b"00000042 7 9\n"), Format::Xc);
-    assert_eq!(sniff(b"42 7\r\n"), Format::Xc);
-    assert_eq!(sniff(b"42\n"), Format::Libsvm);
-    assert_eq!(sniff(b"42 7:1\n"), Format::Libsvm);
-    assert_eq!(sniff(b"\n1 2 3\n"), Format::Libsvm);
+    assert_eq!(format_of_first_line(b"00000042 7 9\n"), Format::Xc);
+    assert_eq!(format_of_first_line(b"42 7\r\n"), Format::Xc);
+    assert_eq!(format_of_first_line(b"42\n"), Format::Libsvm);
+    assert_eq!(format_of_first_line(b"42 7:1\n"), Format::Libsvm);
+    assert_eq!(format_of_first_line(b"\n1 2 3\n"), Format::Libsvm);
 }
 
 proptest! {
@@ -65,9 +65,9 @@ proptest! {
         let run = Pool::new(3).unwrap().task();
         let rows = format!("{} 10 10\n{}", lines.len(), lines.join("\n"));
         for (format, text) in FORMATS.iter().zip([rows, lines.join("\n")]) {
-            let whole = Layout { block: 1 << 20, chunk: 1 << 20 };
+            let whole = BlockSizes { block: 1 << 20, chunk: 1 << 20 };
             let expected = outcome(text.as_bytes(), *format, whole, &run);
-            let found = outcome(text.as_bytes(), *format, Layout { block, chunk }, &run);
+            let found = outcome(text.as_bytes(), *format, BlockSizes { block, chunk }, &run);
             prop_assert_eq!(found, expected);
         }
     }

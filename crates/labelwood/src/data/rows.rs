@@ -11,18 +11,18 @@ use crate::base::sparse::Csr;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How ids are to be taken.
+/// How ids are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// What the first feature is called: 0 or 1.
+    /// The id of the first feature in the file: 0 or 1.
     pub first_feature: u64,
-    /// Widths that ids must stay below, when a header declares them.
+    /// The numbers of features and labels in the header, if ids must stay below them.
     pub header: Option<(u64, u64)>,
     /// About how many bytes one thread parses at a time.
     pub chunk: usize,
 }
 
-/// What was read so far.
+/// The rows that were read so far.
 #[derive(Debug)]
 pub(super) struct Rows {
     feature_offsets: Vec<u64>,
@@ -47,8 +47,8 @@ pub(super) struct Fault {
     pub problem: Problem,
 }
 
-/// Why a block was not parsed.
-pub(super) enum Stop {
+/// Why parsing a block stopped.
+pub(super) enum ParseFailure {
     Fault(Fault),
     Stopped(Stopped),
 }
@@ -78,21 +78,21 @@ impl Rows {
     }
 
     /// Parses whole lines on the threads of the pool it is called in, and appends them.
-    pub fn parse(&mut self, text: &[u8], rules: Rules, run: &Task) -> Result<(), Stop> {
+    pub fn parse(&mut self, text: &[u8], rules: Rules, run: &Task) -> Result<(), ParseFailure> {
         let chunks = split_at_lines(text, rules.chunk);
         let first_failed = AtomicUsize::new(usize::MAX);
         let parsed: Vec<_> = chunks
             .par_iter()
             .enumerate()
             .map(|(at, chunk)| {
-                run.check().map_err(Stop::Stopped)?;
+                run.check().map_err(ParseFailure::Stopped)?;
                 if at > first_failed.load(Ordering::Relaxed) {
                     return Ok(Rows::new());
                 }
                 let mut rows = Rows::new();
                 rows.parse_lines(chunk, rules).map_err(|fault| {
                     first_failed.fetch_min(at, Ordering::Relaxed);
-                    Stop::Fault(fault)
+                    ParseFailure::Fault(fault)
                 })?;
                 Ok(rows)
             })
@@ -101,11 +101,11 @@ impl Rows {
         for rows in parsed {
             match rows {
                 Ok(rows) => self.append(rows),
-                Err(Stop::Fault(fault)) => {
+                Err(ParseFailure::Fault(fault)) => {
                     let row = fault.row + self.len() - before;
-                    return Err(Stop::Fault(Fault { row, ..fault }));
+                    return Err(ParseFailure::Fault(Fault { row, ..fault }));
                 }
-                Err(stop) => return Err(stop),
+                Err(failure) => return Err(failure),
             }
         }
         Ok(())
@@ -307,8 +307,8 @@ impl Rows {
         }
     }
 
-    /// Sorts the last row and adds up repeated features, in an order that the file's does not
-    /// reach.
+    /// Sorts the last row and adds up repeated features. They are added in the order of their values, so
+    /// that the sum does not depend on the order in the file.
     #[cold]
     fn merge_features(&mut self, first: usize) -> Result<(), Problem> {
         let mut entries: Vec<(u32, f32)> =

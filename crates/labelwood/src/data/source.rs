@@ -1,6 +1,6 @@
 //! Bytes from a file, standard input or memory, decompressed, in blocks of whole lines.
 
-use super::error::{Problem, ReadError, explained};
+use super::error::{Problem, ReadError, with_remedy};
 use crate::base::run::{Held, Memory, OutOfMemory};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -12,21 +12,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const LONGEST_LINE: usize = 256 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How many times its own length a line may take in memory while it is parsed. Lists in JSON take the
-/// most: 32 bytes for the two of `0,`.
+/// The memory that parsing a line takes at most, in multiples of its length. Lists in JSON take the
+/// most: 32 bytes for the two bytes `0,`.
 const LINE_FACTOR: u64 = 32;
-/// How much is read at a time of what is needed as a whole.
+/// Input that is kept whole is read in steps of this many bytes.
 const STEP: u64 = 1 << 20;
 
-/// Something to read from, with the name that messages use.
+/// An input with the name that messages use.
 pub(super) struct Source<'a> {
     pub name: String,
-    input: Counted<'a>,
+    input: CountingReader<'a>,
     memory: Memory,
 }
 
 impl<'a> Source<'a> {
-    /// Opens a file, or standard input for `-`; what is kept of it is part of `memory`.
+    /// Opens a file, or standard input for `-`. Data that are kept of it count towards `memory`.
     pub fn open(path: &Path, memory: &Memory) -> Result<Source<'static>, ReadError> {
         if path.as_os_str() == "-" {
             return Source::new("standard input".to_owned(), io::stdin(), memory);
@@ -38,9 +38,13 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Reads from memory, of which the machine's limit is the limit.
-    pub fn from_bytes(name: &str, bytes: &'a [u8]) -> Result<Source<'a>, ReadError> {
-        Source::new(name.to_owned(), bytes, &Memory::of_machine())
+    /// Reads the bytes of a file that is in memory.
+    pub fn from_bytes(
+        name: &str,
+        bytes: &'a [u8],
+        memory: &Memory,
+    ) -> Result<Source<'a>, ReadError> {
+        Source::new(name.to_owned(), bytes, memory)
     }
 
     /// Reads from any reader.
@@ -51,16 +55,11 @@ impl<'a> Source<'a> {
     ) -> Result<Self, ReadError> {
         match decompressed(input) {
             Ok(input) => {
-                let input = Counted { input, read: Arc::default() };
+                let input = CountingReader { input, read: Arc::default() };
                 Ok(Source { name, input, memory: memory.clone() })
             }
-            Err(source) => Err(ReadError::Io { path: name, source: explained(source) }),
+            Err(source) => Err(ReadError::Io { path: name, source: with_remedy(source) }),
         }
-    }
-
-    /// The same with another limit.
-    pub fn within(self, memory: &Memory) -> Self {
-        Source { memory: memory.clone(), ..self }
     }
 
     /// The decompressed bytes.
@@ -68,9 +67,9 @@ impl<'a> Source<'a> {
         self.input
     }
 
-    /// Something that keeps what is read here, and keeps nothing yet.
-    pub fn charge(&self) -> Charge {
-        Charge {
+    /// Counts the memory of data that are kept of this source, from 0.
+    pub fn meter(&self) -> MemoryMeter {
+        MemoryMeter {
             name: self.name.clone(),
             read: self.input.read.clone(),
             longest_line: self.memory.share(LINE_FACTOR).min(LONGEST_LINE),
@@ -79,13 +78,13 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A reader that counts what was read.
-struct Counted<'a> {
+/// A reader that counts the bytes that were read.
+struct CountingReader<'a> {
     input: Box<dyn Read + Send + 'a>,
     read: Arc<AtomicU64>,
 }
 
-impl Read for Counted<'_> {
+impl Read for CountingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);
@@ -93,38 +92,39 @@ impl Read for Counted<'_> {
     }
 }
 
-/// What is kept of a source in memory. Too much of it is an error that names the source.
-pub(crate) struct Charge {
+/// Counts the memory of data that are kept of a source. Too much is an error that names the source.
+pub(crate) struct MemoryMeter {
     name: String,
     read: Arc<AtomicU64>,
-    /// How long a line may be, so that it surely fits into memory while it is parsed.
+    /// Lines up to this length fit into memory while they are parsed, whatever else is kept.
     longest_line: usize,
     held: Held,
 }
 
-impl Charge {
-    /// Something else that keeps what is read here, and keeps nothing yet.
+impl MemoryMeter {
+    /// A second meter for the same source, from 0.
     pub fn another(&self) -> Self {
         let (name, read) = (self.name.clone(), self.read.clone());
-        Charge { name, read, longest_line: self.longest_line, held: self.held.another() }
+        MemoryMeter { name, read, longest_line: self.longest_line, held: self.held.another() }
     }
 
-    /// States how many bytes are kept now.
+    /// Sets how many bytes are kept now.
     pub fn set(&mut self, bytes: usize) -> Result<(), ReadError> {
         self.held.set(bytes as u64).map_err(|full| self.error(full))
     }
 
-    /// Counts what is kept for good: it outlives the reading.
+    /// Leaves the bytes counted for good, for data that outlive the reading.
     pub fn keep(self) {
         self.held.keep();
     }
 
-    /// How long a line may be for sure; [`fits_line`](Self::fits_line) judges longer ones.
+    /// Lines up to this length fit; [`fits_line`](Self::fits_line) decides on longer ones.
     pub fn longest_line(&self) -> usize {
         self.longest_line
     }
 
-    /// Whether a line of so many bytes fits while it is parsed; false if no text has such lines.
+    /// Whether a line of `bytes` bytes may be parsed: false beyond [`LONGEST_LINE`], an error if the
+    /// memory does not suffice.
     pub fn fits_line(&mut self, bytes: usize) -> Result<bool, ReadError> {
         if bytes > self.longest_line {
             self.set(bytes.saturating_mul(LINE_FACTOR as usize))?;
@@ -137,7 +137,7 @@ impl Charge {
         ReadError::Memory { path: self.name.clone(), read, source }
     }
 
-    /// All that a reader gives. Every byte of it is to take `factor` bytes.
+    /// Reads everything. Each byte counts as `factor` bytes of memory.
     pub fn read_all(&mut self, mut input: impl Read, factor: usize) -> Result<Vec<u8>, ReadError> {
         let mut bytes = Vec::new();
         loop {
@@ -150,7 +150,7 @@ impl Charge {
     }
 }
 
-/// Looks at the first bytes to tell what is compressed, whatever the name says.
+/// Decompresses gzip and zstd, which the first bytes show, whatever the name is.
 fn decompressed<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut magic = Vec::new();
     input.by_ref().take(4).read_to_end(&mut magic)?;
@@ -161,16 +161,16 @@ fn decompressed<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read
         let buffered = BufReader::with_capacity(1 << 16, input);
         Box::new(flate2::bufread::MultiGzDecoder::new(buffered))
     } else if is_zstd {
-        Box::new(Unpacked(zstd::Decoder::new(input)?))
+        Box::new(ZstdReader(zstd::Decoder::new(input)?))
     } else {
         Box::new(input)
     })
 }
 
-/// What zstd unpacks; that it would take too much memory is not taken for damage.
-struct Unpacked<R>(R);
+/// A zstd reader that reports a window over the limit as lack of memory, not as damaged data.
+struct ZstdReader<R>(R);
 
-impl<R: Read> Read for Unpacked<R> {
+impl<R: Read> Read for ZstdReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).map_err(|error| match error.to_string() {
             reason if reason.contains("too much memory") => io::Error::new(
@@ -191,7 +191,7 @@ pub(super) struct Blocks<'a> {
     next_line: u64,
     is_first: bool,
     has_ended: bool,
-    charge: Charge,
+    meter: MemoryMeter,
     /// The length of the last block, which is being parsed while the next is read.
     last: usize,
 }
@@ -208,7 +208,7 @@ impl<'a> Blocks<'a> {
     /// Blocks of about `size` bytes; a longer line makes a longer block.
     pub fn new(source: Source<'a>, size: usize) -> Self {
         Blocks {
-            charge: source.charge(),
+            meter: source.meter(),
             source,
             size: size.max(BYTE_ORDER_MARK.len()),
             rest: Vec::new(),
@@ -224,9 +224,9 @@ impl<'a> Blocks<'a> {
         &self.source.name
     }
 
-    /// Something that keeps what is made of the blocks.
-    pub fn charge(&self) -> Charge {
-        self.source.charge()
+    /// Counts the memory of data that are made of the blocks, from 0.
+    pub fn meter(&self) -> MemoryMeter {
+        self.source.meter()
     }
 
     /// The next block, never empty; nothing at the end.
@@ -236,7 +236,7 @@ impl<'a> Blocks<'a> {
         while end.is_none() && !self.has_ended {
             let known = text.len();
             self.fill(&mut text)?;
-            self.charge.set(self.last + text.len())?;
+            self.meter.set(self.last + text.len())?;
             end = memchr::memrchr(b'\n', &text[known..]).map(|at| known + at + 1);
             if end.is_none() {
                 self.check_line(self.next_line, text.len())?;
@@ -253,7 +253,7 @@ impl<'a> Blocks<'a> {
             return Ok(None);
         }
         let first_line = self.next_line;
-        if text.len() > self.charge.longest_line {
+        if text.len() > self.meter.longest_line {
             for (line, bytes) in (first_line..).zip(text.split(|&byte| byte == b'\n')) {
                 self.check_line(line, bytes.len())?;
             }
@@ -263,9 +263,9 @@ impl<'a> Blocks<'a> {
         Ok(Some(Block { text, first_line }))
     }
 
-    /// Refuses a line, or what counts as one, that is too long.
+    /// Refuses a line, or a row of several lines, that is too long.
     pub fn check_line(&mut self, line: u64, bytes: usize) -> Result<(), ReadError> {
-        if self.charge.fits_line(bytes)? {
+        if self.meter.fits_line(bytes)? {
             return Ok(());
         }
         let problem = Problem::LineTooLong { limit: LONGEST_LINE };
@@ -286,7 +286,7 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Tells damaged data, at the place they reach to, from a system that cannot read.
+    /// The error of a failed read: the system's, or damaged data with the place they reach to.
     fn failure(&self, source: io::Error, text: &[u8]) -> ReadError {
         if is_of_system(&source) {
             return ReadError::Io { path: self.name().to_owned(), source };
@@ -298,8 +298,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Whether reading failed because of the system, be it for want of memory, and not because of what
-/// was read.
+/// Whether a read failed because of the system or lack of memory, and not because of damaged data.
 pub(crate) fn is_of_system(error: &io::Error) -> bool {
     error.raw_os_error().is_some() || error.kind() == io::ErrorKind::OutOfMemory
 }
@@ -310,7 +309,8 @@ mod tests {
     use std::io::Write;
 
     fn blocks(bytes: &[u8], size: usize) -> Vec<(u64, Vec<u8>)> {
-        let mut blocks = Blocks::new(Source::from_bytes("x", bytes).unwrap(), size);
+        let source = Source::from_bytes("x", bytes, &Memory::of_machine()).unwrap();
+        let mut blocks = Blocks::new(source, size);
         let mut found = Vec::new();
         while let Some(block) = blocks.next().unwrap() {
             found.push((block.first_line, block.text));
@@ -358,7 +358,10 @@ mod tests {
         encoder.write_all(&text).unwrap();
         for whole in [encoder.finish().unwrap(), zstd::encode_all(text.as_slice(), 0).unwrap()] {
             let cut = &whole[..whole.len() - 9];
-            let mut blocks = Blocks::new(Source::from_bytes("x", cut).unwrap(), usize::MAX);
+            let mut blocks = Blocks::new(
+                Source::from_bytes("x", cut, &Memory::of_machine()).unwrap(),
+                usize::MAX,
+            );
             let error = blocks.next().err().unwrap();
             assert!(
                 matches!(&error, ReadError::Content { problem: Problem::Damaged { .. }, .. }),

@@ -1,9 +1,9 @@
-//! The small files beside a data set: which rows form a split, which pairs do not count.
+//! Split files, which list the rows of each split, and filter files, which list pairs to leave out.
 
 use super::error::{Excerpt, Problem, ReadError};
 use super::number::Cursor;
 use super::source::{Blocks, Source};
-use crate::base::run::Task;
+use crate::base::run::{Memory, Task};
 use std::path::Path;
 
 /// Which rows belong to each of several splits.
@@ -32,7 +32,7 @@ impl Splits {
 
     /// Takes splits from the bytes of a file; `name` appears in messages.
     pub fn from_bytes(bytes: &[u8], name: &str, rows: usize) -> Result<Self, ReadError> {
-        Self::from_source(Source::from_bytes(name, bytes)?, rows)
+        Self::from_source(Source::from_bytes(name, bytes, &Memory::of_machine())?, rows)
     }
 
     fn from_source(source: Source, rows: usize) -> Result<Self, ReadError> {
@@ -152,15 +152,15 @@ fn expect_fields(
 /// How much of a table is read at a time.
 const BLOCK: usize = 1 << 20;
 
-/// Hands the whole numbers of each line that is not blank to `take`, which says how many bytes it
-/// keeps in all, or fails at a column.
+/// Calls `take` with the whole numbers of each line that is not blank. It returns how many bytes it keeps
+/// in all, or an error with its column.
 fn for_each_line(
     source: Source<'_>,
     remedy: &'static str,
     mut take: impl FnMut(&[Field]) -> Result<usize, (u64, Problem)>,
 ) -> Result<(), ReadError> {
     let mut blocks = Blocks::new(source, BLOCK);
-    let mut charge = blocks.charge();
+    let mut meter = blocks.meter();
     while let Some(block) = blocks.next()? {
         let mut cursor = Cursor::new(&block.text);
         let mut fields = Vec::new();
@@ -171,16 +171,16 @@ fn for_each_line(
             };
             parse_line(&mut cursor, remedy, &mut fields).map_err(at_line)?;
             if !fields.is_empty() {
-                charge.set(take(&fields).map_err(at_line)?)?;
+                meter.set(take(&fields).map_err(at_line)?)?;
             }
             line += 1;
         }
     }
-    charge.keep();
+    meter.keep();
     Ok(())
 }
 
-/// Takes the whole numbers of the next line.
+/// Parses the whole numbers of the next line.
 fn parse_line<'t>(
     cursor: &mut Cursor<'t>,
     remedy: &'static str,
@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn filter(text: &str) -> Result<Vec<(usize, u32)>, String> {
-        let source = Source::from_bytes("f.txt", text.as_bytes()).unwrap();
+        let source = Source::from_bytes("f.txt", text.as_bytes(), &Memory::of_machine()).unwrap();
         filter_from_source(source, 2, 3).map_err(|error| error.to_string())
     }
 

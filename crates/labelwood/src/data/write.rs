@@ -1,8 +1,8 @@
-//! Data files from rows, written whole or not at all.
+//! Writes data files, whole or not at all.
 
 use super::Dataset;
 use super::binary::write_binary;
-use super::error::{WriteError, explained};
+use super::error::{WriteError, with_remedy};
 use super::read::Format;
 use crate::base::sparse::Row;
 use std::fs::{self, File, OpenOptions};
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes a data set to a file, or to standard output for `-`; gzip or zstd with `.gz` or `.zst`.
 ///
-/// The ending tells the format if none is given. Values are written with the fewest digits that
+/// Without a format, the ending decides. Values are written with the fewest digits that
 /// read back to the same number. LIBSVM does not keep widths: features and labels beyond the last
 /// used ones come back only if [`ReadOptions`](super::ReadOptions) names the widths. Label names
 /// are a file of their own, [`LabelIndex::write`](super::LabelIndex::write), except in binary data,
 /// which hold them. A file that is there is replaced; [`check_output`] refuses that.
 ///
 /// ```
-/// use labelwood::{data, run::Task};
+/// use labelwood::{data, run::Pool};
 /// let folder = tempfile::tempdir()?;
 /// let (run, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
 /// let text = "2 4 3\n0,2 0:0.5 3:1\n 1:2\n";
@@ -44,7 +44,7 @@ pub fn write(path: &Path, dataset: &Dataset, format: Option<Format>) -> Result<(
     })
 }
 
-/// Writes what comes before the rows of text: in XC the numbers of rows, features and labels.
+/// Writes the first line of a text format: in XC the numbers of rows, features and labels, else nothing.
 pub fn write_header(
     output: &mut dyn Write,
     format: Format,
@@ -57,8 +57,8 @@ pub fn write_header(
     }
 }
 
-/// Writes one row as text, as LIBSVM has it unless the format is XC; with [`write_header`] and [`write_atomically`] it writes rows that never are in
-/// memory together.
+/// Writes one row as text: in the XC format, or for all other formats as LIBSVM. With [`write_header`] and
+/// [`write_atomically`] it writes a file row by row.
 ///
 /// ```
 /// use labelwood::data::{Format, write_row};
@@ -82,16 +82,16 @@ pub fn write_row(
     for (index, value) in features.iter() {
         write!(output, " {}:{value}", u64::from(index) + first_feature)?;
     }
-    // A line with nothing in it might be taken for the end of the file.
+    // Readers ignore empty lines at the end of a file, so an empty row is a space.
     let end = if labels.is_empty() && features.is_empty() { " \n" } else { "\n" };
     output.write_all(end.as_bytes())
 }
 
-/// Refuses a file to write that is also one of the files to read, by whatever name or link, or that
-/// is there already and may not be replaced; asked before any work.
+/// Refuses an output file that exists and may not be replaced, or that is also an input, by whatever name
+/// or link. Call it before any work.
 ///
-/// `-` is standard input or output. What is not a plain file, such as a pipe or `/dev/null`, holds
-/// nothing that could be lost.
+/// `-` is standard input or output. Pipes, `/dev/null` and whatever else is not a plain file are allowed:
+/// they hold nothing that could be lost.
 ///
 /// ```
 /// use labelwood::data::check_output;
@@ -117,7 +117,7 @@ pub fn check_output(path: &Path, inputs: &[&Path], overwrite: bool) -> Result<()
     Ok(())
 }
 
-/// What tells one plain file from all others, whatever names and links it has.
+/// Identifies a plain file, whatever names and links it has.
 #[derive(PartialEq)]
 struct PlainFile(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] PathBuf);
 
@@ -142,8 +142,8 @@ impl PlainFile {
     }
 }
 
-/// Writes a file under a temporary name in its folder and renames it when `fill` is done, so that
-/// its name always stands for a whole file, the old or the new.
+/// Writes a file under a temporary name in its folder and renames it when `fill` is done. So readers see
+/// the whole old file or the whole new one.
 ///
 /// The ending `.gz` or `.zst` compresses. `-` is standard output; what is not a plain file, such as
 /// a pipe, is written directly.
@@ -172,12 +172,12 @@ pub fn write_atomically(
     written.map_err(|source| {
         let is_stdout = path.as_os_str() == "-";
         let path = if is_stdout { "standard output".into() } else { path.display().to_string() };
-        WriteError::Io { path, source: explained(source) }
+        WriteError::Io { path, source: with_remedy(source) }
     })
 }
 
-/// Writes a file of a folder whose names are ours, such as that of a plan, and renames it when it is
-/// whole. Somebody else may have put a link there under that name: it is replaced, not followed.
+/// Writes a file like [`write_atomically`], for files in a folder that labelwood made, such as a plan. A
+/// symbolic link at `path` is replaced and not followed.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
@@ -192,7 +192,7 @@ pub fn write_own(
 ) -> Result<(), WriteError> {
     replace_file(path, path, fill).map_err(|source| WriteError::Io {
         path: path.display().to_string(),
-        source: explained(source),
+        source: with_remedy(source),
     })
 }
 
@@ -213,7 +213,7 @@ fn replace_file(
     written
 }
 
-/// A new file in the folder of `target` under a name that nothing else has.
+/// Creates a file with a new name in the folder of `target`.
 fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();

@@ -271,8 +271,8 @@ impl<'a> Evaluation<'a> {
         }
         let labels = truth.columns().max(training.labels.len());
         for (row, scored) in predictions.rows().enumerate() {
-            if let Some(wrong) = scored.iter().find(|scored| scored.id as usize >= labels) {
-                return Err(MetricError::Label { row, label: wrong.id, labels });
+            if let Some(unknown) = scored.iter().find(|scored| scored.id as usize >= labels) {
+                return Err(MetricError::Label { row, label: unknown.id, labels });
             }
         }
         let mut at = options.at.clone();

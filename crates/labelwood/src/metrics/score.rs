@@ -74,7 +74,7 @@ impl<'a> RowScorer<'a> {
         }
     }
 
-    /// Scores `row`; rows must come in increasing order, since the filter is walked along.
+    /// Scores `row`. Rows must come in increasing order, because the filter is read along with them.
     pub(super) fn score(&mut self, row: usize) -> ScoredRow<'_> {
         let filtered = self.filter_of(row);
         let is_filtered = |label: u32| filtered.binary_search_by_key(&label, |pair| pair.1).is_ok();
@@ -152,7 +152,8 @@ impl ScoredRow<'_> {
         })
     }
 
-    /// The same for the ideal ranking: true labels, largest weight first.
+    /// The inverse propensities of the ideal ranking, plain and discounted: those of the true labels,
+    /// largest first.
     fn ideal_weighted_gain(&self, k: usize) -> (f64, f64) {
         let best = self.best_weights.iter().zip(self.discounts).take(k);
         best.fold((0.0, 0.0), |(plain, discounted), (weight, discount)| {

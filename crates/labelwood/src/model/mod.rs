@@ -55,7 +55,7 @@ pub(crate) use job::TrainJob;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use store::{Begin, Manifest, Options, Partial, Start, StoreError, Stored};
+use store::{Begin, Manifest, Options, Staging, Start, StoreError, Stored};
 use text::LabelTerms;
 use thiserror::Error;
 
@@ -232,7 +232,7 @@ pub fn train_with<'a>(
 ) -> Result<Trained, TrainError> {
     let job = TrainJob::new(dataset.into(), options, settings, run)?;
     let training = job.training();
-    let partial = match Partial::begin(target, &training, start)? {
+    let partial = match Staging::begin(target, &training, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };

@@ -7,7 +7,7 @@
 use super::Model;
 use super::labels::{self, Labels};
 use super::store::{
-    Begin, FormatError, Manifest, Options, Partial, Start, StoreError, Stored, Training,
+    Begin, FormatError, Manifest, Options, Staging, Start, StoreError, Stored, Training,
 };
 use crate::algorithms::UnitSink;
 use crate::base::array::Array;
@@ -268,7 +268,7 @@ pub(super) fn read(stored: &Stored) -> Result<Option<TextReader>, FormatError> {
 
 /// Reads the terms of the labels, if there are any.
 pub(super) fn read_label_terms(stored: &Stored) -> Result<Option<LabelTerms>, FormatError> {
-    if !stored.manifest().units.iter().any(|unit| unit.stem() == LABEL_TERMS) {
+    if !stored.manifest().units.iter().any(|unit| unit.name() == LABEL_TERMS) {
         return Ok(None);
     }
     let unit = stored.unit(LABEL_TERMS)?;
@@ -326,7 +326,7 @@ pub fn save_text(
     let plain = Training::of(VECTORISER, serde_json::json!({}), data);
     let training = Training { text: Some(settings(reader)), ..plain };
     let start = Start { resume: false, overwrite };
-    let Begin::Work(partial) = Partial::begin(target, &training, start)? else { return Ok(()) };
+    let Begin::Work(partial) = Staging::begin(target, &training, start)? else { return Ok(()) };
     let units = UnitSink::into_folder(&partial);
     write_vectoriser(reader, &units)?;
     labels::write(dataset.view(), &units)?;

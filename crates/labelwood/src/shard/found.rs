@@ -69,7 +69,7 @@ impl Plan {
         let mut found = Found::default();
         for folder in self.folders(more)? {
             let is_wanted = |stem: &str| stem.strip_prefix(&prefix).is_none_or(&is_wanted);
-            for Scanned { path, stem, sound } in scan(&folder, is_wanted, run)? {
+            for Scanned { path, name: stem, sound } in scan(&folder, is_wanted, run)? {
                 match (stem.strip_prefix(&prefix), sound) {
                     (None, _) => found.foreign.push(path),
                     (Some(stem), None) => found.broken.push((stem.to_owned(), path)),
@@ -157,12 +157,12 @@ impl Plan {
     pub(super) fn common(&self, run: &Task) -> Result<(Common, Vec<String>), ShardError> {
         let expected = &self.content.identity.units;
         let mut common = BTreeMap::new();
-        for Scanned { path, stem, sound } in scan(&self.folder, |_| true, run)? {
+        for Scanned { path, name: stem, sound } in scan(&self.folder, |_| true, run)? {
             if let Some(unit) = sound.filter(|unit| expected.contains(unit)) {
                 common.insert(stem, (unit, path));
             }
         }
-        let lost = expected.iter().filter(|unit| !common.contains_key(unit.stem()));
+        let lost = expected.iter().filter(|unit| !common.contains_key(unit.name()));
         let lost = lost.map(|unit| unit.file.clone()).collect();
         Ok((common, lost))
     }

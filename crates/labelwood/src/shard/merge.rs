@@ -2,7 +2,7 @@
 
 use super::{Plan, ShardError};
 use crate::base::run::Task;
-use crate::base::store::{Begin, Manifest, Partial, Start, remove_abandoned};
+use crate::base::store::{Begin, Manifest, Staging, Start, remove_abandoned};
 use crate::model::Trained;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ impl Plan {
         let training = self.training().clone();
         // A merge that was killed has nothing that this one does not make again.
         let start = Start { resume: true, overwrite };
-        let partial = match Partial::begin(target, &training, start)? {
+        let partial = match Staging::begin(target, &training, start)? {
             Begin::Work(partial) => partial,
             Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
         };

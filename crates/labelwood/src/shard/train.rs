@@ -4,7 +4,7 @@ use super::found::Found;
 use super::{Plan, ShardError, first_stage};
 use crate::algorithms::UnitSink;
 use crate::base::run::Task;
-use crate::base::store::{StoreError, Training, stems_in};
+use crate::base::store::{StoreError, Training, unit_names_in};
 use crate::data::DatasetView;
 use crate::model::{TrainJob, TrainOptions};
 use std::collections::BTreeSet;
@@ -122,7 +122,7 @@ impl Trainer<'_> {
         loop {
             let mut names = BTreeSet::new();
             for folder in self.plan.folders(self.work.units)? {
-                names.extend(stems_in(&folder)?);
+                names.extend(unit_names_in(&folder)?);
             }
             let is_named = |root: &String| names.contains(&format!("{prefix}{root}"));
             if roots.iter().all(is_named) || !self.work.wait {

@@ -10,7 +10,7 @@ use unicode_segmentation::UnicodeSegmentation;
 /// No language has longer words, and stemmers take a time that grows with the square of the length.
 const LONGEST_STEMMED: usize = 300;
 
-/// What terms of characters start with if there are terms of words too, none of which does.
+/// The first character of terms of characters, if there are terms of words, too. No word starts with it.
 const CHARACTERS: char = '~';
 
 /// Takes texts apart.
@@ -31,7 +31,7 @@ pub(super) struct Buffers {
     marked: String,
 }
 
-/// The stems of the words so far: most words come again, and making a stem is slow.
+/// The stems of the words so far. Most words come again, and stemming is slow.
 #[derive(Default)]
 struct Stems {
     words: Terms,
@@ -68,7 +68,7 @@ impl Analyser {
         &self.params
     }
 
-    /// Hands over every term of a text, as often as it occurs.
+    /// Calls `take` with every term of a text, as often as it occurs.
     #[inline]
     pub(super) fn each_term(&self, text: &str, buffers: &mut Buffers, mut take: impl FnMut(&[u8])) {
         let Buffers { lower, stems, words, whole, marked } = buffers;

@@ -1,5 +1,5 @@
-//! What Python takes for a word character, white space and lower case, on which scikit-learn's
-//! tokens rest. Rust's own notions differ in the details that stand here.
+//! Word characters, white space and lower case as Python defines them, because scikit-learn's tokens
+//! depend on it. Rust's definitions differ in the details that are handled here.
 
 use unicode_normalization::char::is_combining_mark;
 
@@ -41,7 +41,7 @@ pub(super) fn lowercase(text: &str, lower: &mut String) {
         lower.push_str(text);
         lower.make_ascii_lowercase();
     } else if text.contains('Σ') {
-        // At the end of a word it becomes another letter, which is for the standard library to tell.
+        // At the end of a word its lower case is another letter, which the standard library knows.
         lower.push_str(&text.to_lowercase());
     } else {
         for character in text.chars() {

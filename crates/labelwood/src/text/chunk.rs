@@ -11,7 +11,7 @@ pub(super) fn ranges<T: AsRef<str>>(texts: &[T]) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for (at, text) in texts.iter().enumerate() {
-        // The one is for the work that even an empty text makes.
+        // One more, because even an empty text takes some time.
         bytes += text.as_ref().len() + 1;
         if bytes >= BYTES || at + 1 == texts.len() {
             ranges.push(start..at + 1);
@@ -29,8 +29,8 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// Hands over the different ids that `id_of` gives for the terms of a text, in order, each with
-    /// how often it occurs.
+    /// Calls `take` with each different id that `id_of` gives for the terms of a text, in order, and how
+    /// often it occurs.
     #[inline]
     pub(super) fn count(
         &mut self,

@@ -2,8 +2,7 @@
 //!
 //! Each term gets a provisional id when it is first met, and rows are kept as ids and counts, in
 //! the very arrays that become the matrix. Threads look terms up in the vocabulary so far, which
-//! nobody changes meanwhile, and number unknown ones on their own; these are merged one piece after
-//! the other. At the end terms are chosen and sorted, and every row is renumbered, sorted and
+//! does not change meanwhile, and number unknown terms on their own; these are merged piece by piece. At the end terms are chosen and sorted, and every row is renumbered, sorted and
 //! weighed where it lies.
 
 use super::analyse::Analyser;
@@ -57,7 +56,7 @@ pub struct Fitting {
     counts: Vec<f32>,
 }
 
-/// Why texts could not be taken in.
+/// Why texts could not be added.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum FitError {
@@ -102,17 +101,18 @@ impl Fitting {
         self.len() == 0
     }
 
-    /// Takes in texts, each a row. After an error, some of them may have been added.
+    /// Adds texts, each a row. After an error, some of them may have been added.
     pub fn add<T: AsRef<str> + Sync>(&mut self, texts: &[T], run: &Task) -> Result<(), FitError> {
-        self.add_charged(texts, run, |_| Ok(()))
+        self.add_metered(texts, run, |_| Ok(()))
     }
 
-    /// The same; `charge` is told of the memory that all texts so far take, and may refuse.
-    pub(super) fn add_charged<T: AsRef<str> + Sync, E: From<FitError>>(
+    /// Adds texts like [`add`](Self::add). `meter` gets the memory that all texts so far take, and may
+    /// refuse it.
+    pub(super) fn add_metered<T: AsRef<str> + Sync, E: From<FitError>>(
         &mut self,
         texts: &[T],
         run: &Task,
-        mut charge: impl FnMut(usize) -> Result<(), E>,
+        mut meter: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<(), E> {
         for ranges in ranges(texts).chunks(PIECES * run.threads()) {
             let pieces = run.install(|| {
@@ -128,7 +128,7 @@ impl Fitting {
                 self.merge_terms(&mut pieces, run)?;
             }
             pieces.iter().for_each(|piece| self.append(piece));
-            charge(self.bytes())?;
+            meter(self.bytes())?;
         }
         Ok(())
     }
@@ -198,7 +198,7 @@ impl Fitting {
         let weights = if params.idf { idf(params, documents, &occurrences) } else { Vec::new() };
         let columns = occurrences.len();
         let Fitting { analyser, terms: provisional, offsets, ids, counts } = self;
-        // Rows are next, which take the most memory: what they do not need goes first.
+        // Weighing the rows takes the most memory, so free what it does not need.
         drop((provisional, occurrences));
         let rows = Rows { offsets, ids, counts };
         let rows = rows.weigh(columns, renumbering.as_deref(), analyser.params(), &weights, run)?;
@@ -299,7 +299,7 @@ fn vocabulary(old: TermsView<'_>, chosen: &[u32]) -> (Terms, Vec<u32>) {
     (terms, renumbering)
 }
 
-/// Rows of counts on their way to a matrix.
+/// Rows of counts, which become a matrix.
 struct Rows {
     offsets: Vec<u64>,
     ids: Vec<u32>,

@@ -47,8 +47,8 @@ pub struct Params {
     pub idf: bool,
     /// Whether both of these numbers of documents are taken one larger than they are.
     pub smooth_idf: bool,
-    /// Makes columns of terms by hashing them to so many, which takes no memory for terms. There
-    /// are no names of terms then, and `min_df` and `max_df` have no effect.
+    /// The number of columns to hash terms to. Hashing takes no memory for terms, but columns have no
+    /// names then, and `min_df` and `max_df` have no effect.
     pub hashing: Option<usize>,
 }
 
@@ -124,7 +124,7 @@ pub enum Language {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Frequency {
-    /// So many documents.
+    /// This many documents.
     Count(u64),
     /// This share of the documents, from 0 to 1.
     Share(f64),

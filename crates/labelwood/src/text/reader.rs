@@ -1,4 +1,4 @@
-//! Documents as rows: what a model that was trained on text keeps to read more of it.
+//! Turns documents into rows. A model that was trained on text keeps a [`TextReader`].
 
 use super::fit::{FitError, Fitting};
 use super::params::Params;
@@ -7,7 +7,7 @@ use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::base::sparse::{Csr, CsrView, LabelRows};
 use crate::data::documents::{Batch, Documents, Options};
-use crate::data::source::Charge;
+use crate::data::source::MemoryMeter;
 use crate::data::{Dataset, LabelIndex, LabelIndexBuilder, ReadError};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -60,7 +60,7 @@ pub enum TextError {
     /// A setting is impossible.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// The texts could not be taken in.
+    /// The texts could not be read.
     #[error(transparent)]
     Fit(#[from] FitError),
     /// The work was cancelled.
@@ -102,15 +102,15 @@ impl TextReader {
         run: &Task,
     ) -> Result<(Self, Dataset), TextError> {
         let mut fitting = Fitting::new(params)?;
-        let mut charge = documents.charge();
-        let mut labels = Labels::new(names, &documents);
+        let mut meter = documents.meter();
+        let mut labels = LabelCollector::new(names, &documents);
         for_each_batch(&mut documents, run, |batch| {
             labels.add(batch)?;
             let texts: Vec<_> = batch.texts().collect();
-            fitting.add_charged(&texts, run, |bytes| Ok::<_, TextError>(charge.set(bytes)?))
+            fitting.add_metered(&texts, run, |bytes| Ok::<_, TextError>(meter.set(bytes)?))
         })?;
         let (vectoriser, features) = fitting.finish(run)?;
-        charge.keep();
+        meter.keep();
         if vectoriser.columns() == 0 {
             let &Params { min_df, max_df, .. } = vectoriser.params();
             return Err(TextError::NoTerms { documents: features.len(), min_df, max_df });
@@ -130,7 +130,7 @@ impl TextReader {
         self.read_noting(documents, names, |_| 0, run)
     }
 
-    /// The same, and how many different terms are not known.
+    /// Reads documents like [`read`](Self::read), and counts the different terms that are not known.
     ///
     /// ```
     /// use labelwood::data::documents::{Documents, Format, Labels, Options};
@@ -169,8 +169,8 @@ impl TextReader {
         mut note: impl FnMut(&Batch) -> usize + Send,
         run: &Task,
     ) -> Result<Dataset, TextError> {
-        let mut charge = documents.charge();
-        let mut labels = Labels::new(LabelIndexBuilder::new(names), &documents);
+        let mut meter = documents.meter();
+        let mut labels = LabelCollector::new(LabelIndexBuilder::new(names), &documents);
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for_each_batch(&mut documents, run, |batch| {
             labels.add(batch)?;
@@ -180,9 +180,9 @@ impl TextReader {
             offsets.extend(rows.view().offsets()[1..].iter().map(|end| before + end));
             indices.extend_from_slice(rows.view().indices());
             values.extend_from_slice(rows.view().values());
-            Ok(charge.set(noted + 8 * (offsets.len() + indices.len()))?)
+            Ok(meter.set(noted + 8 * (offsets.len() + indices.len()))?)
         })?;
-        charge.keep();
+        meter.keep();
         let features = Csr::try_new(self.vectoriser.columns(), offsets, indices, values)
             .expect("rows of the same columns stay rows one after the other");
         Ok(labels.finish(features))
@@ -211,7 +211,7 @@ impl TextReader {
 }
 
 /// Reads only the labels of documents: the rows have no features. Labels that `names` does not know
-/// get ids beyond it. `note` is shown every batch, for what else is wanted of it.
+/// get ids beyond it. `note` is called with every batch.
 ///
 /// ```
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
@@ -229,7 +229,7 @@ pub fn read_labels(
     mut note: impl FnMut(&Batch) + Send,
     run: &Task,
 ) -> Result<Dataset, TextError> {
-    let mut labels = Labels::new(names, &documents);
+    let mut labels = LabelCollector::new(names, &documents);
     for_each_batch(&mut documents, run, |batch| {
         note(batch);
         labels.add(batch)
@@ -264,7 +264,7 @@ pub fn mostly_unshared(rows: CsrView<'_>) -> Option<usize> {
     (rows.len() >= 10 && 2 * unshared > rows.len()).then_some(unshared)
 }
 
-/// Hands every batch to `take`, reading the next one meanwhile.
+/// Calls `take` with every batch, and reads the next one meanwhile.
 fn for_each_batch(
     documents: &mut Documents<'_>,
     run: &Task,
@@ -280,17 +280,17 @@ fn for_each_batch(
     Ok(())
 }
 
-/// The labels of documents on their way to ids.
-struct Labels {
+/// Collects the labels of documents and gives them ids.
+struct LabelCollector {
     names: LabelIndexBuilder,
     offsets: Vec<u64>,
     ids: Vec<u32>,
-    charge: Charge,
+    meter: MemoryMeter,
 }
 
-impl Labels {
+impl LabelCollector {
     fn new(names: LabelIndexBuilder, documents: &Documents<'_>) -> Self {
-        Labels { names, offsets: vec![0], ids: Vec::new(), charge: documents.charge() }
+        LabelCollector { names, offsets: vec![0], ids: Vec::new(), meter: documents.meter() }
     }
 
     fn add(&mut self, batch: &Batch) -> Result<(), TextError> {
@@ -303,13 +303,13 @@ impl Labels {
             self.ids.extend_from_slice(&row_ids);
             self.offsets.push(self.ids.len() as u64);
             let rows = 4 * self.ids.len() + 8 * self.offsets.len();
-            self.charge.set(rows + self.names.bytes())?;
+            self.meter.set(rows + self.names.bytes())?;
         }
         Ok(())
     }
 
     fn finish(self, features: Csr) -> Dataset {
-        self.charge.keep();
+        self.meter.keep();
         let no_values = vec![(); self.ids.len()];
         let labels = LabelRows::try_new(self.names.len(), self.offsets, self.ids, no_values)
             .expect("ids are sorted, single and known");
@@ -321,10 +321,10 @@ impl Labels {
 mod tests {
     use super::*;
     use crate::base::run::Pool;
-    use crate::data::documents::{Format, Labels as Demand};
+    use crate::data::documents::{Format, Labels};
 
     fn documents<'a>(text: &'a str, options: &Options, run: &'a Task) -> Documents<'a> {
-        let required = Demand::Required;
+        let required = Labels::Required;
         Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, options, required, run).unwrap()
     }
 

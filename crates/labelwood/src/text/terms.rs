@@ -35,7 +35,7 @@ pub(super) fn hash(term: &[u8]) -> u32 {
     (xxh3_64(term) >> 32) as u32
 }
 
-/// The column of a term among so many, without a vocabulary.
+/// The column of a term by its hash, without a vocabulary.
 #[inline]
 pub(super) fn hashed_column(term: &[u8], columns: usize) -> u32 {
     ((u128::from(xxh3_64(term)) * columns as u128) >> 64) as u32
@@ -95,7 +95,7 @@ impl Terms {
         Terms { text: Vec::new(), starts: vec![0], slots: Vec::new() }
     }
 
-    /// Room for so many terms, so that the table has the size that follows from their number.
+    /// Reserves memory for `terms` terms. The size of the hash table depends on their number alone.
     pub(super) fn with_capacity(terms: usize, text: usize) -> Self {
         let mut starts = Vec::with_capacity(terms + 1);
         starts.push(0);

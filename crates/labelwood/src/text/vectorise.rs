@@ -1,4 +1,4 @@
-//! The fitted vectoriser: what a model keeps to read new text.
+//! The fitted vectoriser, which a model keeps to read new text.
 
 use super::analyse::{Analyser, Buffers};
 use super::chunk::{Counter, ranges};
@@ -42,9 +42,9 @@ impl Vectoriser {
         Vectoriser { analyser, arrays }
     }
 
-    /// Takes over settings and arrays, as they come from a file, after checking them.
+    /// Makes a vectoriser of settings and arrays of a file, after checking them.
     ///
-    /// The hash table is not looked through: in a damaged one, terms are not found.
+    /// The hash table is not checked: if it is damaged, terms are not found.
     ///
     /// ```
     /// use labelwood::run::Pool;
@@ -79,7 +79,7 @@ impl Vectoriser {
         self.analyser.params()
     }
 
-    /// What is to be kept besides the settings.
+    /// The arrays that a model keeps besides the settings.
     pub fn arrays(&self) -> &Arrays {
         &self.arrays
     }
@@ -104,7 +104,7 @@ impl Vectoriser {
     /// The column of a term, if it has one.
     ///
     /// ```
-    /// # use labelwood::{run::Task, text::{Fitting, Params}};
+    /// # use labelwood::{run::Pool, text::{Fitting, Params}};
     /// # let run = Pool::new(1)?.task();
     /// # let mut fitting = Fitting::new(Params::default())?;
     /// fitting.add(&["old maps", "old books of maps"], &run)?;

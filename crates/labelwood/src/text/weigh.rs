@@ -5,7 +5,7 @@ use super::params::Params;
 /// Counts whose logarithm is looked up.
 const FEW: usize = 64;
 
-/// One over how many documents have a term, as a weight.
+/// The weight of each term: the fewer documents have it, the larger.
 ///
 /// Weights are at least 1. A column that no document has can only come from hashing; it weighs as
 /// if one had it.
@@ -41,7 +41,7 @@ impl<'a> Weigher<'a> {
         Weigher { is_sublinear: params.sublinear_tf, idf, small, weights: Vec::new() }
     }
 
-    /// Hands over the columns and values of a row whose entries are sorted.
+    /// Calls `take` with position, column and value of each entry of a row. Entries must be sorted.
     #[inline]
     pub(super) fn weigh(&mut self, entries: &[u64], mut take: impl FnMut(usize, u32, f32)) {
         self.weights.clear();

@@ -218,7 +218,7 @@ impl Inside {
         let manifest = model.manifest();
         let mut parts = Parts { manifest: manifest_bytes, ..Parts::default() };
         for unit in &manifest.units {
-            *match model.unit_use(unit.stem()) {
+            *match model.unit_use(unit.name()) {
                 UnitUse::FeatureWeights => &mut parts.features,
                 UnitUse::Labels => &mut parts.labels,
                 UnitUse::Text => &mut parts.text,
@@ -228,7 +228,7 @@ impl Inside {
             } += unit.bytes;
         }
         let line = |(unit, figures): (String, serde_json::Value)| {
-            let own = manifest.units.iter().filter(|file| file.stem().starts_with(&unit));
+            let own = manifest.units.iter().filter(|file| file.name().starts_with(&unit));
             TreeLine {
                 bytes: own.map(|file| file.bytes).sum(),
                 figures: figures.as_object().cloned().unwrap_or_default(),

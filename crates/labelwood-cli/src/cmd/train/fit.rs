@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow};
 use labelwood::Settings;
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
-use labelwood::model::store::{Manifest, Options, partial_beside};
+use labelwood::model::store::{Manifest, Options, staging_folder};
 use labelwood::model::{Model, TrainError, TrainOptions, Trained, train_with, train_within};
 use labelwood::report::EvaluationReport;
 use labelwood::run::{Progress, Stage};
@@ -82,7 +82,7 @@ impl Trees {
 
 /// Where finished units are kept.
 fn unfinished_at(target: &Path) -> PathBuf {
-    partial_beside(target).unwrap_or_else(|_| target.to_owned())
+    staging_folder(target).unwrap_or_else(|_| target.to_owned())
 }
 
 /// What a stopped training leaves, and how to go on.

@@ -244,7 +244,11 @@ impl Predict for Forest {
             missing.par_iter().with_max_len(1).try_for_each(|&number| {
                 let tree = updater.tree(number, task)?;
                 units.write(&unit_name(number), &arrays(&tree))?;
-                task.progress(Stage::Units("trees"), done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
+                task.progress(
+                    Stage::Units("trees"),
+                    done.fetch_add(1, Ordering::Relaxed) + 1,
+                    total as u64,
+                );
                 Ok(())
             })
         })

@@ -190,7 +190,11 @@ impl Train for Trainer {
             missing.par_iter().with_max_len(1).try_for_each(|&number| {
                 let submodel = self.submodel(number, task)?;
                 units.write(&unit_name(number), &arrays(&submodel.root))?;
-                task.progress(Stage::Units("submodels"), done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
+                task.progress(
+                    Stage::Units("submodels"),
+                    done.fetch_add(1, Ordering::Relaxed) + 1,
+                    total as u64,
+                );
                 Ok(())
             })
         })

@@ -249,7 +249,11 @@ impl Trainer {
             missing.par_iter().with_max_len(1).try_for_each(|&(tree, subtree, labels)| {
                 let nodes = self.subtree(tree, subtree, labels, task)?;
                 units.write(&subtree_name(tree, subtree), &arrays(&nodes))?;
-                task.progress(Stage::Units("parts"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
+                task.progress(
+                    Stage::Units("parts"),
+                    done.fetch_add(1, Ordering::Relaxed) + 1,
+                    total,
+                );
                 Ok(())
             })
         })

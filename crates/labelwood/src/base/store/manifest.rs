@@ -86,27 +86,13 @@ pub struct Manifest {
     pub units: Vec<UnitFile>,
 }
 
-/// The manifest as it stands in the file.
+/// The manifest as it is in the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     format: u64,
-    algorithm: String,
-    #[serde(serialize_with = "sorted")]
-    settings: Value,
-    data: String,
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
-    text: Option<Value>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    calibrate: bool,
-    #[serde(default, skip_serializing_if = "Favour::is_none")]
-    favour: Favour,
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
-    shrunk: Option<Value>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    keep_rows: bool,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    updates: Vec<Update>,
+    #[serde(flatten)]
+    training: Training,
     instances: u64,
     features: u64,
     labels: u64,
@@ -115,7 +101,7 @@ struct Written {
     units: Vec<UnitFile>,
 }
 
-/// What every version of the manifest has.
+/// The part of a manifest that is the same in every version.
 #[derive(Deserialize)]
 struct Version {
     format: u64,
@@ -149,22 +135,10 @@ impl Manifest {
         }
         let written: Written =
             serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
-        let found = written.model_id;
-        let Written { algorithm, settings, data, text, calibrate, favour, shrunk, .. } = written;
-        let Written { keep_rows, updates, instances, features, labels, units, .. } = written;
-        let training = Training {
-            algorithm,
-            settings,
-            data,
-            text,
-            calibrate,
-            favour,
-            shrunk,
-            keep_rows,
-            updates,
-        };
+        let model_id = written.model_id;
+        let Written { training, instances, features, labels, units, .. } = written;
         let manifest = Manifest { training, instances, features, labels, units };
-        let mut stems = BTreeSet::new();
+        let mut names = BTreeSet::new();
         for unit in &manifest.units {
             if !unit.has_valid_name() {
                 return Err(refused(format!(
@@ -172,11 +146,11 @@ impl Manifest {
                     unit.file
                 )));
             }
-            if !stems.insert(unit.stem()) {
-                return Err(refused(format!("it names two units `{}`", unit.stem())));
+            if !names.insert(unit.name()) {
+                return Err(refused(format!("it names two units `{}`", unit.name())));
             }
         }
-        if found != Some(manifest.model_id()) {
+        if model_id != Some(manifest.model_id()) {
             return Err(refused("its content does not give its model_id".to_owned()));
         }
         Ok(manifest)
@@ -193,39 +167,19 @@ impl Manifest {
         self.units.iter().fold(0, |sum, unit| sum.saturating_add(unit.bytes))
     }
 
-    /// Puts the manifest into place, whole.
+    /// Writes the manifest's file, which appears whole.
     pub(super) fn write(&self, folder: &Path) -> Result<(), StoreError> {
         write_json(folder, MANIFEST, &self.written(Some(self.model_id())))
     }
 
     fn written(&self, model_id: Option<Digest>) -> Written {
-        let Training { algorithm, settings, data, text, calibrate, favour, .. } =
-            self.training.clone();
-        let Training { shrunk, keep_rows, updates, .. } = self.training.clone();
-        let &Manifest { instances, features, labels, .. } = self;
-        let units = self.units.clone();
-        Written {
-            format: FORMAT,
-            algorithm,
-            settings,
-            data,
-            text,
-            calibrate,
-            favour,
-            shrunk,
-            keep_rows,
-            updates,
-            instances,
-            features,
-            labels,
-            model_id,
-            units,
-        }
+        let Manifest { training, instances, features, labels, units } = self.clone();
+        Written { format: FORMAT, training, instances, features, labels, model_id, units }
     }
 }
 
 impl Training {
-    /// What differs between this training and another, one clause for each setting.
+    /// The differences between this training and another, one clause for each setting.
     pub(crate) fn difference(&self, other: &Training) -> Option<String> {
         let mut clauses = Vec::new();
         let mut compare = |what: &str, there: &str, here: &str| {
@@ -265,7 +219,7 @@ fn differences(at: &str, there: Option<&Value>, here: Option<&Value>, clauses: &
     }
 }
 
-/// Writes JSON, indented, into place.
+/// Writes indented JSON to a file that appears whole.
 pub(crate) fn write_json(
     folder: &Path,
     name: &str,
@@ -298,16 +252,16 @@ pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, StoreErro
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(failed)?;
     file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
-    // The file may have grown since it was asked for its size.
+    // The file may have grown since its size was read.
     if bytes.len() as u64 > limit { Err(too_large(bytes.len() as u64).into()) } else { Ok(bytes) }
 }
 
-/// Whether an error of opening says that there is nothing of that name.
+/// Whether opening failed because there is no file or folder of that name.
 pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Writes a value with the keys of every object in order, whatever order the map type keeps.
+/// Writes a value with the keys of every object sorted, whatever order the map type keeps.
 fn sorted<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
     sort(value).serialize(serializer)
 }

@@ -5,50 +5,32 @@
 //! whole or not at all, and the manifest comes last: a folder holds either the old model or the new
 //! one, whenever the power fails.
 //!
-//! Writing: [`Partial::begin`] opens `DIR.partial` beside the target; units go there as they are
-//! finished, a later run takes them up, and [`Partial::commit`] turns them into the model.
-//! Reading: [`Stored::open`] checks everything the files say about themselves before it maps them.
-//!
-//! ```
-//! use labelwood::model::store::{Begin, Manifest, Options, Partial, Start, Stored, Training};
-//! use labelwood::run::Pool;
-//! let folder = tempfile::tempdir()?;
-//! let target = folder.path().join("model");
-//! let run = Pool::new(2)?.task();
-//! let settings = serde_json::json!({"trees": 1, "seed": 42});
-//! let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None, keep_rows: false, updates: Vec::new() };
-//!
-//! let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
-//! let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
-//! let manifest = Manifest { training, instances: 9, features: 5, labels: 4, units: vec![tree] };
-//! partial.commit(&manifest)?;
-//!
-//! let stored = Stored::open(&target, Options::default(), &run)?;
-//! assert_eq!(*stored.unit("tree-0000")?.array::<u32>("leaves")?, [3, 1]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! Writing: `Staging::begin` makes the folder `DIR.partial` beside the target. Units go there as they
+//! are finished, a later training that resumes finds them, and `Staging::commit` makes the model of
+//! them. Reading: `Stored::open` checks lengths and checksums of all files before it maps them.
 
 mod digest;
 mod error;
 mod files;
 mod lock;
 mod manifest;
-mod partial;
+mod staging;
 mod scan;
 mod unit;
 mod update;
 
 pub use digest::{Digest, NotADigest};
 pub use error::{FormatError, StoreError};
-pub use files::partial_beside;
+pub use files::staging_folder;
 pub(crate) use files::{remove_abandoned, remove_if_there};
 pub(crate) use lock::{LOCK, lock};
 pub use manifest::{FORMAT, Manifest, Training};
 pub(crate) use manifest::{read_limited, write_json};
-pub use partial::{Begin, Partial, Start, check_target};
-pub(crate) use scan::{Scanned, scan, stems_in};
-pub use unit::{ArrayRef, Load, Unit, UnitFile, write_unit};
-pub(crate) use unit::{plan_prefix, write_arrays};
+pub(crate) use scan::{Scanned, scan, unit_names_in};
+pub(crate) use staging::{Begin, Staging};
+pub use staging::{Start, check_target};
+pub use unit::{ArrayRef, Load, Unit, UnitFile};
+pub(crate) use unit::{plan_prefix, write_arrays, write_unit};
 pub use update::Update;
 
 use std::borrow::Cow;
@@ -80,7 +62,7 @@ pub struct Stored {
     folder: PathBuf,
     manifest: Manifest,
     units: Vec<Unit>,
-    /// Where the unit of each stem is.
+    /// The position in `units` of the unit of each name.
     places: BTreeMap<String, usize>,
 }
 
@@ -89,12 +71,12 @@ impl Stored {
     ///
     /// Lengths are always checked before a file is mapped, checksums when `options.verify` is set.
     /// Verifying streams the files through small buffers: they do not become resident.
-    pub fn open(folder: &Path, options: Options, run: &Task) -> Result<Self, StoreError> {
+    pub(crate) fn open(folder: &Path, options: Options, run: &Task) -> Result<Self, StoreError> {
         Ok(Self::open_some(folder, options, |_| (), run)?.0)
     }
 
-    /// Opens some of the units of a model: `choose` takes those out of the manifest that are not
-    /// wanted, and what it gives is given back.
+    /// Opens some of the units of a model: `choose` removes the others from the manifest. Its result is
+    /// returned, too.
     pub(crate) fn open_some<T>(
         folder: &Path,
         options: Options,
@@ -125,31 +107,26 @@ impl Stored {
     }
 
     fn new(folder: PathBuf, manifest: Manifest, units: Vec<Unit>) -> Self {
-        let stems = manifest.units.iter().map(|unit| unit.stem().to_owned());
-        let places = stems.zip(0..).collect();
+        let names = manifest.units.iter().map(|unit| unit.name().to_owned());
+        let places = names.zip(0..).collect();
         Stored { folder, manifest, units, places }
     }
 
-    /// Takes over the bytes of a model's files, as [`Stored::files`] gives them: first the
-    /// manifest, then the units in its order. They are copied, and checked as files would be.
+    /// Makes a model of the bytes that [`Stored::files`] gave: first the manifest, then the units in its
+    /// order. They are copied, and checked as files are.
     ///
     /// ```
-    /// # use labelwood::model::store::{Begin, Manifest, Options, Partial, Start, Stored, Training};
-    /// # use labelwood::run::Pool;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let target = folder.path().join("model");
-    /// # let run = Pool::new(1)?.task();
-    /// # let settings = serde_json::json!({"trees": 1, "seed": 42});
-    /// # let training = Training { algorithm: "craftml".into(), settings, data: "digest".into(), text: None, calibrate: false, favour: Default::default(), shrunk: None, keep_rows: false, updates: Vec::new() };
-    /// # let Begin::Work(partial) = Partial::begin(&target, &training, Start::default())? else { panic!() };
-    /// # let tree = partial.write_unit("tree-0000", &[("leaves", [3u32, 1].as_slice().into())])?;
-    /// # let manifest = Manifest { training, instances: 9, features: 5, labels: 4, units: vec![tree] };
-    /// # partial.commit(&manifest)?;
-    /// let stored = Stored::open(&target, Options::default(), &run)?;
-    /// let files: Vec<Vec<u8>> = stored.files().into_iter().map(|(_, bytes)| bytes.into()).collect();
-    /// let again = Stored::from_files(files.iter().map(Vec::as_slice), &run)?;
-    /// assert_eq!(again.manifest(), stored.manifest());
-    /// assert!(Stored::from_files([b"no manifest".as_slice()], &run).is_err());
+    /// use labelwood::data::{ReadOptions, read_bytes};
+    /// use labelwood::model::{Algorithm, Model, store::Stored};
+    /// use labelwood::run::Pool;
+    /// let task = Pool::new(1)?.task();
+    /// let rows = read_bytes(b"0 1:1\n1 2:1\n", "a.svm", &ReadOptions::default(), &task)?.dataset;
+    /// let model = Model::train(&rows, &Algorithm::CraftMl(Default::default()), &task)?;
+    /// let files: Vec<Vec<u8>> =
+    ///     model.stored().files().into_iter().map(|(_, bytes)| bytes.into()).collect();
+    /// let again = Stored::from_files(files.iter().map(Vec::as_slice), &task)?;
+    /// assert_eq!(again.manifest(), model.manifest());
+    /// assert!(Stored::from_files([b"no manifest".as_slice()], &task).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_files<'a>(
@@ -192,31 +169,31 @@ impl Stored {
         &self.manifest
     }
 
-    /// The error that says that the manifest does not fit what this version knows.
-    pub fn refused(&self, reason: impl Into<String>) -> FormatError {
+    /// An error for a manifest that this version of labelwood cannot use.
+    pub(crate) fn refused(&self, reason: impl Into<String>) -> FormatError {
         FormatError::Manifest { path: self.folder.join(manifest::MANIFEST), reason: reason.into() }
     }
 
     /// The units, in the manifest's order.
-    pub fn units(&self) -> &[Unit] {
+    pub(crate) fn units(&self) -> &[Unit] {
         &self.units
     }
 
     /// The units of one part of a model, whose names start with `prefix`, by the rest of their names.
     pub(crate) fn below(&self, prefix: &str) -> Stored {
         let own = self.manifest.units.iter().zip(&self.units).filter_map(|(file, unit)| {
-            Some((file.renamed(file.stem().strip_prefix(prefix)?), unit.clone()))
+            Some((file.renamed(file.name().strip_prefix(prefix)?), unit.clone()))
         });
         let (files, units) = own.unzip();
         let manifest = Manifest { units: files, ..self.manifest.clone() };
         Self::new(self.folder.clone(), manifest, units)
     }
 
-    /// The unit of the given stem, such as `tree-0007`.
-    pub fn unit(&self, stem: &str) -> Result<&Unit, FormatError> {
-        let at = self.places.get(stem);
+    /// The unit of a name such as `tree-0007`.
+    pub(crate) fn unit(&self, name: &str) -> Result<&Unit, FormatError> {
+        let at = self.places.get(name);
         at.map(|&at| &self.units[at])
-            .ok_or_else(|| self.refused(format!("it names no unit `{stem}`")))
+            .ok_or_else(|| self.refused(format!("it names no unit `{name}`")))
     }
 }
 
@@ -237,7 +214,7 @@ fn open_units(
                 let files: Vec<_> = listed.map(|(unit, file)| (unit.path(), file.bytes)).collect();
                 digest::of_files(&files, run)?
             }
-            // What is checked is what is used, even if the file changes later.
+            // The copies are checked and not the files, which may change in the meantime.
             Load::Copy => run.install(|| digests(&units)),
         };
         verify(&units, manifest, found)?;
@@ -249,7 +226,7 @@ fn digests(units: &[Unit]) -> Vec<Digest> {
     units.par_iter().map(|unit| Digest::of_many(unit.bytes())).collect()
 }
 
-/// Compares the digests that were found with those of the manifest.
+/// Compares the digests of the contents with those in the manifest.
 fn verify(units: &[Unit], manifest: &Manifest, found: Vec<Digest>) -> Result<(), FormatError> {
     for ((unit, file), found) in units.iter().zip(&manifest.units).zip(found) {
         if found != file.xxh3 {
@@ -260,5 +237,7 @@ fn verify(units: &[Unit], manifest: &Manifest, found: Vec<Digest>) -> Result<(),
     Ok(())
 }
 
+#[cfg(test)]
+mod kill_tests;
 #[cfg(test)]
 mod tests;

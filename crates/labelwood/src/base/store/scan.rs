@@ -1,23 +1,23 @@
-//! Units in any folder, and whether they are what was written.
+//! Finds the units in a folder and checks their digests.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::manifest::is_absence;
-use super::unit::stem_of;
+use super::unit::unit_name_of;
 use super::{StoreError, UnitFile, digest, files};
 use crate::base::run::Task;
 
-/// A unit that was looked at.
+/// A file that is named like a unit.
 pub(crate) struct Scanned {
     pub path: PathBuf,
-    pub stem: String,
-    /// What file it is, if its content gives the digest in its name.
+    pub name: String,
+    /// The unit, if its content gives the digest in its file name; none if it is damaged.
     pub sound: Option<UnitFile>,
 }
 
-/// The units in a folder whose stems are wanted, by name; none if there is no such folder.
+/// The units in a folder with a wanted name, sorted; none if there is no such folder.
 pub(crate) fn scan(
     folder: &Path,
     is_wanted: impl Fn(&str) -> bool,
@@ -26,10 +26,10 @@ pub(crate) fn scan(
     let names = files::names_in(folder)?.unwrap_or_default();
     let mut found = Vec::new();
     for file in names {
-        if let Some(stem) = stem_of(&file).filter(|stem| is_wanted(stem)) {
-            let (path, stem) = (folder.join(&file), stem.to_owned());
+        if let Some(name) = unit_name_of(&file).filter(|name| is_wanted(name)) {
+            let (path, name) = (folder.join(&file), name.to_owned());
             let len = readable_len(&path).map_err(|error| StoreError::io("read", &path, error))?;
-            found.push((file, len, Scanned { path, stem, sound: None }));
+            found.push((file, len, Scanned { path, name, sound: None }));
         }
     }
     let readable = found.iter().filter_map(|(_, len, unit)| Some((unit.path.as_path(), (*len)?)));
@@ -43,17 +43,17 @@ pub(crate) fn scan(
     Ok(scanned.collect())
 }
 
-/// The length of a file, or nothing if what has its name cannot be a unit.
+/// The length of a file; nothing for a folder and for a symbolic link that leads nowhere.
 ///
-/// A folder and a symbolic link that leads nowhere are as good as damaged: the unit is made again.
-/// All else that goes wrong is the machine's, such as a disk that fails or a file that only its owner
-/// may read, and says nothing about the unit.
+/// Those count as damaged, so that the unit is made again. Every other failure is the machine's, such
+/// as a disk that fails or a file that only its owner may read: it does not tell whether the unit is
+/// sound.
 fn readable_len(path: &Path) -> io::Result<Option<u64>> {
     let found = match fs::metadata(path) {
         Err(error) if is_absence(&error) => return Ok(None),
         other => other?,
     };
-    // Asked before opening: opening a named pipe would wait for a writer.
+    // Checked before opening, because opening a named pipe would wait for a writer.
     if !found.is_file() {
         return Ok(None);
     }
@@ -61,8 +61,8 @@ fn readable_len(path: &Path) -> io::Result<Option<u64>> {
     Ok(Some(found.len()))
 }
 
-/// The stems of the units in a folder, as their names tell; nothing is read.
-pub(crate) fn stems_in(folder: &Path) -> Result<Vec<String>, StoreError> {
+/// The names of the units in a folder, by file name alone; no file is read.
+pub(crate) fn unit_names_in(folder: &Path) -> Result<Vec<String>, StoreError> {
     let names = files::names_in(folder)?.unwrap_or_default();
-    Ok(names.iter().filter_map(|name| stem_of(name)).map(str::to_owned).collect())
+    Ok(names.iter().filter_map(|name| unit_name_of(name)).map(str::to_owned).collect())
 }

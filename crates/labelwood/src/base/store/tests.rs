@@ -1,6 +1,6 @@
 //! A model folder's life: written, resumed, interrupted, replaced, damaged.
 
-use super::partial::STEPS;
+use super::staging::STEPS;
 use super::*;
 use crate::base::run::Pool;
 use serde_json::json;
@@ -31,21 +31,21 @@ fn training(seed: u32) -> Training {
     }
 }
 
-fn work(target: &Path, seed: u32, start: Start) -> Partial {
-    match Partial::begin(target, &training(seed), start).unwrap() {
-        Begin::Work(partial) => partial,
+fn work(target: &Path, seed: u32, start: Start) -> Staging {
+    match Staging::begin(target, &training(seed), start).unwrap() {
+        Begin::Work(staging) => staging,
         Begin::Finished(_) => panic!("finished"),
     }
 }
 
 /// Trains the trees that are not finished yet, and says how many those were.
-fn train(partial: &Partial, seed: u32) -> (Manifest, usize) {
-    let mut units = partial.finished_units(&run()).unwrap();
+fn train(staging: &Staging, seed: u32) -> (Manifest, usize) {
+    let mut units = staging.finished_units(&run()).unwrap();
     let finished = units.len();
     for tree in 0..2 {
-        let stem = format!("tree-{tree:04}");
-        if units.iter().all(|unit| unit.stem() != stem) {
-            units.push(write_tree(partial, tree, seed));
+        let name = format!("tree-{tree:04}");
+        if units.iter().all(|unit| unit.name() != name) {
+            units.push(write_tree(staging, tree, seed));
         }
     }
     units.sort_by(|left, right| left.file.cmp(&right.file));
@@ -55,15 +55,15 @@ fn train(partial: &Partial, seed: u32) -> (Manifest, usize) {
 }
 
 /// The first tree is the same for every seed, as an unlucky replacement would have it.
-fn write_tree(partial: &Partial, tree: u32, seed: u32) -> UnitFile {
+fn write_tree(staging: &Staging, tree: u32, seed: u32) -> UnitFile {
     let numbers = [tree, tree * seed];
-    partial.write_unit(&format!("tree-{tree:04}"), &[("numbers", numbers[..].into())]).unwrap()
+    staging.write_unit(&format!("tree-{tree:04}"), &[("numbers", numbers[..].into())]).unwrap()
 }
 
 fn save(target: &Path, seed: u32, start: Start) -> Manifest {
-    let partial = work(target, seed, start);
-    let (manifest, _) = train(&partial, seed);
-    partial.commit(&manifest).unwrap();
+    let staging = work(target, seed, start);
+    let (manifest, _) = train(&staging, seed);
+    staging.commit(&manifest).unwrap();
     manifest
 }
 
@@ -169,7 +169,7 @@ fn a_folder_without_a_model_says_so() {
     for path in [folder.path().to_owned(), folder.path().join("none")] {
         let error = Stored::open(&path, Options::default(), &run()).unwrap_err();
         assert!(matches!(error, StoreError::NoModel { .. }), "{error}");
-        assert!(!error.is_of_the_machine());
+        assert!(!matches!(error, StoreError::Io { .. }));
     }
 }
 
@@ -186,17 +186,17 @@ fn a_cancelled_run_stops_verifying() {
 fn a_killed_training_resumes_at_the_last_finished_unit() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
-    let partial = work(&target, 1, RESUME);
-    write_tree(&partial, 0, 1);
-    fs::write(partial.folder().join(".tree-0001-99.unfinished"), "half").unwrap();
-    drop(partial);
-    let partial = work(&target, 1, RESUME);
-    let (manifest, trained) = train(&partial, 1);
+    let staging = work(&target, 1, RESUME);
+    write_tree(&staging, 0, 1);
+    fs::write(staging.folder().join(".tree-0001-99.unfinished"), "half").unwrap();
+    drop(staging);
+    let staging = work(&target, 1, RESUME);
+    let (manifest, trained) = train(&staging, 1);
     assert_eq!(trained, 1);
-    partial.commit(&manifest).unwrap();
+    staging.commit(&manifest).unwrap();
     let (_other, straight) = with_model(1);
     assert_eq!(content(&target), content(&straight));
-    let again = Partial::begin(&target, &training(1), RESUME).unwrap();
+    let again = Staging::begin(&target, &training(1), RESUME).unwrap();
     assert!(matches!(again, Begin::Finished(found) if found == manifest));
 }
 
@@ -204,23 +204,23 @@ fn a_killed_training_resumes_at_the_last_finished_unit() {
 fn a_damaged_finished_unit_is_trained_again() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
-    let partial = work(&target, 1, FRESH);
-    let path = partial.folder().join(write_tree(&partial, 0, 1).file);
+    let staging = work(&target, 1, FRESH);
+    let path = staging.folder().join(write_tree(&staging, 0, 1).file);
     let mut bytes = fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&path, bytes).unwrap();
-    assert_eq!(partial.finished_units(&run()).unwrap(), []);
+    assert_eq!(staging.finished_units(&run()).unwrap(), []);
     assert!(!path.exists());
 }
 
 #[test]
 fn two_contents_of_one_unit_are_both_trained_again() {
     let folder = tempfile::tempdir().unwrap();
-    let partial = work(&folder.path().join("model"), 1, FRESH);
-    write_tree(&partial, 1, 1);
-    write_tree(&partial, 1, 2);
-    assert_eq!(partial.finished_units(&run()).unwrap(), []);
-    assert_eq!(train(&partial, 1).1, 2);
+    let staging = work(&folder.path().join("model"), 1, FRESH);
+    write_tree(&staging, 1, 1);
+    write_tree(&staging, 1, 2);
+    assert_eq!(staging.finished_units(&run()).unwrap(), []);
+    assert_eq!(train(&staging, 1).1, 2);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn other_settings_or_data_are_not_resumed() {
     let target = folder.path().join("model");
     drop(work(&target, 1, FRESH));
     let refused =
-        |training: &Training| Partial::begin(&target, training, RESUME).unwrap_err().to_string();
+        |training: &Training| Staging::begin(&target, training, RESUME).unwrap_err().to_string();
     assert!(refused(&training(2)).contains("seed is 1 there but 2 here"));
     let other_data = Training { data: "e".into(), ..training(1) };
     assert!(refused(&other_data).contains("the digest of the data is d there but e here"));
@@ -240,10 +240,10 @@ fn an_unfinished_training_is_not_dropped_unasked() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
     write_tree(&work(&target, 1, FRESH), 0, 1);
-    let error = Partial::begin(&target, &training(2), FRESH).unwrap_err();
+    let error = Staging::begin(&target, &training(2), FRESH).unwrap_err();
     assert!(matches!(error, StoreError::Unfinished { .. }), "{error}");
-    let partial = work(&target, 2, OVERWRITE);
-    assert_eq!(partial.finished_units(&run()).unwrap(), []);
+    let staging = work(&target, 2, OVERWRITE);
+    assert_eq!(staging.finished_units(&run()).unwrap(), []);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn settings_that_are_damaged_or_of_another_format_are_not_resumed() {
     let target = folder.path().join("model");
     let path = work(&target, 1, FRESH).folder().join("settings.json");
     let good = fs::read_to_string(&path).unwrap();
-    let refused = || Partial::begin(&target, &training(1), RESUME).unwrap_err();
+    let refused = || Staging::begin(&target, &training(1), RESUME).unwrap_err();
     fs::write(&path, &good[..good.len() / 2]).unwrap();
     assert!(matches!(refused(), StoreError::Format(FormatError::Settings { .. })));
     fs::write(&path, good.replace("\"format\": 1", "\"format\": 2")).unwrap();
@@ -273,13 +273,13 @@ fn two_trainings_at_once_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
     let first = work(&target, 1, FRESH);
-    let error = Partial::begin(&target, &training(1), RESUME).unwrap_err();
+    let error = Staging::begin(&target, &training(1), RESUME).unwrap_err();
     let text = error.to_string();
     let expected = format!("another process ({}) is writing here", std::process::id());
     assert!(text.contains(&expected), "{text}");
     // Another process that has the lock, but has not written its number down yet.
     fs::write(first.folder().join(".lock"), "").unwrap();
-    let text = Partial::begin(&target, &training(1), RESUME).unwrap_err().to_string();
+    let text = Staging::begin(&target, &training(1), RESUME).unwrap_err().to_string();
     assert!(text.contains("another process is writing here"), "{text}");
     drop(first);
     work(&target, 1, RESUME);
@@ -288,7 +288,7 @@ fn two_trainings_at_once_are_refused() {
 #[test]
 fn a_target_that_is_not_ours_to_replace_is_refused() {
     let (folder, target) = with_model(1);
-    let refused = |target: &Path, start| Partial::begin(target, &training(2), start).unwrap_err();
+    let refused = |target: &Path, start| Staging::begin(target, &training(2), start).unwrap_err();
     assert!(matches!(refused(&target, FRESH), StoreError::Exists { .. }));
     let error = refused(&target, RESUME).to_string();
     assert!(error.contains("is finished and differs: seed is 1 there but 2 here"), "{error}");
@@ -338,10 +338,10 @@ fn a_commit_killed_between_any_steps_leaves_one_whole_model_and_resumes() {
             if let Some(seed) = old {
                 save(&target, seed, FRESH);
             }
-            let partial = work(&target, 2, OVERWRITE);
-            let (manifest, _) = train(&partial, 2);
-            STEPS[..steps].iter().for_each(|step| step(&partial, &manifest).unwrap());
-            drop(partial);
+            let staging = work(&target, 2, OVERWRITE);
+            let (manifest, _) = train(&staging, 2);
+            STEPS[..steps].iter().for_each(|step| step(&staging, &manifest).unwrap());
+            drop(staging);
             let expected = if steps >= 2 { Some(2) } else { old };
             assert_eq!(seed_in(&target), expected, "{steps} steps over {old:?}");
             resume_to_the_end(&target);
@@ -358,24 +358,24 @@ fn a_commit_killed_within_a_step_leaves_one_whole_model_and_resumes() {
         if let Some(seed) = old {
             save(&target, seed, FRESH);
         }
-        let partial = work(&target, 2, OVERWRITE);
-        let (manifest, _) = train(&partial, 2);
+        let staging = work(&target, 2, OVERWRITE);
+        let (manifest, _) = train(&staging, 2);
         fs::create_dir_all(&target).unwrap();
         let file = &manifest.units[1].file;
-        files::link_or_copy(&partial.folder().join(file), &target, file).unwrap();
+        files::link_or_copy(&staging.folder().join(file), &target, file).unwrap();
         fs::write(target.join(format!(".{}.unfinished", manifest.units[0].file)), "half").unwrap();
         fs::write(target.join(".manifest.json-9.unfinished"), "{").unwrap();
-        drop(partial);
+        drop(staging);
         assert_eq!(seed_in(&target), old);
         resume_to_the_end(&target);
 
         let (_folder, target) = with_model(1);
-        let partial = work(&target, 2, OVERWRITE);
-        let (manifest, _) = train(&partial, 2);
-        STEPS[..2].iter().for_each(|step| step(&partial, &manifest).unwrap());
-        fs::remove_file(partial.folder().join(&manifest.units[0].file)).unwrap();
-        fs::remove_file(partial.folder().join("settings.json")).unwrap();
-        drop(partial);
+        let staging = work(&target, 2, OVERWRITE);
+        let (manifest, _) = train(&staging, 2);
+        STEPS[..2].iter().for_each(|step| step(&staging, &manifest).unwrap());
+        fs::remove_file(staging.folder().join(&manifest.units[0].file)).unwrap();
+        fs::remove_file(staging.folder().join("settings.json")).unwrap();
+        drop(staging);
         assert_eq!(seed_in(&target), Some(2));
         resume_to_the_end(&target);
     }
@@ -383,11 +383,11 @@ fn a_commit_killed_within_a_step_leaves_one_whole_model_and_resumes() {
 
 /// Resumes the training of seed 2 and checks that the folder is as if nothing had happened.
 fn resume_to_the_end(target: &Path) {
-    if let Begin::Work(partial) = Partial::begin(target, &training(2), RESUME_OVERWRITE).unwrap() {
-        let (manifest, _) = train(&partial, 2);
-        partial.commit(&manifest).unwrap();
+    if let Begin::Work(staging) = Staging::begin(target, &training(2), RESUME_OVERWRITE).unwrap() {
+        let (manifest, _) = train(&staging, 2);
+        staging.commit(&manifest).unwrap();
     }
     let (_other, straight) = with_model(2);
     assert_eq!(content(target), content(&straight));
-    assert!(!files::partial_beside(target).unwrap().exists());
+    assert!(!files::staging_folder(target).unwrap().exists());
 }

@@ -80,64 +80,49 @@ impl<'a> From<&'a Numbers> for ArrayRef<'a> {
 }
 
 impl UnitFile {
-    /// The name without digest and ending: `tree-0007`.
-    pub fn stem(&self) -> &str {
-        stem_of(&self.file).unwrap_or(&self.file)
+    /// The unit's name, which is the file's name without digest and ending: `tree-0007`.
+    pub fn name(&self) -> &str {
+        unit_name_of(&self.file).unwrap_or(&self.file)
     }
 
     /// The same content as a unit of another name.
-    pub(crate) fn renamed(&self, stem: &str) -> Self {
-        UnitFile { file: file_name(stem, self.xxh3), ..*self }
+    pub(crate) fn renamed(&self, name: &str) -> Self {
+        UnitFile { file: file_name(name, self.xxh3), ..*self }
     }
 
     /// Whether the name is a plain one that goes with the digest.
     pub(crate) fn has_valid_name(&self) -> bool {
-        stem_of(&self.file).is_some_and(|stem| self.file == file_name(stem, self.xxh3))
+        unit_name_of(&self.file).is_some_and(|name| self.file == file_name(name, self.xxh3))
     }
 }
 
-/// Writes arrays as one unit called `stem` into a folder.
+/// Writes arrays as one unit, such as `tree-0007`, into a folder.
 ///
 /// The file appears under its final name only when it is complete and on disk. Array names must
 /// differ; their order does not matter.
 ///
-/// ```
-/// use labelwood::model::store::{Load, Unit, write_unit};
-/// let folder = tempfile::tempdir()?;
-/// let written = write_unit(folder.path(), "tree-0007", &[
-///     ("children", [1u32, 2].as_slice().into()),
-///     ("weights", [0.5f32, 0.25, 1.0].as_slice().into()),
-/// ])?;
-/// assert!(written.file.starts_with("tree-0007-"));
-///
-/// let unit = Unit::open(&folder.path().join(&written.file), Load::Map)?;
-/// assert_eq!(*unit.array::<f32>("weights")?, [0.5, 0.25, 1.0]);
-/// assert!(unit.array::<u32>("weights").is_err());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
 /// # Panics
 ///
-/// When two arrays have the same name, or the stem has other characters than lower-case letters,
+/// When two arrays have the same name, or the name has other characters than lower-case letters,
 /// digits and inner hyphens.
-pub fn write_unit(
+pub(crate) fn write_unit(
     folder: &Path,
-    stem: &str,
+    name: &str,
     arrays: &[(&str, ArrayRef<'_>)],
 ) -> Result<UnitFile, StoreError> {
-    files::write_whole(folder, stem, |out| {
-        let unit = write_arrays(out, stem, arrays)?;
+    files::write_whole(folder, name, |out| {
+        let unit = write_arrays(out, name, arrays)?;
         Ok((unit.file.clone(), unit))
     })
 }
 
-/// Writes a unit's content and says what file it is.
+/// Writes a unit's content; gives its file name, length and digest.
 pub(crate) fn write_arrays(
     out: &mut (impl Write + ?Sized),
-    stem: &str,
+    name: &str,
     arrays: &[(&str, ArrayRef<'_>)],
 ) -> io::Result<UnitFile> {
-    assert!(is_stem(stem), "`{stem}` cannot name a unit");
+    assert!(is_unit_name(name), "`{name}` cannot name a unit");
     let mut sections = arrays.to_vec();
     sections.sort_by_key(|&(name, array)| (std::cmp::Reverse(array.kind.size()), name));
     let mut digester = Digester::new();
@@ -152,7 +137,7 @@ pub(crate) fn write_arrays(
         write(section.bytes)?;
     }
     let xxh3 = digester.finish();
-    Ok(UnitFile { file: file_name(stem, xxh3), bytes, xxh3 })
+    Ok(UnitFile { file: file_name(name, xxh3), bytes, xxh3 })
 }
 
 /// The length of the header, then the header, padded so that the sections start aligned.
@@ -176,7 +161,7 @@ fn header_of(sections: &[(&str, ArrayRef<'_>)]) -> Vec<u8> {
 
 impl Unit {
     /// Opens a unit's file. Its header is checked, its content is not read yet.
-    pub fn open(path: &Path, load: Load) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path, load: Load) -> Result<Self, StoreError> {
         let (file, len) = open_plain(path)?;
         Self::from_file(path, &file, len, load)
     }
@@ -201,17 +186,17 @@ impl Unit {
             Load::Copy => FileBytes::copy(file, len as usize),
         };
         let bytes = bytes.map_err(|error| StoreError::io("load", path, error))?;
-        Ok(Self::over(path.to_owned(), bytes)?)
+        Ok(Self::from_file_bytes(path.to_owned(), bytes)?)
     }
 
-    /// A unit that is in no file, and what file it would be.
+    /// A unit in memory, and the file that it would be written to.
     pub(crate) fn in_memory(
-        stem: &str,
+        name: &str,
         arrays: &[(&str, ArrayRef<'_>)],
     ) -> Result<(UnitFile, Self), StoreError> {
         let mut content = Vec::new();
-        let file = write_arrays(&mut content, stem, arrays);
-        let file = file.map_err(|error| StoreError::io("keep", Path::new(stem), error))?;
+        let file = write_arrays(&mut content, name, arrays);
+        let file = file.map_err(|error| StoreError::io("keep", Path::new(name), error))?;
         let unit = Self::from_bytes(&file.file, &content)?;
         Ok((file, unit))
     }
@@ -221,11 +206,11 @@ impl Unit {
         let path = PathBuf::from(file);
         let bytes = FileBytes::copy(content, content.len())
             .map_err(|error| StoreError::io("keep", &path, error))?;
-        Ok(Self::over(path, bytes)?)
+        Ok(Self::from_file_bytes(path, bytes)?)
     }
 
     /// A unit over the bytes of its file.
-    pub(crate) fn over(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
+    pub(crate) fn from_file_bytes(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
         let refused = |reason: String| FormatError::Header { path: path.clone(), reason };
         if let Some(first) = bytes.first_chunk()
             && u64::from_le_bytes(*first) > HEADER_LIMIT
@@ -278,7 +263,7 @@ impl Unit {
         &self.path
     }
 
-    /// The error that says that this unit's arrays do not fit together.
+    /// An error for arrays of this unit that do not fit together.
     pub fn refused(&self, reason: impl Into<String>) -> FormatError {
         FormatError::Content { path: self.path.clone(), reason: reason.into() }
     }
@@ -289,13 +274,13 @@ impl Unit {
     }
 }
 
-/// Opens a file that must be an ordinary one, and its length.
+/// Opens a file that must be an ordinary one; gives its length, too.
 fn open_plain(path: &Path) -> Result<(File, u64), StoreError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => FormatError::Missing { path: path.to_owned() }.into(),
         _ => StoreError::io("open", path, error),
     };
-    // Asked before opening: opening a named pipe would wait for a writer.
+    // Checked before opening, because opening a named pipe would wait for a writer.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         let reason = "it is not an ordinary file".to_owned();
         return Err(FormatError::Header { path: path.to_owned(), reason }.into());
@@ -305,40 +290,39 @@ fn open_plain(path: &Path) -> Result<(File, u64), StoreError> {
     Ok((file, len))
 }
 
-fn file_name(stem: &str, digest: Digest) -> String {
-    format!("{stem}-{}{ENDING}", digest.short())
+fn file_name(name: &str, digest: Digest) -> String {
+    format!("{name}-{}{ENDING}", digest.short())
 }
 
-/// The stem of a unit's file name; nothing when the name is not one that a unit can have.
-pub(super) fn stem_of(file: &str) -> Option<&str> {
-    let name = file.strip_suffix(ENDING)?;
-    let (stem, digits) = name.rsplit_once('-')?;
-    (is_stem(stem) && is_short(digits)).then_some(stem)
+/// The name of the unit in `file`; nothing if no unit has such a file name.
+pub(super) fn unit_name_of(file: &str) -> Option<&str> {
+    let (name, digits) = file.strip_suffix(ENDING)?.rsplit_once('-')?;
+    (is_unit_name(name) && is_short(digits)).then_some(name)
 }
 
-/// How the stems of a plan's units start; those of a model never do.
+/// The prefix of the names of a plan's units. No unit of a model has it.
 pub(crate) fn plan_prefix(plan: Digest) -> String {
     format!("{}-", plan.short())
 }
 
-/// Whether a stem is that of a plan's unit.
-pub(super) fn is_of_plan(stem: &str) -> bool {
-    stem.split_once('-').is_some_and(|(plan, _)| is_short(plan))
+/// Whether a unit of this name belongs to a plan.
+pub(super) fn is_of_plan(name: &str) -> bool {
+    name.split_once('-').is_some_and(|(plan, _)| is_short(plan))
 }
 
-/// Whether these are the digits of a digest that stand in file names.
+/// Whether these are the digits of [`Digest::short`].
 fn is_short(digits: &str) -> bool {
     let is_hex = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
     digits.len() == SHORT && digits.bytes().all(is_hex)
 }
 
-fn is_stem(stem: &str) -> bool {
+fn is_unit_name(name: &str) -> bool {
     let is_inner = |at: u8| at.is_ascii_lowercase() || at.is_ascii_digit() || at == b'-';
-    !stem.is_empty()
-        && stem.len() <= 64
-        && stem.bytes().all(is_inner)
-        && !stem.starts_with('-')
-        && !stem.ends_with('-')
+    !name.is_empty()
+        && name.len() <= 64
+        && name.bytes().all(is_inner)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
 }
 
 impl Kind {
@@ -376,7 +360,7 @@ mod tests {
         let path = folder.path().join(&written.file);
         assert_eq!(written.bytes, fs::metadata(&path).unwrap().len());
         assert_eq!(written.xxh3, Digest::of(&fs::read(&path).unwrap()));
-        assert_eq!(written.stem(), "tree-0007");
+        assert_eq!(written.name(), "tree-0007");
         assert!(written.has_valid_name());
         for load in [Load::Map, Load::Copy] {
             let unit = Unit::open(&path, load).unwrap();
@@ -465,7 +449,7 @@ mod tests {
     #[test]
     fn only_plain_names_with_a_digest_are_unit_names() {
         let good = "label-names-0123456789abcdef.safetensors";
-        assert_eq!(stem_of(good), Some("label-names"));
+        assert_eq!(unit_name_of(good), Some("label-names"));
         for bad in [
             "",
             "tree.safetensors",
@@ -477,7 +461,7 @@ mod tests {
             "a-123456789abcdef.safetensors",
             "a-0123456789abcdef.safetensors.gz",
         ] {
-            assert_eq!(stem_of(bad), None, "{bad}");
+            assert_eq!(unit_name_of(bad), None, "{bad}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a manifest tells of rows that were added to a model.
+//! The manifest's entry for rows that were added to a model.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,15 +1,15 @@
 //! Blocks of whole lines that are known to be UTF-8.
 
 use super::super::error::{Excerpt, Problem, ReadError};
-use super::super::source::{Blocks, Charge, Source};
+use super::super::source::{Blocks, MemoryMeter, Source};
 use crate::base::run::Task;
 use std::path::Path;
 
 /// How much of a file of lines is read at a time.
 const BLOCK: usize = 1 << 20;
 
-/// Hands every line of a file of text, plain, gzip or zstd, or of standard input for `-`, to `take`,
-/// which says how many bytes it keeps of all lines so far.
+/// Calls `take` with every line of a text file, plain, gzip or zstd, or of standard input for `-`. It
+/// returns how many bytes it keeps of all lines so far.
 ///
 /// ```
 /// let (folder, run) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
@@ -29,11 +29,11 @@ pub fn read_lines(
     mut take: impl FnMut(&str) -> usize,
 ) -> Result<(), ReadError> {
     let mut blocks = TextBlocks::new(Source::open(path, run.memory())?, BLOCK);
-    let mut charge = blocks.charge();
+    let mut meter = blocks.meter();
     while let Some(block) = blocks.next()? {
-        block.text.lines().try_for_each(|line| charge.set(take(line)))?;
+        block.text.lines().try_for_each(|line| meter.set(take(line)))?;
     }
-    charge.keep();
+    meter.keep();
     Ok(())
 }
 
@@ -58,9 +58,9 @@ impl<'a> TextBlocks<'a> {
         self.0.name()
     }
 
-    /// Something that keeps what is made of the texts.
-    pub fn charge(&self) -> Charge {
-        self.0.charge()
+    /// Counts the memory of data that are made of the texts, from 0.
+    pub fn meter(&self) -> MemoryMeter {
+        self.0.meter()
     }
 
     /// Refuses a row of several lines that is too long; `line` is the one that it starts in.

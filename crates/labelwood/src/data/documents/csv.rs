@@ -10,7 +10,7 @@ use std::io;
 
 /// Reads the rows of a table.
 pub(super) struct Reader<'a> {
-    rows: ::csv::Reader<Feed<'a>>,
+    rows: ::csv::Reader<QuoteCheckedReader<'a>>,
     path: String,
     record: StringRecord,
     columns: Columns,
@@ -36,16 +36,16 @@ impl<'a> Reader<'a> {
         size: usize,
     ) -> Result<Self, ReadError> {
         let path = blocks.name().to_owned();
-        let feed = Feed::new(blocks)?;
+        let checked = QuoteCheckedReader::new(blocks)?;
         // With CRLF as the terminator the crate counts a line's end only when it reads the next
         // row, so rows end at LF here and a CR before it is cut off.
         let rows = ReaderBuilder::new()
-            .delimiter(feed.quotes.delimiter)
+            .delimiter(checked.quotes.delimiter)
             .terminator(Terminator::Any(b'\n'))
             .has_headers(false)
             .flexible(true)
             .buffer_capacity(1 << 16)
-            .from_reader(feed);
+            .from_reader(checked);
         let record = StringRecord::new();
         let mut reader = Reader { rows, path, record, columns: Columns::default(), size };
         if let Some(line) = reader.next_record()? {
@@ -128,30 +128,30 @@ impl Columns {
     }
 }
 
-/// The bytes of a file with sound quotes.
-struct Feed<'a> {
+/// Reads the text of a file, whose quotes are checked block by block.
+struct QuoteCheckedReader<'a> {
     blocks: TextBlocks<'a>,
     quotes: Quotes,
     text: String,
     at: usize,
 }
 
-impl<'a> Feed<'a> {
+impl<'a> QuoteCheckedReader<'a> {
     /// Reads the first block, which holds the header.
     fn new(mut blocks: TextBlocks<'a>) -> Result<Self, ReadError> {
         let first = blocks.next()?;
         let quotes = Quotes::new(delimiter(first.as_ref().map_or("", |block| &block.text)));
-        let mut feed = Feed { blocks, quotes, text: String::new(), at: 0 };
+        let mut checked = QuoteCheckedReader { blocks, quotes, text: String::new(), at: 0 };
         if let Some(block) = first {
-            feed.check(&block.text, block.first_line)?;
-            feed.text = block.text;
+            checked.check(&block.text, block.first_line)?;
+            checked.text = block.text;
         }
-        Ok(feed)
+        Ok(checked)
     }
 
     fn check(&mut self, text: &str, first_line: u64) -> Result<(), ReadError> {
-        let checked = self.quotes.check(text, first_line);
-        checked.map_err(|(place, problem)| self.blocks.fault(place, problem))?;
+        let quotes = self.quotes.check(text, first_line);
+        quotes.map_err(|(place, problem)| self.blocks.fault(place, problem))?;
         match self.quotes.open() {
             Some((line, bytes)) => self.blocks.check_row(line, bytes),
             None => Ok(()),
@@ -175,7 +175,7 @@ impl<'a> Feed<'a> {
     }
 }
 
-impl io::Read for Feed<'_> {
+impl io::Read for QuoteCheckedReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.text.len() {
             self.refill().map_err(io::Error::other)?;
@@ -188,8 +188,8 @@ impl io::Read for Feed<'_> {
     }
 }
 
-/// What separates the columns: the most frequent of comma, semicolon and TAB in the header, outside
-/// of quotes; the first of these if there is none.
+/// The separator of columns: the most frequent of comma, semicolon and TAB in the header, outside of
+/// quotes. Without any, a comma.
 fn delimiter(text: &str) -> u8 {
     const CANDIDATES: [u8; 3] = *b",;\t";
     let mut counts = [0; 3];

@@ -28,12 +28,12 @@ struct Fields {
     id: (String, bool),
 }
 
-/// A line within some lines, counted from 0, a column counted from 1, and what is wrong there.
+/// An error with its line within a chunk, counted from 0, and its column, counted from 1.
 type Fault = (u64, u64, Problem);
 
 impl<'a> Reader<'a> {
     pub fn new(blocks: TextBlocks<'a>, options: &Options, labels: Labels) -> Self {
-        // Lists are followed wherever they are, so the marks need not be looked at.
+        // Lists are followed wherever they are, so `[]` in a path has no effect.
         let path = |name: &String| name.replace("[]", "");
         let fields = Fields {
             text: options.text.iter().map(path).collect(),
@@ -121,7 +121,7 @@ fn missing(object: &Map<String, Value>, name: &str) -> Problem {
     }
 }
 
-/// Collects the strings and numbers at a path below an object; tells whether the path is there.
+/// Collects the strings and numbers at a path below an object; true if the path exists.
 ///
 /// A key may itself hold points, so the longest way to read a path is tried first.
 fn collect<'v>(

@@ -1,4 +1,4 @@
-//! Documents: texts with their labels, as people keep them in spreadsheets and dumps.
+//! Documents: texts with their labels, from TSV, CSV and JSONL files.
 //!
 //! [`Documents`] reads them from a file in any [`Format`], compressed or not, a [`Batch`] of some
 //! megabytes at a time, so that the text is never in memory as a whole. [`Options`] says which
@@ -23,7 +23,7 @@ pub use separator::Separator;
 use self::blocks::TextBlocks;
 use super::error::{Problem, ReadError};
 use super::read::plain_ending;
-use super::source::{Charge, Source};
+use super::source::{MemoryMeter, Source};
 use crate::base::run::Task;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -38,8 +38,8 @@ pub enum Format {
     /// text and labels, except at the end of the file, where it is ignored.
     #[default]
     Tsv,
-    /// A table whose first line names the columns. The header tells whether commas, semicolons or
-    /// TABs separate them; fields in double quotes may hold these and line breaks.
+    /// A table whose first line names the columns. Commas, semicolons or TABs separate them, whichever
+    /// the header has most of; fields in double quotes may hold these and line breaks.
     Csv,
     /// A line is a JSON object; empty lines are ignored.
     Jsonl,
@@ -88,7 +88,7 @@ impl fmt::Display for Format {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// The format of standard input and of files whose ending does not tell it.
+    /// The format of standard input and of files with another ending.
     #[serde(skip_serializing_if = "Format::is_tsv")]
     pub format: Format,
     /// The fields that make up the text, joined by a space.
@@ -97,9 +97,9 @@ pub struct Options {
     pub labels: String,
     /// The field of the document's id; by default `id`, if there is one.
     pub id: Option<String>,
-    /// What stands between two labels of one field. By default the first labels of a TSV or CSV file
-    /// tell whether it is `|`, `;` or `,`; if it is none of them, a space separates the labels of a
-    /// TSV file, and a field of a CSV file is one label. A string in JSONL is one label.
+    /// The separator of labels in one field. By default it is `|`, `;` or `,` if the first labels of a
+    /// TSV or CSV file have one of them. Else a space separates the labels of a TSV file, and a field of
+    /// a CSV file is one label. A string in JSONL is one label.
     pub separator: Option<Separator>,
 }
 
@@ -149,11 +149,11 @@ pub struct Documents<'a> {
     separator: Option<Separator>,
     rows: u64,
     run: &'a Task,
-    /// For the batches: one is read while the last is being used.
-    charge: Charge,
+    /// Counts two batches: one is read while the last is being used.
+    meter: MemoryMeter,
     last: usize,
-    /// For what a caller keeps of them.
-    kept: Charge,
+    /// Counts what the caller keeps of the batches.
+    kept: MemoryMeter,
 }
 
 enum Reader<'a> {
@@ -163,9 +163,9 @@ enum Reader<'a> {
 }
 
 impl<'a> Documents<'a> {
-    /// Opens a file, or standard input for `-`, decompressing as its first bytes tell. Without a
-    /// `format` the file's ending tells it, or else the options do. Since any text could be read as
-    /// TSV, the options do not make TSV of a file that has another ending.
+    /// Opens a file, or standard input for `-`; gzip and zstd are decompressed. Without a `format` the
+    /// file's ending decides, then the options. A file with an unknown ending is refused if the options
+    /// say TSV, which is their default: any text could be read as TSV.
     pub fn open(
         path: &Path,
         format: Option<Format>,
@@ -193,7 +193,7 @@ impl<'a> Documents<'a> {
         labels: Labels,
         run: &'a Task,
     ) -> Result<Self, ReadError> {
-        let source = Source::from_bytes(name, bytes)?.within(run.memory());
+        let source = Source::from_bytes(name, bytes, run.memory())?;
         Self::new(source, format, options, labels, BATCH, run)
     }
 
@@ -205,7 +205,7 @@ impl<'a> Documents<'a> {
         size: usize,
         run: &'a Task,
     ) -> Result<Self, ReadError> {
-        let (charge, kept) = (source.charge(), source.charge());
+        let (meter, kept) = (source.meter(), source.meter());
         let blocks = TextBlocks::new(source, size);
         let path = blocks.name().to_owned();
         let reader = match format {
@@ -214,7 +214,7 @@ impl<'a> Documents<'a> {
             Format::Jsonl => Reader::Jsonl(jsonl::Reader::new(blocks, options, labels)),
         };
         let separator = options.separator.clone();
-        Ok(Documents { reader, path, format, separator, rows: 0, run, charge, last: 0, kept })
+        Ok(Documents { reader, path, format, separator, rows: 0, run, meter, last: 0, kept })
     }
 
     /// The next documents, never none; nothing at the end. A file without any is an error.
@@ -240,7 +240,7 @@ impl<'a> Documents<'a> {
                 self.separator = fallback.and_then(decide);
             }
             batch.split_labels(self.separator.as_ref().and_then(Separator::text));
-            self.charge.set(self.last + batch.bytes())?;
+            self.meter.set(self.last + batch.bytes())?;
             self.last = batch.bytes();
             batch.first_row = self.rows;
             self.rows += batch.len() as u64;
@@ -257,15 +257,14 @@ impl<'a> Documents<'a> {
         Ok(None)
     }
 
-    /// States how many bytes are kept of all documents so far, by who keeps them; too many are an
-    /// error.
+    /// Sets how many bytes the caller keeps of all documents so far; too many are an error.
     pub fn keep(&mut self, bytes: usize) -> Result<(), ReadError> {
         self.kept.set(bytes)
     }
 
-    /// Something that keeps what is made of the documents.
-    pub(crate) fn charge(&self) -> Charge {
-        self.charge.another()
+    /// Counts the memory of data that are made of the documents, from 0.
+    pub(crate) fn meter(&self) -> MemoryMeter {
+        self.meter.another()
     }
 
     /// The format of the file.
@@ -273,7 +272,7 @@ impl<'a> Documents<'a> {
         self.format
     }
 
-    /// What separates the labels, once it is known: it was stated, or labels were read that tell.
+    /// The separator of labels: that of the options or, once labels were read, the one found in them.
     pub fn separator(&self) -> Option<&Separator> {
         self.separator.as_ref()
     }

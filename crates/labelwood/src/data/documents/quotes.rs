@@ -1,7 +1,7 @@
-//! Whether the quotes of a table open and close as they should.
+//! Checks that every quote of a table is closed.
 //!
-//! The `csv` crate reads on when a quote is never closed, or closed by the next row's opening
-//! quote, and rows run together. Here the first quote that goes wrong is found, where it opens.
+//! The `csv` crate reads on when a quote is never closed, or when the next row's opening quote closes
+//! it: then rows run together. This check finds the first such quote and reports where it opens.
 
 use super::super::error::Problem;
 use super::super::source::LONGEST_LINE;
@@ -11,7 +11,7 @@ type Place = (u64, u64);
 
 /// Follows the quotes of a table through its blocks.
 pub(super) struct Quotes {
-    /// What separates the columns.
+    /// The separator of columns.
     pub delimiter: u8,
     /// The place where a quote opened that is not closed yet, and how many bytes follow it.
     open: Option<(Place, usize)>,

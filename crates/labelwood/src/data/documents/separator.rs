@@ -1,10 +1,10 @@
-//! What stands between two labels of one field.
+//! The separator of labels in one field.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What stands between two labels of one field. It is written as the text itself, or `none`.
+/// The separator of labels in one field. It is written as the text itself, or `none`.
 ///
 /// ```
 /// use labelwood::data::documents::Separator;
@@ -23,7 +23,7 @@ pub enum Separator {
 }
 
 impl Separator {
-    /// What to split at, if fields are split.
+    /// The text to split fields at, if they are split.
     pub fn text(&self) -> Option<&str> {
         match self {
             Separator::None => None,
@@ -100,8 +100,8 @@ fn is_bracketed(field: &str) -> bool {
     field.split_ascii_whitespace().all(|word| word.starts_with('<') && word.ends_with('>'))
 }
 
-/// Hands on where each label of a field starts and ends, without blanks and angle brackets around
-/// it; what is left empty is no label. Without a separator a field is one label.
+/// Calls `take` with the start and end of each label of a field, without blanks and angle brackets
+/// around it. Empty labels are left out. Without a separator a field is one label.
 pub(super) fn split(field: &str, separator: Option<&str>, mut take: impl FnMut(usize, usize)) {
     let mut take_trimmed = |from: usize, piece: &str| {
         let start = from + piece.len() - piece.trim_start().len();

@@ -16,7 +16,7 @@ fn with_size(
     size: usize,
 ) -> Result<(Vec<Plain>, Option<Separator>), String> {
     let run = Pool::new(2).unwrap().task();
-    let source = Source::from_bytes("f", bytes).map_err(|error| error.to_string())?;
+    let source = Source::from_bytes("f", bytes, run.memory()).map_err(|error| error.to_string())?;
     let documents = Documents::new(source, format, options, labels, size, &run);
     let mut documents = documents.map_err(|error| error.to_string())?;
     let mut found = Vec::new();

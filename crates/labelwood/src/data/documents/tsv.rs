@@ -1,27 +1,27 @@
 //! Lines of a text, a TAB and labels.
 
 use super::super::error::{Problem, ReadError};
-use super::super::source::Charge;
+use super::super::source::MemoryMeter;
 use super::Labels;
 use super::batch::{Batch, Span};
 use super::blocks::TextBlocks;
 
-/// What a document without text and labels takes.
+/// The memory of a document without text and labels.
 const DOCUMENT: usize = 2 * size_of::<Span>() + size_of::<usize>();
 
 /// Reads the lines of a file.
 pub(super) struct Reader<'a> {
     blocks: TextBlocks<'a>,
     labels: Labels,
-    /// Empty lines that are documents if there is something after them.
+    /// Empty lines so far. They are documents if a line with text follows.
     pending: usize,
-    /// For the documents of a block: lines are many where they are short.
-    charge: Charge,
+    /// Counts the documents of a block, which take more than its text if lines are short.
+    meter: MemoryMeter,
 }
 
 impl<'a> Reader<'a> {
     pub fn new(blocks: TextBlocks<'a>, labels: Labels) -> Self {
-        Reader { charge: blocks.charge(), blocks, labels, pending: 0 }
+        Reader { meter: blocks.meter(), blocks, labels, pending: 0 }
     }
 
     /// The documents of the next block; the block's own text is their memory.
@@ -34,12 +34,12 @@ impl<'a> Reader<'a> {
             let row = (start, batch.arena()[start..start + length].trim_end_matches('\r').len());
             self.take_line(&mut batch, row)
                 .map_err(|(column, problem)| self.blocks.fault((line, column), problem))?;
-            self.charge.set(batch.bytes() + self.pending * DOCUMENT)?;
+            self.meter.set(batch.bytes() + self.pending * DOCUMENT)?;
             start += length + 1;
             line += 1;
         }
-        // From here on the batch is counted by whoever gets it.
-        self.charge.set(self.pending * DOCUMENT)?;
+        // From here on the caller counts the batch.
+        self.meter.set(self.pending * DOCUMENT)?;
         Ok(Some(batch))
     }
 

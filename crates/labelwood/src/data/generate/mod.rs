@@ -219,7 +219,7 @@ impl Generator {
         entries.into_iter().map(|(feature, value)| (feature, step(value))).unzip()
     }
 
-    /// The training rows and the test rows are `0..instances` and these.
+    /// The numbers of the test rows; those of the training rows are `0..instances`.
     pub fn test_rows(&self) -> Range<u64> {
         TEST_START..TEST_START + self.profile.test_instances
     }
@@ -363,7 +363,7 @@ fn geometric(mean: f64, random: &mut Xoshiro256PlusPlus) -> usize {
     drawn.min(8.0 * mean + 8.0) as usize
 }
 
-/// A fixed order of `0..len` that looks random, so that ids do not tell ranks.
+/// A fixed order of `0..len` that looks random, so that ids do not show ranks.
 struct Shuffle {
     len: u64,
     factor: u64,

@@ -84,7 +84,7 @@ impl Profile {
         within("test_instances", self.test_instances as f64, 0.0, rows)?;
         within("features", features, 2.0, f64::from(i32::MAX))?;
         within("labels", labels, 2.0, f64::from(i32::MAX))?;
-        // Twice that many must be there, or the wish for distinct ones costs too many draws.
+        // At most half of all: drawing more distinct ones would take too many draws.
         within("entries_per_row", self.entries_per_row, 1.0, features / 2.0)?;
         within("labels_per_row", self.labels_per_row, 1.0, labels / 2.0)?;
         within("skew", self.skew, 0.0, 2.0)

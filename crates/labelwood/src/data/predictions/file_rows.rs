@@ -1,4 +1,4 @@
-//! Rows of predictions as a file has them, and in the order of the data that they are of.
+//! Rows of predictions in the order of their file, and in the order of the data.
 
 use super::documents::shortened;
 use super::{PredictionError, excerpt};
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Bytes that a small piece of memory takes beside what it holds, about.
+/// About how many bytes the allocator needs for a small allocation besides its content.
 const ALLOCATION: usize = 32;
 
 /// The rows of a file with the ids of their documents, where it has them.
@@ -18,7 +18,7 @@ pub(super) struct FileRows {
     pub ids: Vec<Option<String>>,
     /// The memory of all ids.
     pub id_bytes: usize,
-    /// What is wrong with the first row that the file numbers otherwise than by its place.
+    /// The error of the first row whose number in the file is not its position.
     pub misplaced: Option<PredictionError>,
     /// The line of the first row, if the format has lines.
     pub first_line: Option<u64>,

@@ -4,7 +4,7 @@ use super::file_rows::FileRows;
 use super::text::{Line, Parsed, read_lines};
 use super::{KnownLabels, PredictionError, RowBuilder};
 use crate::base::sparse::Predictions;
-use crate::data::source::Charge;
+use crate::data::source::MemoryMeter;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::{self, BufRead, Write};
@@ -43,9 +43,9 @@ pub(super) fn read(
     input: impl BufRead,
     path: &str,
     known: KnownLabels<'_>,
-    charge: &mut Charge,
+    meter: &mut MemoryMeter,
 ) -> Result<FileRows, PredictionError> {
-    read_lines(input, path, charge, |line, number, row| parse_row(line, number as u64, known, row))
+    read_lines(input, path, meter, |line, number, row| parse_row(line, number as u64, known, row))
 }
 
 fn parse_row(line: &str, number: u64, known: KnownLabels<'_>, row: &mut RowBuilder) -> Parsed {
@@ -65,8 +65,7 @@ fn parse_row(line: &str, number: u64, known: KnownLabels<'_>, row: &mut RowBuild
         _ => None,
     };
     for entry in parsed.labels {
-        // What the training file called the label says more than its number, which depends on the
-        // order of the rows.
+        // The label's code goes before its number, which depends on the order of the training rows.
         let by_code = entry.code.as_deref().and_then(known.id);
         let id = match (by_code, &entry.label, &entry.name) {
             (Some(id), ..) => known.check(u64::from(id)),

@@ -22,7 +22,6 @@ mod npz;
 mod table;
 mod text;
 mod writer;
-mod zip;
 
 pub use documents::{DocumentFormat, DocumentWriter};
 pub use table::write_table;
@@ -88,7 +87,7 @@ pub enum PredictionError {
 }
 
 impl PredictionFormat {
-    /// The format that the ending of a file name tells: `.tsv`, `.jsonl`, `.npz`, and `.xc` or
+    /// The format of a file name's ending: `.tsv`, `.jsonl`, `.npz`, and `.xc` or
     /// `.txt`, the text ones also followed by `.gz` or `.zst`.
     ///
     /// ```
@@ -108,7 +107,7 @@ impl PredictionFormat {
     }
 }
 
-/// Reads a file of predictions, or standard input for `-`, decompressing as its first bytes tell.
+/// Reads a file of predictions, or standard input for `-`; gzip and zstd are decompressed.
 ///
 /// Labels are as in [`read`].
 ///
@@ -201,16 +200,16 @@ fn read_source(
     known: KnownLabels<'_>,
 ) -> Result<FileRows, PredictionError> {
     let path = &*source.name.clone();
-    let mut charge = source.charge();
+    let mut meter = source.meter();
     let input = BufReader::with_capacity(1 << 16, source.into_reader());
     let rows = match format {
-        PredictionFormat::Tsv => text::read_tsv(input, path, known, &mut charge),
-        PredictionFormat::Xc => text::read_xc(input, path, known, &mut charge),
-        PredictionFormat::Jsonl => jsonl::read(input, path, known, &mut charge),
-        PredictionFormat::Npz => npz::read(input, path, known.labels, &mut charge)
+        PredictionFormat::Tsv => text::read_tsv(input, path, known, &mut meter),
+        PredictionFormat::Xc => text::read_xc(input, path, known, &mut meter),
+        PredictionFormat::Jsonl => jsonl::read(input, path, known, &mut meter),
+        PredictionFormat::Npz => npz::read(input, path, known.labels, &mut meter)
             .map(|predictions| FileRows { predictions, ..FileRows::default() }),
     }?;
-    charge.keep();
+    meter.keep();
     Ok(rows)
 }
 
@@ -275,6 +274,13 @@ impl KnownLabels<'_> {
     }
 }
 
+/// A row's labels in the order of their ids.
+fn by_label(row: &[Scored]) -> Vec<Scored> {
+    let mut sorted = row.to_vec();
+    sorted.sort_unstable_by_key(|scored| scored.id);
+    sorted
+}
+
 fn is_number(label: &str) -> bool {
     !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -307,7 +313,7 @@ struct RowBuilder {
     ranked: Vec<Scored>,
     /// The id of the document.
     id: Option<String>,
-    /// What is wrong with the number that the row says it has.
+    /// The error of a row whose number in the file is not its position.
     misplaced: Option<String>,
 }
 
@@ -320,7 +326,7 @@ impl RowBuilder {
         self.entries.is_empty()
     }
 
-    /// Moves the row to `predictions`, or tells which label stands twice and where.
+    /// Moves the row to `predictions`. A label that occurs twice is an error with its column.
     fn finish(&mut self, predictions: &mut Predictions) -> Result<(), (usize, String)> {
         self.entries.sort_unstable_by_key(|(scored, column)| (scored.id, *column));
         let twice = self.entries.windows(2).find(|pair| pair[0].0.id == pair[1].0.id);

@@ -2,32 +2,40 @@
 //!
 //! A zip file of five arrays in NumPy's npy format: `indices`, `indptr`, `format`, `shape`, `data`.
 
-use super::{PredictionError, RowBuilder, out_of_range, zip};
+use super::{PredictionError, RowBuilder, by_label, out_of_range};
 use crate::base::sparse::Predictions;
-use crate::data::source::Charge;
-use std::io::{self, BufRead, Write};
+use crate::data::source::{MemoryMeter, is_of_system};
+use flate2::read::DeflateDecoder;
+use rawzip::{CompressionMethod, ZipArchive, ZipArchiveWriter, ZipSliceArchive};
+use std::fmt::Display;
+use std::io::{self, BufRead, Read, Write};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
+
+type Archive<'a> = ZipSliceArchive<&'a [u8]>;
 
 pub(super) fn read(
     input: impl BufRead,
     path: &str,
     labels: usize,
-    charge: &mut Charge,
+    meter: &mut MemoryMeter,
 ) -> Result<Predictions, PredictionError> {
-    let archive = charge.read_all(input, 1)?;
-    // The bytes of an array, its numbers, which may be twice as wide, and the predictions.
-    charge.set(archive.len().saturating_add(zip::unpacked(&archive).saturating_mul(4)))?;
-    let path = path.to_owned();
-    parse(&archive, labels).map_err(|fault| match fault {
-        Fault::Content(problem) => PredictionError::Npz { path, problem },
-        Fault::System(source) => PredictionError::Io { path, source },
-    })
+    let bytes = meter.read_all(input, 1)?;
+    let refused = |fault| match fault {
+        Fault::Content(problem) => PredictionError::Npz { path: path.to_owned(), problem },
+        Fault::System(source) => PredictionError::Io { path: path.to_owned(), source },
+    };
+    let archive = open(&bytes).map_err(refused)?;
+    let unpacked = unpacked_size(&archive).map_err(refused)?;
+    // Held at a time: the bytes of an array, its numbers, which may be twice as wide, and the
+    // predictions.
+    meter.set(bytes.len().saturating_add(unpacked.saturating_mul(4)))?;
+    parse(&archive, labels).map_err(refused)
 }
 
-/// Why a file could not be taken.
+/// Why a file could not be read.
 #[derive(Debug)]
-pub(super) enum Fault {
+enum Fault {
     /// What is wrong with it.
     Content(String),
     /// What the system said.
@@ -46,7 +54,58 @@ impl From<&str> for Fault {
     }
 }
 
-fn parse(archive: &[u8], labels: usize) -> Result<Predictions, Fault> {
+fn open(bytes: &[u8]) -> Result<Archive<'_>, Fault> {
+    ZipArchive::from_slice(bytes)
+        .map_err(|_| "not a zip file, as npz files are, or cut short".into())
+}
+
+/// How many bytes all members have, as the zip directory says. [`unpack`] reads no more.
+fn unpacked_size(archive: &Archive) -> Result<usize, Fault> {
+    let mut size = 0usize;
+    for entry in archive.entries() {
+        let of_member = entry.map_err(damaged_directory)?.uncompressed_size_hint();
+        size = size.saturating_add(usize::try_from(of_member).unwrap_or(usize::MAX));
+    }
+    Ok(size)
+}
+
+fn damaged_directory(error: rawzip::Error) -> Fault {
+    format!("the zip directory is damaged: {error}").into()
+}
+
+/// The bytes of the named member; `None` if there is no such member.
+fn unpack(archive: &Archive, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+    for entry in archive.entries() {
+        let entry = entry.map_err(damaged_directory)?;
+        if entry.file_path().as_ref() != name.as_bytes() {
+            continue;
+        }
+        let damaged = |problem: &dyn Display| format!("{name} is damaged: {problem}").into();
+        let packed = archive.get_entry(entry.wayfinder()).map_err(|error| damaged(&error))?;
+        let mut bytes = Vec::new();
+        // The reader fails at the first byte beyond the size that the directory declares.
+        let read = match entry.compression_method() {
+            CompressionMethod::STORE => {
+                packed.verifying_reader(packed.data()).read_to_end(&mut bytes)
+            }
+            CompressionMethod::DEFLATE => {
+                packed.verifying_reader(DeflateDecoder::new(packed.data())).read_to_end(&mut bytes)
+            }
+            method => {
+                let problem = format!("{name} is compressed by {method}: save it with scipy");
+                return Err(problem.into());
+            }
+        };
+        return match read {
+            Ok(_) => Ok(Some(bytes)),
+            Err(error) if is_of_system(&error) => Err(Fault::System(error)),
+            Err(error) => Err(damaged(&error)),
+        };
+    }
+    Ok(None)
+}
+
+fn parse(archive: &Archive, labels: usize) -> Result<Predictions, Fault> {
     let format = Array::of(archive, "format")?.text();
     if format != "csr" {
         return Err(format!(
@@ -62,7 +121,7 @@ fn parse(archive: &[u8], labels: usize) -> Result<Predictions, Fault> {
     Ok(matrix(&shape, &offsets, &columns, &scores, labels)?)
 }
 
-/// The predictions that the arrays of a CSR matrix are.
+/// Makes predictions of the arrays of a CSR matrix.
 fn matrix(
     shape: &[u64],
     offsets: &[u64],
@@ -109,8 +168,8 @@ struct Array {
 }
 
 impl Array {
-    fn of(archive: &[u8], name: &'static str) -> Result<Self, Fault> {
-        let Some(mut bytes) = zip::member(archive, &format!("{name}.npy"))? else {
+    fn of(archive: &Archive, name: &'static str) -> Result<Self, Fault> {
+        let Some(mut bytes) = unpack(archive, &format!("{name}.npy"))? else {
             return Err(format!(
                 "there is no array `{name}`: save the matrix with scipy's save_npz"
             )
@@ -182,11 +241,8 @@ pub(super) fn write(
     labels: usize,
 ) -> io::Result<()> {
     let (mut offsets, mut columns, mut scores) = (vec![0u64], Vec::new(), Vec::new());
-    let mut by_label = Vec::new();
     for row in predictions.rows() {
-        by_label.clear();
-        by_label.extend_from_slice(row);
-        by_label.sort_unstable_by_key(|scored| scored.id);
+        let by_label = by_label(row);
         columns.extend(by_label.iter().map(|scored| u64::from(scored.id)));
         scores.extend(by_label.iter().map(|scored| scored.score));
         offsets.push(columns.len() as u64);
@@ -205,7 +261,31 @@ pub(super) fn write(
         ("shape.npy", vector("<i8", &shape, |size| size.to_le_bytes())),
         ("data.npy", vector("<f4", &scores, |score| score.to_le_bytes())),
     ];
-    zip::write(out, &members)
+    write_members(out, &members)
+}
+
+/// Writes a zip file with these members, uncompressed, without dates: the bytes must not depend on
+/// the clock.
+fn write_members(out: &mut impl Write, members: &[(&str, Vec<u8>)]) -> io::Result<()> {
+    let mut archive = ZipArchiveWriter::new(out);
+    for (name, bytes) in members {
+        let file = archive.new_file(*name).compression_method(CompressionMethod::STORE);
+        let (mut entry, config) = file.start().map_err(io_error)?;
+        let mut data = config.wrap(&mut entry);
+        data.write_all(bytes)?;
+        let (_, descriptor) = data.finish().map_err(io_error)?;
+        entry.finish(descriptor).map_err(io_error)?;
+    }
+    archive.finish().map_err(io_error)?;
+    Ok(())
+}
+
+/// The system's own error, if it is the cause, so that a full disk is reported as such.
+fn io_error(error: rawzip::Error) -> io::Error {
+    match error.into_kind() {
+        rawzip::ErrorKind::IO(error) => error,
+        kind => io::Error::other(rawzip::Error::from(kind)),
+    }
 }
 
 fn vector<T, const N: usize>(kind: &str, items: &[T], bytes: impl Fn(&T) -> [u8; N]) -> Vec<u8> {
@@ -242,8 +322,12 @@ mod tests {
             ("data.npy", vector("<f8", data, |score| score.to_le_bytes())),
         ];
         let mut archive = Vec::new();
-        zip::write(&mut archive, &members).unwrap();
-        parse(&archive, 4).map_err(problem)
+        write_members(&mut archive, &members).unwrap();
+        parse_bytes(&archive, 4).map_err(problem)
+    }
+
+    fn parse_bytes(bytes: &[u8], labels: usize) -> Result<Predictions, Fault> {
+        parse(&open(bytes)?, labels)
     }
 
     fn problem(fault: Fault) -> String {
@@ -274,17 +358,37 @@ mod tests {
     }
 
     #[test]
+    fn a_zip_directory_that_lies_about_sizes_is_refused() {
+        let mut archive = Vec::new();
+        write_members(&mut archive, &[("a", vec![0; 5]), ("bcd", vec![0; 70])]).unwrap();
+        assert_eq!(unpacked_size(&open(&archive).unwrap()).unwrap(), 75);
+        let size_of_a = archive.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap() + 24;
+        for size in [4, 6, u32::MAX - 1] {
+            archive[size_of_a..][..4].copy_from_slice(&size.to_le_bytes());
+            let archive = open(&archive).unwrap();
+            assert_eq!(unpacked_size(&archive).unwrap(), size as usize + 70);
+            assert!(problem(unpack(&archive, "a").unwrap_err()).contains("a is damaged"));
+        }
+        // A second entry that is cut off leaves the size unknown, so nothing is unpacked.
+        let second = archive.windows(3).rposition(|bytes| bytes == b"bcd").unwrap() - 46;
+        archive[second] = 0;
+        let unknown = unpacked_size(&open(&archive).unwrap()).unwrap_err();
+        assert!(problem(unknown).contains("directory is damaged"));
+    }
+
+    #[test]
     fn other_types_and_missing_arrays_are_refused() {
         let mut archive = Vec::new();
         let format = ("format.npy", npy("|S3", "()", b"csr"));
-        zip::write(&mut archive, std::slice::from_ref(&format)).unwrap();
-        assert!(problem(parse(&archive, 4).unwrap_err()).contains("no array `shape`"));
+        write_members(&mut archive, std::slice::from_ref(&format)).unwrap();
+        assert!(problem(parse_bytes(&archive, 4).unwrap_err()).contains("no array `shape`"));
         archive.clear();
         let shape = ("shape.npy", npy(">i8", "(2,)", &[0; 16]));
-        zip::write(&mut archive, &[format, shape]).unwrap();
-        assert!(problem(parse(&archive, 4).unwrap_err()).starts_with("shape has type `>i8`"));
+        write_members(&mut archive, &[format, shape]).unwrap();
+        assert!(problem(parse_bytes(&archive, 4).unwrap_err()).starts_with("shape has type `>i8`"));
         archive.clear();
-        zip::write(&mut archive, &[("format.npy", b"\x93NUMPY\x01\x00\xff\xff".to_vec())]).unwrap();
-        assert!(problem(parse(&archive, 4).unwrap_err()).contains("no NumPy array"));
+        write_members(&mut archive, &[("format.npy", b"\x93NUMPY\x01\x00\xff\xff".to_vec())])
+            .unwrap();
+        assert!(problem(parse_bytes(&archive, 4).unwrap_err()).contains("no NumPy array"));
     }
 }

@@ -1,9 +1,9 @@
 //! The line-based formats `tsv` and `xc`, and the lines that `jsonl` is made of too.
 
 use super::file_rows::FileRows;
-use super::{KnownLabels, PredictionError, RowBuilder, excerpt, is_number, parse_score};
+use super::{KnownLabels, PredictionError, RowBuilder, by_label, excerpt, is_number, parse_score};
 use crate::base::sparse::{Predictions, Scored};
-use crate::data::source::Charge;
+use crate::data::source::MemoryMeter;
 use std::io::{self, BufRead, Read, Write};
 
 /// Lines of a file, without byte order mark and line ends, with their number.
@@ -20,9 +20,9 @@ impl<'p, R: BufRead> Lines<'p, R> {
     }
 
     /// The next line, or nothing at the end of the file.
-    fn next(&mut self, charge: &mut Charge) -> Result<Option<&str>, PredictionError> {
+    fn next(&mut self, meter: &mut MemoryMeter) -> Result<Option<&str>, PredictionError> {
         self.bytes.clear();
-        let mut limited = self.input.by_ref().take(charge.longest_line() as u64 + 1);
+        let mut limited = self.input.by_ref().take(meter.longest_line() as u64 + 1);
         let read = limited.read_until(b'\n', &mut self.bytes);
         let read =
             read.map_err(|source| PredictionError::Io { path: self.path.to_owned(), source })?;
@@ -30,7 +30,7 @@ impl<'p, R: BufRead> Lines<'p, R> {
             return Ok(None);
         }
         self.number += 1;
-        if !charge.fits_line(read)? {
+        if !meter.fits_line(read)? {
             return Err(self.error(1, "the line has no end: this is no text file".to_owned()));
         }
         let mut line = self.bytes.as_slice();
@@ -55,14 +55,14 @@ impl<'p, R: BufRead> Lines<'p, R> {
     }
 }
 
-/// What a line is; an error has its column.
+/// The kind of a line; an error has its column.
 pub(super) type Parsed = Result<Line, (usize, String)>;
 
 /// A line that was parsed.
 pub(super) enum Line {
     /// A row, whose entries were pushed.
     Row,
-    /// Something before the rows.
+    /// A line before the rows.
     Header,
 }
 
@@ -70,13 +70,13 @@ pub(super) enum Line {
 pub(super) fn read_lines(
     input: impl BufRead,
     path: &str,
-    charge: &mut Charge,
+    meter: &mut MemoryMeter,
     mut parse: impl FnMut(&str, usize, &mut RowBuilder) -> Parsed,
 ) -> Result<FileRows, PredictionError> {
     let mut lines = Lines::new(input, path);
     let mut read = FileRows { first_line: Some(1), ..FileRows::default() };
     let mut row = RowBuilder::default();
-    while let Some(line) = lines.next(charge)? {
+    while let Some(line) = lines.next(meter)? {
         let parsed = parse(line, read.predictions.len(), &mut row);
         let parsed = parsed.and_then(|line| match line {
             Line::Row => row.finish(&mut read.predictions).map(|()| true),
@@ -91,7 +91,7 @@ pub(super) fn read_lines(
         if let Some(problem) = row.misplaced.take() {
             read.misplaced.get_or_insert_with(|| lines.error(1, problem));
         }
-        charge.set(read.bytes())?;
+        meter.set(read.bytes())?;
     }
     Ok(read)
 }
@@ -100,12 +100,12 @@ pub(super) fn read_tsv(
     input: impl BufRead,
     path: &str,
     known: KnownLabels<'_>,
-    charge: &mut Charge,
+    meter: &mut MemoryMeter,
 ) -> Result<FileRows, PredictionError> {
-    // Whether documents' ids stand before the labels: the first row that has anything tells.
+    // Whether rows start with a document's id, which the first row that is not blank shows.
     let mut has_ids = None;
     let mut is_blank = true;
-    let mut read = read_lines(input, path, charge, |line, _, row| {
+    let mut read = read_lines(input, path, meter, |line, _, row| {
         let first = line.split('\t').next().unwrap_or(line);
         let (mut start, is_id) = (0, !is_entry(first));
         if !first.trim().is_empty() {
@@ -137,7 +137,7 @@ pub(super) fn read_tsv(
     Ok(read)
 }
 
-/// An id without the quotes that tell it from a label with its score.
+/// An id without the quotes that distinguish it from a label with its score.
 fn unquoted(id: &str) -> &str {
     let inner = id.trim().strip_prefix('"').and_then(|id| id.strip_suffix('"'));
     inner.filter(|id| is_entry(id)).unwrap_or(id.trim())
@@ -153,12 +153,12 @@ pub(super) fn read_xc(
     input: impl BufRead,
     path: &str,
     known: KnownLabels<'_>,
-    charge: &mut Charge,
+    meter: &mut MemoryMeter,
 ) -> Result<FileRows, PredictionError> {
     let id = |name: &str| if is_number(name) { None } else { (known.id)(name) };
     let mut header = None;
     let mut is_first = true;
-    let read = read_lines(input, path, charge, |line, _, row| {
+    let read = read_lines(input, path, meter, |line, _, row| {
         if std::mem::take(&mut is_first) {
             header = parse_header(line);
             if header.is_some() {
@@ -215,10 +215,7 @@ fn parse_row(
 }
 
 pub(super) fn write_tsv(out: &mut impl Write, predictions: &Predictions) -> io::Result<()> {
-    for row in predictions.rows() {
-        write_row(out, row, '\t', ' ')?;
-    }
-    Ok(())
+    predictions.rows().try_for_each(|row| write_row(out, row, '\t', ' '))
 }
 
 /// The first line of an xc file.
@@ -228,14 +225,7 @@ pub(super) fn write_header(out: &mut impl Write, rows: u64, labels: usize) -> io
 
 /// The rows of an xc file.
 pub(super) fn write_xc(out: &mut impl Write, predictions: &Predictions) -> io::Result<()> {
-    let mut by_label = Vec::new();
-    for row in predictions.rows() {
-        by_label.clear();
-        by_label.extend_from_slice(row);
-        by_label.sort_unstable_by_key(|scored| scored.id);
-        write_row(out, &by_label, ' ', ':')?;
-    }
-    Ok(())
+    predictions.rows().try_for_each(|row| write_row(out, &by_label(row), ' ', ':'))
 }
 
 fn write_row(out: &mut impl Write, row: &[Scored], outer: char, inner: char) -> io::Result<()> {

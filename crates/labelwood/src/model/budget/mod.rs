@@ -5,7 +5,7 @@
 //! on how large the parts are, so it is learned last; time is kept for it if there is enough once
 //! the first label tree is grown, and else it is the default blend.
 
-use super::store::{Begin, Manifest, Partial, Start, StoreError, Training};
+use super::store::{Begin, Manifest, Staging, Start, StoreError, Training};
 use super::{TrainError, TrainJob, TrainOptions, Trained, job, options as training_options};
 use crate::algorithms::{Budget, GrowError, Limits, Settings, UnitSink};
 use crate::base::run::{Stopped, Task};
@@ -89,7 +89,7 @@ pub fn train_within(
 /// A choice that was made by measuring may turn out otherwise the next time; a training that is to
 /// be resumed goes on with this one.
 pub fn unfinished(target: &Path) -> Result<Option<Settings>, StoreError> {
-    let Some(mut training) = Partial::training(target)? else { return Ok(None) };
+    let Some(mut training) = Staging::training(target)? else { return Ok(None) };
     let is_limited = training.settings.as_object_mut().and_then(|map| map.remove(MARK)).is_some();
     Ok(job::parsed(&training).ok().filter(|_| is_limited))
 }
@@ -127,10 +127,10 @@ fn begin(target: &Path, job: &TrainJob<'_>, start: Start) -> Result<Begin, Store
         let Training { algorithm, settings, .. } = found.clone();
         let is_ours = job::parsed(&found).is_ok_and(|found| job.settings().may_become(&found));
         if is_ours && found == (Training { algorithm, settings, ..training }) {
-            return Partial::begin(target, &found, start);
+            return Staging::begin(target, &found, start);
         }
     }
-    Partial::begin(target, &marked, start)
+    Staging::begin(target, &marked, start)
 }
 
 #[cfg(test)]

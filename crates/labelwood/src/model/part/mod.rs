@@ -235,7 +235,7 @@ fn members_of_share(
 ) -> Range<usize> {
     let mut bytes = vec![0u64; all_members(settings, manifest).len()];
     for unit in own_units(manifest) {
-        let member = settings.member(unit.stem(), manifest.labels as usize);
+        let member = settings.member(unit.name(), manifest.labels as usize);
         if let Some(sum) = member.and_then(|member| bytes.get_mut(member)) {
             *sum += unit.bytes;
         }
@@ -255,7 +255,7 @@ fn members_of_share(
 
 /// The units of the algorithm.
 fn own_units(manifest: &Manifest) -> impl Iterator<Item = &UnitFile> {
-    manifest.units.iter().filter(|unit| !is_common(unit.stem()))
+    manifest.units.iter().filter(|unit| !is_common(unit.name()))
 }
 
 /// Whether a unit is one that every model may have whatever the algorithm.
@@ -280,8 +280,8 @@ fn open(
             let members = choose(&settings, manifest);
             let labels = manifest.labels as usize;
             let is_needed = |unit: &UnitFile| {
-                is_common(unit.stem())
-                    || settings.member(unit.stem(), labels).is_none_or(|own| members.contains(&own))
+                is_common(unit.name())
+                    || settings.member(unit.name(), labels).is_none_or(|own| members.contains(&own))
             };
             manifest.units.retain(is_needed);
             (id, Some((settings, members)))

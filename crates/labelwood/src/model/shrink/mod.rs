@@ -4,7 +4,7 @@ mod kept;
 
 use self::kept::Kept;
 use super::store::{
-    ArrayRef, Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,
+    ArrayRef, Begin, Manifest, Options, Staging, Start, StoreError, Stored, Training, UnitFile,
 };
 use super::{settings_of, text};
 use crate::algorithms::{Settings, Shrink, StoredAs};
@@ -119,7 +119,7 @@ pub fn shrink(
         ..before.training.clone()
     };
     let start = Start { resume: false, overwrite };
-    let Begin::Work(partial) = Partial::begin(target, &training, start)? else {
+    let Begin::Work(partial) = Staging::begin(target, &training, start)? else {
         unreachable!("nothing is finished that is not resumed")
     };
     let work =
@@ -153,7 +153,7 @@ fn unknown_values(settings: &Settings) -> ShrinkError {
 /// What is needed to make the units of a model smaller.
 struct Work<'a> {
     stored: &'a Stored,
-    partial: &'a Partial,
+    partial: &'a Staging,
     shrink: Shrink,
     settings: Settings,
     /// What is left, by what it is called.
@@ -174,7 +174,7 @@ impl Work<'_> {
         let (done, total) = (AtomicU64::new(0), files.len() as u64);
         let write = |file: &UnitFile| {
             run.check()?;
-            let name = file.stem();
+            let name = file.name();
             let write = |arrays: &[(&str, ArrayRef<'_>)]| self.partial.write_unit(name, arrays);
             let shrunk = self.settings.shrink_unit(self.shrink, self.stored, name, &write)?;
             let written = match shrunk {

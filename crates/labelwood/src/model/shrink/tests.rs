@@ -279,7 +279,7 @@ fn both_parts_of_a_grove_become_smaller() {
     let (before, after) = shrink(&from, &to, how, false, &run).unwrap();
     for name in ["tree-0000", "label-tree-0000"] {
         let bytes = |manifest: &Manifest| -> u64 {
-            let own = manifest.units.iter().filter(|unit| unit.stem().starts_with(name));
+            let own = manifest.units.iter().filter(|unit| unit.name().starts_with(name));
             own.map(|unit| unit.bytes).sum()
         };
         assert!(bytes(&after) < bytes(&before), "{name}");

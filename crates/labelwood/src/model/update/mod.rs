@@ -6,7 +6,7 @@
 //! weights, the vocabulary of text, the calibration and the blend of a grove.
 
 use super::store::{
-    Begin, FormatError, Manifest, Partial, Start, StoreError, Training, UnitFile, Update,
+    Begin, FormatError, Manifest, Staging, Start, StoreError, Training, UnitFile, Update,
 };
 use super::{Model, labels, rows, settings_of, text};
 use crate::algorithms::{Interrupted, NewRows, UnitSink, Updates};
@@ -235,14 +235,14 @@ fn begin(
         if !is_in_place {
             return Err(UpdateError::AddedBefore);
         }
-        Partial::finish(target)?;
+        Staging::finish(target)?;
         return Ok(Begin::Finished(old.clone()));
     }
     let begin = |resume| {
         let begin = Start { resume, overwrite: start.overwrite };
         match is_in_place {
-            true => Partial::begin_from(old, target, training, begin),
-            false => Partial::begin(target, training, begin),
+            true => Staging::begin_from(old, target, training, begin),
+            false => Staging::begin(target, training, begin),
         }
     };
     match begin(true) {
@@ -354,13 +354,13 @@ impl<'a> Work<'a> {
     }
 
     /// All units of the new model: those that were written, and those that stay.
-    fn listed(&self, partial: &Partial, units: &UnitSink<'_>) -> Result<Vec<UnitFile>, StoreError> {
+    fn listed(&self, partial: &Staging, units: &UnitSink<'_>) -> Result<Vec<UnitFile>, StoreError> {
         let stored = self.model.stored();
         let known = &stored.manifest().units;
-        let stems: BTreeSet<&str> = known.iter().map(UnitFile::stem).collect();
+        let stems: BTreeSet<&str> = known.iter().map(UnitFile::name).collect();
         let mut listed = Vec::with_capacity(known.len() + 1);
         for (file, unit) in known.iter().zip(stored.units()) {
-            listed.push(match (units.find(file.stem()), stored.folder()) {
+            listed.push(match (units.find(file.name()), stored.folder()) {
                 (Some(written), _) => written,
                 (None, Some(folder)) => partial.adopt_unit(folder, file)?,
                 (None, None) => {
@@ -369,7 +369,7 @@ impl<'a> Work<'a> {
                 }
             });
         }
-        listed.extend(units.all().into_iter().filter(|file| !stems.contains(file.stem())));
+        listed.extend(units.all().into_iter().filter(|file| !stems.contains(file.name())));
         Ok(listed)
     }
 }

@@ -290,7 +290,7 @@ fn a_folder_and_a_link_to_it_have_one_lock() {
     std::os::unix::fs::symlink("model", &link).unwrap();
     let before = open(&model).manifest().clone();
     let training = describe(&before, &part(200, 250));
-    let held = Partial::begin_from(&before, &model, &training, Start::default()).unwrap();
+    let held = Staging::begin_from(&before, &model, &training, Start::default()).unwrap();
     let busy = update(&open(&link), &part(250, 300), &link, UpdateStart::default(), &run(1));
     assert!(matches!(busy, Err(UpdateError::Store(StoreError::Busy { .. }))));
     drop(held);

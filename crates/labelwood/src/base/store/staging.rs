@@ -1,9 +1,8 @@
-//! A model on its way: `DIR.partial`, from the first unit to the finished folder.
+//! The folder `DIR.partial` of an unfinished training, until it becomes the model `DIR`.
 //!
-//! The folder holds `settings.json`, which says what is being trained, the units that are finished,
-//! and a lock. [`Partial::commit`] goes through [`STEPS`], each of which may be repeated: whatever
-//! step a kill interrupts, the target holds the old model or the new one, and resuming ends in the
-//! same place.
+//! It holds `settings.json`, which says what is being trained, the finished units, and a lock.
+//! [`Staging::commit`] takes three [`STEPS`], each of which may be repeated. Whichever step is killed,
+//! the target holds the old model or the new one, and a training that resumes ends in the same bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lock::{LOCK, lock};
 use super::manifest::{MANIFEST, is_absence, read_limited, write_json};
-use super::unit::{is_of_plan, stem_of};
+use super::unit::{is_of_plan, unit_name_of};
 use super::{
     ArrayRef, FORMAT, FormatError, Manifest, Scanned, StoreError, Stored, Training, Unit, UnitFile,
     files, scan, write_unit,
@@ -35,18 +34,18 @@ pub struct Start {
     pub overwrite: bool,
 }
 
-/// What there is to do.
+/// Whether there is anything left to train.
 #[derive(Debug)]
-pub enum Begin {
-    /// Units to train; some may be finished.
-    Work(Partial),
-    /// Nothing: the training to resume has been finished, and this is its model.
+pub(crate) enum Begin {
+    /// Yes: there are units to train, though some may be finished.
+    Work(Staging),
+    /// No: the training to resume has been finished, and this is its model.
     Finished(Manifest),
 }
 
 /// The folder of an unfinished training, locked for this process.
 #[derive(Debug)]
-pub struct Partial {
+pub(crate) struct Staging {
     folder: PathBuf,
     target: PathBuf,
     overwrite: bool,
@@ -61,10 +60,10 @@ struct Settings {
     training: Training,
 }
 
-/// Refuses a target that a training must not write to; asked before any work.
+/// Refuses a folder that a training must not write to. Call it before any work.
 ///
-/// A folder that is missing or empty is fine, and with `overwrite` one that holds a model. Units
-/// without a manifest are what an interrupted [`Partial::commit`] leaves, and are fine too.
+/// Allowed are a folder that is missing or empty, one that holds units without a manifest, which a
+/// killed training leaves, and with `overwrite` one that holds a model.
 ///
 /// ```
 /// use labelwood::model::store::check_target;
@@ -89,7 +88,7 @@ pub fn check_target(target: &Path, overwrite: bool) -> Result<(), StoreError> {
     refuse_others(target, &names, &[])
 }
 
-/// The model that the training is to give, if it is in the target already; refuses a target that
+/// The model of this training, if a training to resume has been finished already. Refuses a target that
 /// the training must not write to.
 fn finished(
     target: &Path,
@@ -112,20 +111,24 @@ fn finished(
     Ok(None)
 }
 
-impl Partial {
-    /// Starts a training into `target`, or takes it up.
+impl Staging {
+    /// Starts a training into `target`, or resumes it.
     ///
-    /// Refuses what [`check_target`] refuses, a folder that another process trains into, and an
-    /// unfinished training that is neither to be resumed nor overwritten, or that differs. One
-    /// without a finished unit has nothing to lose, and gives way.
-    pub fn begin(target: &Path, training: &Training, start: Start) -> Result<Begin, StoreError> {
+    /// Refuses what [`check_target`] refuses, and a folder that another process trains into. An
+    /// unfinished training with finished units is refused if it is neither resumed nor overwritten, or
+    /// if it is resumed with other settings; one without finished units is replaced.
+    pub(crate) fn begin(
+        target: &Path,
+        training: &Training,
+        start: Start,
+    ) -> Result<Begin, StoreError> {
         Self::begin_at(target, training, start, || finished(target, training, start))
     }
 
-    /// The same for a training that starts from `old`, the model in `target`, and replaces it.
+    /// Starts or resumes a training that replaces `old`, the model in `target`, like [`begin`](Self::begin).
     ///
     /// Refuses if another process has replaced that model since it was read.
-    pub fn begin_from(
+    pub(crate) fn begin_from(
         old: &Manifest,
         target: &Path,
         training: &Training,
@@ -138,53 +141,55 @@ impl Partial {
         })
     }
 
-    /// Starts or takes up what `finished` neither refuses nor finds in the target. That is asked
-    /// before anything is made, and again when no other process can change the answer.
+    /// Starts or resumes a training unless `finished` gives its model or refuses.
+    ///
+    /// `finished` is called twice: before anything is written, and again under the lock, when no other
+    /// process can change the answer.
     fn begin_at(
         target: &Path,
         training: &Training,
         start: Start,
         finished: impl Fn() -> Result<Option<Manifest>, StoreError>,
     ) -> Result<Begin, StoreError> {
-        let folder = files::partial_beside(target)?;
+        let folder = files::staging_folder(target)?;
         if let Some(manifest) = finished()?
             && !folder.exists()
         {
             return Ok(Begin::Finished(manifest));
         }
-        let partial = Self::lock(folder, target, start.overwrite)?;
+        let staging = Self::lock(folder, target, start.overwrite)?;
         match finished() {
             Ok(Some(manifest)) => {
-                partial.tidy(&manifest)?;
+                staging.tidy(&manifest)?;
                 Ok(Begin::Finished(manifest))
             }
             Ok(None) => {
-                partial.take_up(training, start)?;
-                Ok(Begin::Work(partial))
+                staging.resume_or_clear(training, start)?;
+                Ok(Begin::Work(staging))
             }
             Err(error) => {
-                // A folder that was made for the lock alone is in the way; the error that is there
-                // already is the one to report.
-                if let Ok(None) = partial.settings() {
-                    let _ = partial.remove();
+                // A folder that was made for the lock alone must not stay. If removing it fails, the
+                // first error is still the one to report.
+                if let Ok(None) = staging.settings() {
+                    let _ = staging.remove();
                 }
                 Err(error)
             }
         }
     }
 
-    /// Removes what the commit of the model in `target` left behind if it was interrupted; other
-    /// work that is unfinished there stays.
-    pub fn finish(target: &Path) -> Result<(), StoreError> {
-        let folder = files::partial_beside(target)?;
+    /// Removes the folder of a commit that was killed after it had put its model into `target`. The
+    /// folder of another unfinished training stays.
+    pub(crate) fn finish(target: &Path) -> Result<(), StoreError> {
+        let folder = files::staging_folder(target)?;
         if !folder.exists() {
             return Ok(());
         }
-        let partial = Self::lock(folder, target, true)?;
+        let staging = Self::lock(folder, target, true)?;
         let manifest = Manifest::read(target)?;
-        match partial.settings()? {
-            Some(bytes) if !partial.is_committed(&bytes) => Ok(()),
-            _ => partial.tidy(&manifest),
+        match staging.settings()? {
+            Some(bytes) if !staging.is_committed(&bytes) => Ok(()),
+            _ => staging.tidy(&manifest),
         }
     }
 
@@ -196,10 +201,10 @@ impl Partial {
         })
     }
 
-    /// Keeps the finished units of the same training, or starts without any.
-    fn take_up(&self, training: &Training, start: Start) -> Result<(), StoreError> {
+    /// Keeps the finished units of the same training, or removes all units.
+    fn resume_or_clear(&self, training: &Training, start: Start) -> Result<(), StoreError> {
         match self.settings()? {
-            // Nothing is unfinished but the removal of this folder.
+            // The commit was killed before it removed this folder.
             Some(bytes) if self.is_committed(&bytes) => self.start_afresh(training)?,
             Some(bytes) if start.resume => self.compare(&bytes, training)?,
             Some(_) if !start.overwrite && self.has_units()? => {
@@ -216,9 +221,9 @@ impl Partial {
         write_json(&self.folder, SETTINGS, &settings)
     }
 
-    /// What an unfinished training into `target` trains, if there is one.
-    pub fn training(target: &Path) -> Result<Option<Training>, StoreError> {
-        let path = files::partial_beside(target)?.join(SETTINGS);
+    /// The settings of the unfinished training into `target`, if there is one.
+    pub(crate) fn training(target: &Path) -> Result<Option<Training>, StoreError> {
+        let path = files::staging_folder(target)?.join(SETTINGS);
         match read_limited(&path, SETTINGS_LIMIT) {
             Err(StoreError::Io { source, .. }) if is_absence(&source) => Ok(None),
             Err(error) => Err(error),
@@ -236,7 +241,7 @@ impl Partial {
     /// Creates and locks the folder, which must hold nothing but what a training leaves.
     fn lock(folder: PathBuf, target: &Path, overwrite: bool) -> Result<Self, StoreError> {
         let lock = lock(&folder, |names| refuse_others(&folder, names, &[SETTINGS, LOCK]))?;
-        Ok(Partial { folder, target: target.to_owned(), overwrite, _lock: lock })
+        Ok(Staging { folder, target: target.to_owned(), overwrite, _lock: lock })
     }
 
     fn settings(&self) -> Result<Option<Vec<u8>>, StoreError> {
@@ -248,12 +253,12 @@ impl Partial {
 
     fn has_units(&self) -> Result<bool, StoreError> {
         let names = files::names_in(&self.folder)?.unwrap_or_default();
-        Ok(names.iter().any(|name| stem_of(name).is_some()))
+        Ok(names.iter().any(|name| unit_name_of(name).is_some()))
     }
 
     fn compare(&self, bytes: &[u8], training: &Training) -> Result<(), StoreError> {
         let there = Self::parse(&self.folder.join(SETTINGS), bytes)?;
-        // Units of two formats do not make one model.
+        // A model cannot have units of two formats.
         if there.format != FORMAT {
             let difference = format!("format is {} there but {FORMAT} here", there.format);
             return Err(StoreError::Different { folder: self.folder.clone(), difference });
@@ -266,68 +271,67 @@ impl Partial {
         }
     }
 
-    /// The folder, for those who look at it; it is removed by [`Partial::commit`].
-    pub fn folder(&self) -> &Path {
+    /// The folder, which [`Staging::commit`] removes.
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Writes a finished unit; see [`write_unit`]. May be called from many threads.
-    pub fn write_unit(
+    pub(crate) fn write_unit(
         &self,
-        stem: &str,
+        name: &str,
         arrays: &[(&str, ArrayRef<'_>)],
     ) -> Result<UnitFile, StoreError> {
-        write_unit(&self.folder, stem, arrays)
+        write_unit(&self.folder, name, arrays)
     }
 
-    /// Writes a unit that is finished elsewhere.
+    /// Writes a unit that is finished and in memory.
     pub(crate) fn write_finished(&self, file: &UnitFile, unit: &Unit) -> Result<(), StoreError> {
-        files::write_whole(&self.folder, file.stem(), |out| {
+        files::write_whole(&self.folder, file.name(), |out| {
             out.write_all(unit.bytes())?;
             Ok((file.file.clone(), ()))
         })
     }
 
-    /// Takes a unit of another model over as it is: a second link to its file where the disk
-    /// allows it, else a copy.
-    pub fn adopt_unit(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
+    /// Adds a unit of another model without changes: as a second link to its file where the disk allows
+    /// it, else as a copy.
+    pub(crate) fn adopt_unit(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
         self.adopt_file(&from.join(&unit.file), unit)?;
         Ok(unit.clone())
     }
 
-    /// The same of a file that may have another name.
+    /// Adds a unit like [`adopt_unit`](Self::adopt_unit), from a file of any name.
     pub(crate) fn adopt_file(&self, from: &Path, unit: &UnitFile) -> Result<(), StoreError> {
         files::link_or_copy(from, &self.folder, &unit.file)
     }
 
     /// The units that are finished, sorted by name.
     ///
-    /// Each was read and gave the digest in its name. One that does not, or that shares its stem
-    /// with another, is removed: it is to be trained again.
-    pub fn finished_units(&self, run: &Task) -> Result<Vec<UnitFile>, StoreError> {
+    /// Reads each file and compares its digest. A file that is damaged, or that has the name of another
+    /// unit, is removed, so that the unit is trained again.
+    pub(crate) fn finished_units(&self, run: &Task) -> Result<Vec<UnitFile>, StoreError> {
         let units = scan(&self.folder, |_| true, run)?;
         let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-        units.iter().for_each(|found| *count.entry(&found.stem).or_default() += 1);
+        units.iter().for_each(|found| *count.entry(&found.name).or_default() += 1);
         let mut finished = Vec::new();
-        for Scanned { path, stem, sound } in &units {
+        for Scanned { path, name, sound } in &units {
             match sound {
-                Some(unit) if count[stem.as_str()] == 1 => finished.push(unit.clone()),
-                _ => files::remove_if_there(path)
-                    .map_err(|error| StoreError::io("remove", path, error))?,
+                Some(unit) if count[name.as_str()] == 1 => finished.push(unit.clone()),
+                _ => files::remove(path)?,
             }
         }
         Ok(finished)
     }
 
-    /// Turns the units that the manifest names into the model, and removes this folder.
+    /// Makes the model of the units in the manifest, and removes this folder.
     ///
     /// The manifest is renamed into place after all units are on disk; only then are units of an
     /// earlier model removed.
-    pub fn commit(self, manifest: &Manifest) -> Result<(), StoreError> {
+    pub(crate) fn commit(self, manifest: &Manifest) -> Result<(), StoreError> {
         STEPS.iter().try_for_each(|step| step(&self, manifest))
     }
 
-    /// Puts the units beside those of the model that may be there.
+    /// Links or copies the units into the target, beside those of an earlier model.
     fn place_units(&self, manifest: &Manifest) -> Result<(), StoreError> {
         check_target(&self.target, self.overwrite)?;
         let failed = |error: io::Error| StoreError::io("write into", &self.target, error);
@@ -336,7 +340,7 @@ impl Partial {
             files::link_or_copy(&self.folder.join(&unit.file), &self.target, &unit.file)?;
         }
         files::sync_folder(&self.target).map_err(failed)?;
-        // The target's own name, which may be new, is kept by the folder that holds them both.
+        // The target itself may be new: its name is on disk once its parent folder is synced.
         let around = self.folder.parent().filter(|around| !around.as_os_str().is_empty());
         files::sync_folder(around.unwrap_or(Path::new("."))).map_err(failed)
     }
@@ -345,7 +349,7 @@ impl Partial {
         manifest.write(&self.target)
     }
 
-    /// Removes what the manifest no longer names, then this folder.
+    /// Removes units that are not in the manifest from the target, then removes this folder.
     fn tidy(&self, manifest: &Manifest) -> Result<(), StoreError> {
         let named: BTreeSet<&str> = manifest.units.iter().map(|unit| unit.file.as_str()).collect();
         self.sweep(&self.target, |name| is_ours(name) && !named.contains(name))?;
@@ -353,16 +357,14 @@ impl Partial {
     }
 
     /// Gives the work up: removes this folder and what is in it.
-    pub fn discard(self) -> Result<(), StoreError> {
+    pub(crate) fn discard(self) -> Result<(), StoreError> {
         self.remove()
     }
 
     fn remove(&self) -> Result<(), StoreError> {
         self.clear()?;
         for name in [SETTINGS, LOCK] {
-            let path = self.folder.join(name);
-            files::remove_if_there(&path)
-                .map_err(|error| StoreError::io("remove", &path, error))?;
+            files::remove(&self.folder.join(name))?;
         }
         fs::remove_dir(&self.folder).map_err(|error| StoreError::io("remove", &self.folder, error))
     }
@@ -375,9 +377,7 @@ impl Partial {
     fn sweep(&self, folder: &Path, is_unwanted: impl Fn(&str) -> bool) -> Result<(), StoreError> {
         for name in files::names_in(folder)?.unwrap_or_default() {
             if is_unwanted(&name) {
-                let path = folder.join(name);
-                files::remove_if_there(&path)
-                    .map_err(|error| StoreError::io("remove", &path, error))?;
+                files::remove(&folder.join(name))?;
             }
         }
         Ok(())
@@ -388,22 +388,22 @@ impl Stored {
     /// Writes the same model into another folder, byte for byte.
     pub fn save(&self, target: &Path, overwrite: bool) -> Result<(), StoreError> {
         let start = Start { resume: false, overwrite };
-        let begun = Partial::begin(target, &self.manifest().training, start)?;
-        let Begin::Work(partial) = begun else { return Ok(()) };
+        let begun = Staging::begin(target, &self.manifest().training, start)?;
+        let Begin::Work(staging) = begun else { return Ok(()) };
         for (file, unit) in self.manifest().units.iter().zip(self.units()) {
-            partial.write_finished(file, unit)?;
+            staging.write_finished(file, unit)?;
         }
-        partial.commit(self.manifest())
+        staging.commit(self.manifest())
     }
 }
 
-/// What [`Partial::commit`] does, in order.
-pub(super) type Step = fn(&Partial, &Manifest) -> Result<(), StoreError>;
-pub(super) const STEPS: [Step; 3] = [Partial::place_units, Partial::place_manifest, Partial::tidy];
+/// The steps of [`Staging::commit`], in order.
+pub(super) type Step = fn(&Staging, &Manifest) -> Result<(), StoreError>;
+pub(super) const STEPS: [Step; 3] = [Staging::place_units, Staging::place_manifest, Staging::tidy];
 
-/// Whether a file is a model's unit or half of something we wrote.
+/// Whether a file name is that of a model's unit or of an interrupted write.
 fn is_ours(name: &str) -> bool {
-    stem_of(name).is_some_and(|stem| !is_of_plan(stem)) || files::is_leftover(name)
+    unit_name_of(name).is_some_and(|name| !is_of_plan(name)) || files::is_leftover(name)
 }
 
 fn refuse_others(folder: &Path, names: &[String], known: &[&str]) -> Result<(), StoreError> {

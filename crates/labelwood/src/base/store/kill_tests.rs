@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use labelwood::model::store::{
-    Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training,
-};
-use labelwood::run::Pool;
+use super::{Begin, Manifest, Options, Staging, Start, StoreError, Stored, Training};
+use crate::base::run::Pool;
 
 /// Tells the child where to save.
 const TARGET: &str = "LABELWOOD_TEST_TARGET";
@@ -26,17 +24,17 @@ fn save(target: &Path, seed: u32) {
         updates: Vec::new(),
     };
     let start = Start { resume: false, overwrite: true };
-    let Begin::Work(partial) = Partial::begin(target, &training, start).unwrap() else {
+    let Begin::Work(staging) = Staging::begin(target, &training, start).unwrap() else {
         panic!("nothing was to be resumed");
     };
     let numbers = vec![seed; 20_000];
     let write = |tree: u32| {
-        let stem = format!("tree-{tree:04}");
-        partial.write_unit(&stem, &[("numbers", numbers.as_slice().into())]).unwrap()
+        let name = format!("tree-{tree:04}");
+        staging.write_unit(&name, &[("numbers", numbers.as_slice().into())]).unwrap()
     };
     let units = (0..4).map(write).collect();
     let manifest = Manifest { training, instances: 1, features: 1, labels: 1, units };
-    partial.commit(&manifest).unwrap();
+    staging.commit(&manifest).unwrap();
 }
 
 /// The seed of the model in the folder, which must be whole.
@@ -72,7 +70,7 @@ fn a_killed_process_leaves_one_whole_model() {
     let mut models = 0;
     for round in 0..25 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "child"])
+            .args(["--ignored", "--exact", "base::store::kill_tests::child"])
             .env(TARGET, &target)
             .stdout(Stdio::null())
             .spawn()
