@@ -3,7 +3,7 @@
 use super::store::{ArrayRef, FormatError, Stored, Unit};
 use super::units::{Stop, Units};
 use super::{FEATURES, TrainError, read_weights, write_weights};
-use crate::algorithms::craftml::{Forest, Marks, Params, Trainer, Tree};
+use crate::algorithms::craftml::{Forest, NodeIndexes, Params, Trainer, Tree};
 use crate::base::run::{Stopped, Task};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -117,7 +117,7 @@ pub(super) fn read_tree(unit: &Unit, params: &Params) -> Result<Tree, FormatErro
         leaf_instances: unit.numbers("leaf_instances")?,
         leaf_labels: unit.numbers("leaf_labels")?,
         leaf_counts: unit.numbers("leaf_counts")?,
-        marks: Marks::default(),
+        indexes: NodeIndexes::default(),
     };
     tree.check().map_err(|reason| unit.refused(reason))?;
     Ok(tree)

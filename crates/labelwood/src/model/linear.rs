@@ -8,7 +8,7 @@ use super::{FEATURES, TrainError, read_weights, write_weights};
 use crate::algorithms::label_forest::{self, LabelForest};
 use crate::algorithms::label_tree::{self, LabelTrees, Root, Tree};
 use crate::algorithms::one_vs_rest::{self, OneVsRest, block_labels};
-use crate::base::array::{Array, OnDemand};
+use crate::base::array::{Array, LazyPerNode};
 use crate::base::run::Task;
 use crate::learn::linear::{Child, Nodes, Precision, Values, Within};
 use rayon::prelude::*;
@@ -399,7 +399,7 @@ fn read_nodes(unit: &Unit, sizes: Sizes, parts: Option<usize>) -> Result<Nodes, 
             Precision::Half => Values::Half(unit.array("values")?),
             Precision::Single => Values::Single(unit.array("values")?),
         },
-        ranks: OnDemand::default(),
+        ranks: LazyPerNode::default(),
     };
     let within = Within { labels, features, parts };
     nodes.check(within).map_err(|reason| unit.refused(reason))?;
