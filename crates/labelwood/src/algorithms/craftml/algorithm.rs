@@ -1,6 +1,7 @@
 //! CRAFTML behind the traits of the registry: a unit for each tree, and one for the weights of features.
 
-use super::{Forest, Marks, Params, Precision, Projection, Trainer, Tree, Updater};
+use super::node_index::NodeIndexes;
+use super::{Forest, Params, Precision, Projection, Trainer, Tree, Updater};
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Growth, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Shrink, Shrunk, Size, StoredAs, Train, Trained, UnitSink, UnitSpec, Updates,
@@ -290,7 +291,7 @@ fn read_tree(unit: &Unit, params: &Params) -> Result<Tree, FormatError> {
         leaf_instances: unit.numbers("leaf_instances")?,
         leaf_labels: unit.numbers("leaf_labels")?,
         leaf_counts: unit.numbers("leaf_counts")?,
-        marks: Marks::default(),
+        indexes: NodeIndexes::default(),
     };
     tree.check().map_err(|reason| unit.refused(reason))?;
     Ok(tree)

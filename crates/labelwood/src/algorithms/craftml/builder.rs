@@ -1,7 +1,7 @@
-//! A tree while it grows: the arrays of [`Tree`], to which nodes and leaves are appended.
+//! Builds a [`Tree`] by appending nodes and leaves to its arrays.
 
-use super::block::Encoder;
-use super::marks::Marks;
+use super::encoding::Encoder;
+use super::node_index::NodeIndexes;
 use super::params::Precision;
 use super::tree::{Child, Tree};
 use crate::base::array::Growing;
@@ -9,7 +9,7 @@ use crate::base::sparse::LabelRowsView;
 use crate::learn::cluster::lanes::{LANES, Lanes};
 use std::collections::BTreeMap;
 
-/// A tree, or a part of one, while it grows.
+/// The arrays of a tree or subtree that is being grown.
 pub(super) struct Builder {
     branches: usize,
     precision: Precision,
@@ -27,21 +27,22 @@ pub(super) struct Builder {
     leaf_counts: Growing,
 }
 
-/// A node to store: its centroids in lanes, one lane for each child.
+/// A node to append: its centroids in lanes, one lane for each child.
 pub(super) struct NewNode<'a> {
     /// The features that the centroids have, increasing.
     pub features: &'a [u32],
-    /// The stored form of each feature's values.
+    /// For each feature, the value to store for every lane.
     pub table: &'a [Lanes],
     /// The lane of each child.
     pub lanes: &'a [usize],
-    /// What each lane's stored values are multiplied with.
+    /// The factor of each lane's stored values.
     pub scales: &'a Lanes,
-    /// What is then added, for the Euclidean metric.
+    /// Added after scaling; only for the Euclidean metric and linear classifiers.
     pub biases: Option<&'a Lanes>,
 }
 
 impl Builder {
+    /// A builder without nodes and leaves.
     pub fn new(branches: usize, precision: Precision) -> Self {
         Builder {
             branches,
@@ -82,7 +83,7 @@ impl Builder {
         Child::Leaf(self.leaf_instances.len() as u32 - 1)
     }
 
-    /// Appends a copy of a leaf to which rows with these labels have been added.
+    /// Appends a copy of a tree's leaf with further instances; `added` are the labels of each.
     pub fn push_grown_leaf<'l>(
         &mut self,
         tree: &Tree,
@@ -102,7 +103,7 @@ impl Builder {
         Child::Leaf(self.leaf_instances.len() as u32 - 1)
     }
 
-    /// Appends a copy of a node, whose children are set later.
+    /// Appends a copy of a tree's node; [`Builder::set_child`] sets its children later.
     pub fn push_copy(&mut self, tree: &Tree, node: usize) -> u32 {
         let children = tree.child_range(node);
         self.words.extend_from_slice(tree.words_of(node));
@@ -116,11 +117,11 @@ impl Builder {
         self.children_start.len() as u32 - 2
     }
 
-    /// Appends a node whose children are set later.
+    /// Appends a node; [`Builder::set_child`] sets its children later.
     pub fn push_node(&mut self, node: &NewNode<'_>) -> u32 {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, as just asked.
+            // SAFETY: AVX2 was just detected.
             unsafe { self.push_centroids_avx2(node) };
         } else {
             self.push_centroids(node);
@@ -154,11 +155,11 @@ impl Builder {
         }
         for (&feature, row) in node.features.iter().zip(node.table) {
             let mut touched = u32::from(row.nonzero() & kept);
-            let mut touches = 0;
+            let mut child_bits = 0;
             while touched != 0 {
                 let lane = touched.trailing_zeros() as usize % LANES;
                 touched &= touched - 1;
-                touches |= child_bit[lane];
+                child_bits |= child_bit[lane];
                 match self.precision {
                     Precision::Byte => self.values.push(row.0[lane] as i32 as u8),
                     Precision::Half => {
@@ -166,26 +167,26 @@ impl Builder {
                     }
                 }
             }
-            if touches != 0 {
-                encoder.push(feature, touches);
+            if child_bits != 0 {
+                encoder.push(feature, child_bits);
             }
         }
     }
 
-    /// Says where the child at position `at` of a node is.
+    /// Sets the child at position `at` of a node.
     pub fn set_child(&mut self, node: u32, at: usize, child: Child) {
         let start = self.children_start[node as usize] as usize;
         self.children[start + at] = child.reference();
     }
 
-    /// How long each of the large arrays is.
+    /// The lengths of the large arrays, as [`Builder::reserve`] takes them.
     pub fn lengths(&self) -> [usize; 3] {
         [self.words.len(), self.values.len(), self.leaf_labels.len()]
     }
 
-    /// Makes room for a subtree of the given lengths, and where there is none, for `times` as much
-    /// and a little more, so that large arrays are hardly ever moved: what they leave behind stays
-    /// with the process. Room that is not used takes no memory.
+    /// Makes room for a subtree of the given lengths. An array that has to grow gets room for `times`
+    /// as much and 5 % more, so that large arrays are rarely moved: memory they leave behind is not
+    /// returned to the system, while reserved room takes no memory until it is used.
     pub fn reserve(&mut self, [words, values, labels]: [usize; 3], times: f64) {
         let room = |free: usize, more: usize| {
             let all = (more as f64 * times) as usize;
@@ -198,13 +199,13 @@ impl Builder {
         }
     }
 
-    /// Hands over what was built, leaving nothing.
+    /// Returns what was built and leaves the builder empty.
     pub fn take(&mut self) -> Builder {
         let empty = Builder::new(self.branches, self.precision);
         std::mem::replace(self, empty)
     }
 
-    /// Appends a subtree and returns where its root is now.
+    /// Appends a subtree and returns its root.
     pub fn append(&mut self, subtree: Builder, root: Child) -> Child {
         fn shift<T: Copy + std::ops::Add<Output = T>>(to: &mut Vec<T>, starts: &[T], by: T) {
             to.extend(starts[1..].iter().map(|&start| start + by));
@@ -231,7 +232,7 @@ impl Builder {
         moved(root)
     }
 
-    /// The finished tree.
+    /// Finishes the tree.
     pub fn finish(self) -> Tree {
         Tree {
             branches: self.branches,
@@ -248,7 +249,7 @@ impl Builder {
             leaf_instances: self.leaf_instances.into(),
             leaf_labels: self.leaf_labels.into(),
             leaf_counts: self.leaf_counts.into(),
-            marks: Marks::default(),
+            indexes: NodeIndexes::default(),
         }
     }
 }

@@ -7,101 +7,101 @@ use crate::learn::cluster::NOWHERE;
 use crate::learn::cluster::lanes::{LANES, Lanes, best_lane, products};
 use crate::learn::solver::{self, Rows, Workspace};
 
-/// Centroids are pushed away from the rows of others only where this many rows are sampled: in
-/// smaller nodes the mistakes are few and of no consequence.
-const REPEL_FROM: usize = 100;
+/// The least sample for which [`Params::repel`] is applied: in smaller nodes few rows are nearest to
+/// a wrong centroid, and it makes no difference.
+const LEAST_REPEL_SAMPLE: usize = 100;
 
-/// The centroids of one node; the memory serves one node after the other.
+/// The centroids of one node; the memory is reused from node to node.
 #[derive(Default)]
 pub(super) struct Centroids {
-    /// The centroids by feature, in the form in which they are stored.
+    /// For each feature, its value in every centroid as it is stored.
     pub table: Vec<Lanes>,
     /// How many lanes are in use.
     pub lanes: usize,
     pub nearness: Nearness,
-    /// The rows that lie nearest to another cluster than their own, and its lane.
-    strays: Vec<(u32, usize)>,
+    /// The rows that are nearest to the centroid of another cluster than theirs, and its lane.
+    misplaced: Vec<(u32, usize)>,
     magnitudes: [Vec<f32>; LANES],
     solving: Workspace,
 }
 
 impl Centroids {
-    /// Takes the centroid of each cluster of the `sample`, and says for every row which one it is
-    /// nearest to. Clusters without members get no lane.
-    pub fn divide(
+    /// Computes the centroid of each cluster of the `sample`, and assigns every row to the nearest:
+    /// `row_lanes` becomes the lane of each row. Clusters without members get no lane.
+    pub fn assign(
         &mut self,
         rows: Entries<'_>,
         features: usize,
         sample: &[u32],
         clusters: &[u8],
         params: &Params,
-        chosen: &mut Vec<u8>,
+        row_lanes: &mut Vec<u8>,
     ) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has AVX2, as just asked.
             return unsafe {
-                self.divide_avx2(rows, features, sample, clusters, params, chosen);
+                self.assign_avx2(rows, features, sample, clusters, params, row_lanes);
             };
         }
-        self.divide_portable(rows, features, sample, clusters, params, chosen);
+        self.assign_portable(rows, features, sample, clusters, params, row_lanes);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn divide_avx2(
+    fn assign_avx2(
         &mut self,
         rows: Entries<'_>,
         features: usize,
         sample: &[u32],
         clusters: &[u8],
         params: &Params,
-        chosen: &mut Vec<u8>,
+        row_lanes: &mut Vec<u8>,
     ) {
-        self.divide_portable(rows, features, sample, clusters, params, chosen);
+        self.assign_portable(rows, features, sample, clusters, params, row_lanes);
     }
 
     #[inline(always)]
-    fn divide_portable(
+    fn assign_portable(
         &mut self,
         rows: Entries<'_>,
         features: usize,
         sample: &[u32],
         clusters: &[u8],
         params: &Params,
-        chosen: &mut Vec<u8>,
+        row_lanes: &mut Vec<u8>,
     ) {
-        let (lane_of, members) = self.lay_out(clusters);
+        let (lane_of, members) = self.assign_lanes(clusters);
         self.table.clear();
         self.table.resize(features, Lanes::ZERO);
         let mut biases = None;
         if params.metric == Metric::Linear {
-            biases = Some(self.learn(rows, sample, clusters, &lane_of, params));
+            biases = Some(self.learn_classifiers(rows, sample, clusters, &lane_of, params));
         } else {
             for (&row, &cluster) in sample.iter().zip(clusters) {
                 if cluster != NOWHERE {
                     self.add(rows.row(row), 1.0, lane_of[cluster as usize % LANES]);
                 }
             }
-            if params.repel > 0.0 && sample.len() >= REPEL_FROM {
+            if params.repel > 0.0 && sample.len() >= LEAST_REPEL_SAMPLE {
                 self.repel(rows, sample, clusters, &lane_of, &members, params);
             }
         }
         if let Some(keep) = params.keep.filter(|&keep| keep < 1.0) {
             prune(&mut self.table, keep, params.keep_at_least, &mut self.magnitudes);
         }
-        self.nearness = store(&mut self.table, &members, params);
+        self.nearness = quantize(&mut self.table, &members, params);
         self.nearness.biases = biases.or(self.nearness.biases);
-        chosen.resize(rows.offsets.len() - 1, 0);
-        for (row, lane) in chosen.iter_mut().enumerate() {
+        row_lanes.resize(rows.offsets.len() - 1, 0);
+        for (row, lane) in row_lanes.iter_mut().enumerate() {
             let near = self.nearness.of(&products(&self.table, rows.row(row as u32)));
             *lane = best_lane(&near, self.lanes) as u8;
         }
     }
 
-    /// Learns a linear classifier that tells each cluster from the others; its weights stand in the
-    /// place of the centroid. Returns the margins of a row without features.
-    fn learn(
+    /// Learns a linear classifier for each cluster against the others and uses its weights as the
+    /// centroid. Returns the classifiers' biases.
+    fn learn_classifiers(
         &mut self,
         rows: Entries<'_>,
         sample: &[u32],
@@ -126,8 +126,8 @@ impl Centroids {
         Lanes(weights.bias.0.map(|weight| weight * settings.bias))
     }
 
-    /// Takes a part of each row that lies nearest to another cluster than its own from the centroid
-    /// of that cluster: one step towards telling the clusters apart.
+    /// Subtracts [`Params::repel`] times each row that is nearest to the centroid of a wrong cluster
+    /// from that centroid: one step towards telling the clusters apart.
     #[inline(always)]
     fn repel(
         &mut self,
@@ -139,19 +139,19 @@ impl Centroids {
         params: &Params,
     ) {
         let nearness = Nearness::new(&self.table, members, params.metric);
-        let mut strays = std::mem::take(&mut self.strays);
-        strays.clear();
+        let mut misplaced = std::mem::take(&mut self.misplaced);
+        misplaced.clear();
         for (&row, &cluster) in sample.iter().zip(clusters) {
             let near = nearness.of(&products(&self.table, rows.row(row)));
             let best = best_lane(&near, self.lanes);
             if cluster != NOWHERE && best != lane_of[cluster as usize % LANES] {
-                strays.push((row, best));
+                misplaced.push((row, best));
             }
         }
-        for &(row, lane) in &strays {
+        for &(row, lane) in &misplaced {
             self.add(rows.row(row), -params.repel as f32, lane);
         }
-        self.strays = strays;
+        self.misplaced = misplaced;
     }
 
     /// Adds a row times a factor to a centroid.
@@ -163,7 +163,7 @@ impl Centroids {
     }
 
     /// The lane of each cluster, and how many members each lane has.
-    fn lay_out(&mut self, clusters: &[u8]) -> ([usize; LANES], [usize; LANES]) {
+    fn assign_lanes(&mut self, clusters: &[u8]) -> ([usize; LANES], [usize; LANES]) {
         let mut sizes = [0usize; LANES];
         for &cluster in clusters.iter().filter(|&&cluster| cluster != NOWHERE) {
             sizes[cluster as usize] += 1;
@@ -179,28 +179,28 @@ impl Centroids {
     }
 }
 
-/// What turns the stored products of a row into nearness.
+/// Turns a row's dot products with stored centroids into its nearness to them.
 #[derive(Default)]
 pub(super) struct Nearness {
     pub scales: Lanes,
-    /// For the Euclidean metric and linear classifiers only.
+    /// Added after scaling; only for the Euclidean metric and linear classifiers.
     pub biases: Option<Lanes>,
 }
 
 impl Nearness {
-    /// For centroids that are sums over their members.
+    /// The nearness to centroids that are still sums over their members.
     #[inline(always)]
     fn new(table: &[Lanes], members: &[usize; LANES], metric: Metric) -> Self {
         let mut squares = Lanes::ZERO;
         table.iter().for_each(|row| squares.add_squares(row));
         let mut scales = Lanes::ZERO;
         for lane in (0..LANES).filter(|&lane| squares.0[lane] > 0.0) {
-            scales.0[lane] = 1.0 / length(squares.0[lane], members[lane], metric);
+            scales.0[lane] = 1.0 / divisor(squares.0[lane], members[lane], metric);
         }
         Nearness::scaled(squares, scales, metric)
     }
 
-    /// From the centroids' squared lengths before scaling.
+    /// The nearness to centroids with the given scales and squared lengths before scaling.
     #[inline(always)]
     fn scaled(squares: Lanes, scales: Lanes, metric: Metric) -> Self {
         // |x - c|^2 = |x|^2 - 2 (x . c - |c|^2 / 2): the nearest has the largest x . c - |c|^2 / 2.
@@ -228,8 +228,8 @@ impl Nearness {
     }
 }
 
-/// Sets all but the largest entries of each centroid to zero, sparing those that are as large as
-/// the last one kept; `magnitudes` is scratch memory.
+/// Keeps the largest entries of each centroid, including ties, and sets the others to zero;
+/// `magnitudes` is scratch memory.
 fn prune(table: &mut [Lanes], keep: f64, at_least: usize, magnitudes: &mut [Vec<f32>; LANES]) {
     magnitudes.iter_mut().for_each(Vec::clear);
     for row in table.iter() {
@@ -256,10 +256,10 @@ fn prune(table: &mut [Lanes], keep: f64, at_least: usize, magnitudes: &mut [Vec<
     }
 }
 
-/// Turns sums of features into centroids in the form in which they are stored: unit vectors for
-/// the cosine, means for the Euclidean metric.
+/// Turns sums of features into stored centroids: unit vectors for the cosine, means for the
+/// Euclidean metric, rounded to the stored precision.
 #[inline(always)]
-pub(super) fn store(table: &mut [Lanes], members: &[usize; LANES], params: &Params) -> Nearness {
+pub(super) fn quantize(table: &mut [Lanes], members: &[usize; LANES], params: &Params) -> Nearness {
     let (mut squares, mut largest) = (Lanes::ZERO, Lanes::ZERO);
     for row in table.iter() {
         squares.add_squares(row);
@@ -269,10 +269,10 @@ pub(super) fn store(table: &mut [Lanes], members: &[usize; LANES], params: &Para
     }
     let (mut to_stored, mut scales) = (Lanes::ZERO, Lanes::ZERO);
     for lane in (0..LANES).filter(|&lane| squares.0[lane] > 0.0) {
-        let length = length(squares.0[lane], members[lane], params.metric);
+        let divisor = divisor(squares.0[lane], members[lane], params.metric);
         (to_stored.0[lane], scales.0[lane]) = match params.precision {
-            Precision::Byte => (127.0 / largest.0[lane], largest.0[lane] / (127.0 * length)),
-            Precision::Half => (1.0 / length, 1.0),
+            Precision::Byte => (127.0 / largest.0[lane], largest.0[lane] / (127.0 * divisor)),
+            Precision::Half => (1.0 / divisor, 1.0),
         };
     }
     for row in table.iter_mut() {
@@ -293,10 +293,10 @@ pub(super) fn store(table: &mut [Lanes], members: &[usize; LANES], params: &Para
     Nearness::scaled(squares, scales, params.metric)
 }
 
-/// What a sum of features is divided by: its length for the cosine, the number of its members for
-/// the Euclidean metric. Weights stay as they are.
+/// The number that a sum of features is divided by: its length for the cosine, the number of its
+/// members for the Euclidean metric, 1 for the weights of a classifier.
 #[inline(always)]
-fn length(square: f32, members: usize, metric: Metric) -> f32 {
+fn divisor(square: f32, members: usize, metric: Metric) -> f32 {
     match metric {
         Metric::Cosine => square.sqrt(),
         Metric::Euclidean => members as f32,
@@ -304,8 +304,8 @@ fn length(square: f32, members: usize, metric: Metric) -> f32 {
     }
 }
 
-/// Rounds a number of small magnitude to the nearest whole number, with additions alone, which
-/// every processor does in vectors.
+/// Rounds a number of small magnitude to the nearest integer. Uses additions alone, which compile to
+/// vector instructions on every processor.
 #[inline(always)]
 fn rounded(value: f32) -> f32 {
     const SHIFT: f32 = 12_582_912.0;
@@ -317,20 +317,20 @@ mod tests {
     use super::*;
     use crate::base::sparse::OwnedEntries;
 
-    /// Two clusters, the first of two rows and a stray that lies nearer to the second, all of them
-    /// so many times.
-    fn divided(params: &Params, times: usize) -> (Centroids, Vec<u8>) {
+    /// Two clusters: the first of two rows and one that is nearer to the second cluster, the second of
+    /// two rows; the sample has each row `times` times.
+    fn assigned(params: &Params, times: usize) -> (Centroids, Vec<u8>) {
         let mut rows = OwnedEntries::with_capacity(0, 0);
         for row in [&[0][..], &[0], &[1, 2], &[1], &[1]] {
             rows.columns.extend_from_slice(row);
             rows.values.resize(rows.columns.len(), 1.0);
             rows.end_unit_row();
         }
-        let (mut centroids, mut chosen) = (Centroids::default(), Vec::new());
+        let (mut centroids, mut row_lanes) = (Centroids::default(), Vec::new());
         let sample = [0, 1, 2, 3, 4].repeat(times);
         let clusters = [3, 3, 3, 7, 7].repeat(times);
-        centroids.divide(rows.view(), 3, &sample, &clusters, params, &mut chosen);
-        (centroids, chosen)
+        centroids.assign(rows.view(), 3, &sample, &clusters, params, &mut row_lanes);
+        (centroids, row_lanes)
     }
 
     /// A centroid with its stored values scaled back.
@@ -346,20 +346,20 @@ mod tests {
     }
 
     #[test]
-    fn a_stray_pushes_the_centroid_that_it_is_nearest_to() {
+    fn a_misplaced_row_is_subtracted_from_the_centroid_it_is_nearest_to() {
         for precision in [Precision::Byte, Precision::Half] {
             let params = Params { repel: 0.0, precision, ..Params::default() };
-            let (centroids, chosen) = divided(&params, 20);
+            let (centroids, row_lanes) = assigned(&params, 20);
             assert_eq!(centroids.lanes, 2, "only clusters with members have lanes");
             assert_near(&centroid(&centroids, 0), &[0.8944, 0.3162, 0.3162]);
             assert_near(&centroid(&centroids, 1), &[0.0, 1.0, 0.0]);
-            assert_eq!(chosen, [0, 0, 1, 1, 1]);
+            assert_eq!(row_lanes, [0, 0, 1, 1, 1]);
             // (0, 2, 0) - 0.5 (0, 1, 1) / sqrt 2 = (0, 1.6464, -0.3536), of length 1.6840.
-            let (centroids, chosen) = divided(&Params { repel: 0.5, ..params.clone() }, 20);
+            let (centroids, row_lanes) = assigned(&Params { repel: 0.5, ..params.clone() }, 20);
             assert_near(&centroid(&centroids, 0), &[0.8944, 0.3162, 0.3162]);
             assert_near(&centroid(&centroids, 1), &[0.0, 0.9777, -0.2100]);
-            assert_eq!(chosen, [0, 0, 1, 1, 1]);
-            let (centroids, _) = divided(&Params { repel: 0.5, ..params }, 19);
+            assert_eq!(row_lanes, [0, 0, 1, 1, 1]);
+            let (centroids, _) = assigned(&Params { repel: 0.5, ..params }, 19);
             assert_near(&centroid(&centroids, 1), &[0.0, 1.0, 0.0]);
         }
     }
@@ -367,9 +367,9 @@ mod tests {
     #[test]
     fn a_linear_classifier_tells_clusters_apart() {
         let params = Params { metric: Metric::Linear, ..Params::default() };
-        let (centroids, chosen) = divided(&params, 20);
-        // Unlike a mean it learns from the stray that feature 2 speaks for the first cluster.
-        assert_eq!(chosen, [0, 0, 0, 1, 1]);
+        let (centroids, row_lanes) = assigned(&params, 20);
+        // Unlike a mean, it learns from the misplaced row that feature 2 means the first cluster.
+        assert_eq!(row_lanes, [0, 0, 0, 1, 1]);
         let (first, second) = (centroid(&centroids, 0), centroid(&centroids, 1));
         assert!(first[0] > 0.5 && first[2] > 0.5 && second[1] > 0.5, "{first:?} {second:?}");
         let biases = centroids.nearness.biases.expect("a classifier has biases");
@@ -382,9 +382,9 @@ mod tests {
     #[test]
     fn means_are_kept_for_the_euclidean_metric() {
         let params = Params { repel: 0.0, metric: Metric::Euclidean, ..Params::default() };
-        let (centroids, chosen) = divided(&params, 1);
+        let (centroids, row_lanes) = assigned(&params, 1);
         assert_near(&centroid(&centroids, 0), &[0.6667, 0.2357, 0.2357]);
         assert_near(&centroid(&centroids, 1), &[0.0, 1.0, 0.0]);
-        assert_eq!(chosen, [0, 0, 1, 1, 1]);
+        assert_eq!(row_lanes, [0, 0, 1, 1, 1]);
     }
 }

@@ -27,30 +27,29 @@
 //! ```
 
 mod algorithm;
-mod block;
+mod encoding;
 mod builder;
 mod centroids;
 mod estimate;
 mod grow;
-mod marks;
+mod node_index;
 mod node_rows;
 mod params;
 mod project;
 mod route;
 mod shares;
 mod shrink;
-mod spans;
+mod bitmap_index;
 mod tasks;
-mod touches;
+mod dense_index;
 mod tree;
 mod update;
 mod values;
 mod vote;
-mod walk;
+mod route_single;
 
 pub use crate::base::settings::ParamError;
 pub use crate::learn::cluster::Starts;
-pub(crate) use marks::Marks;
 pub use params::{Diversity, Metric, Params, Precision, Projection};
 pub use tree::{Tree, TreeFigures};
 pub use update::Updater;

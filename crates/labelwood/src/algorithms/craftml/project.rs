@@ -1,6 +1,7 @@
-//! Projections: rows of features or labels in fewer dimensions.
+//! Random projections of features or labels to fewer dimensions.
 //!
-//! Nothing is stored: a column's dimension, sign or weights follow from a seed and the column.
+//! A projection is not stored: the dimension and sign of a column, or its weights, are computed from
+//! the seed and the column's number.
 
 use super::params::Projection;
 use crate::base::random::{Stream, derive, mix};
@@ -23,12 +24,12 @@ impl Projector {
         Projector { kind, dimensions }
     }
 
-    /// Whether projected rows are the rows themselves.
+    /// Whether projecting leaves rows as they are.
     pub fn is_identity(&self) -> bool {
         self.kind == Projection::None
     }
 
-    /// Projects `rows` in their order and scales each to length 1.
+    /// Projects the given rows, in order, and scales each to length 1.
     pub fn project(
         &self,
         entries: Entries<'_>,
@@ -41,8 +42,12 @@ impl Projector {
         for row in rows {
             let (columns, values) = entries.row(row);
             match self.kind {
-                Projection::Hashing => self.hash(columns, values, seed, &mut sums, &mut projected),
-                Projection::Gaussian => rotate(columns, values, seed, &mut sums, &mut projected),
+                Projection::Hashing => {
+                    self.project_hashed(columns, values, seed, &mut sums, &mut projected)
+                }
+                Projection::Gaussian => {
+                    project_gaussian(columns, values, seed, &mut sums, &mut projected)
+                }
                 Projection::None | Projection::Auto => {
                     projected.columns.extend_from_slice(columns);
                     projected.values.extend_from_slice(values);
@@ -53,8 +58,8 @@ impl Projector {
         projected
     }
 
-    /// Adds each value to, or takes it from, the one dimension that its column hashes to.
-    fn hash(
+    /// Adds each value to the dimension that its column hashes to, with a sign from the hash.
+    fn project_hashed(
         &self,
         columns: &[u32],
         values: &[f32],
@@ -66,17 +71,18 @@ impl Projector {
         for (&column, &value) in columns.iter().zip(values) {
             let hash = mix(seed ^ u64::from(column));
             let dimension = (((hash >> 32) * self.dimensions as u64) >> 32) as u32;
-            let sum = sums.of(dimension);
+            let sum = sums.get_mut(dimension);
             if *sum == 0.0 {
                 projected.columns.push(dimension);
             }
             *sum += if hash & 1 == 0 { value } else { -value };
         }
-        // A sum that came back to zero on its way is listed twice, but is there only once.
+        // A dimension whose sum returned to zero midway is listed twice; taking the sum leaves zero,
+        // which drops the second.
         let mut kept = start;
         for at in start..projected.columns.len() {
             let dimension = projected.columns[at];
-            let value = std::mem::take(sums.of(dimension));
+            let value = std::mem::take(sums.get_mut(dimension));
             if value != 0.0 {
                 projected.columns[kept] = dimension;
                 projected.values.push(value);
@@ -87,10 +93,10 @@ impl Projector {
     }
 }
 
-/// The sum in each dimension: 0 between rows.
+/// The sum in each dimension; all 0 between rows.
 enum Sums {
     Dense(Vec<f32>),
-    /// For so many dimensions that their sums would take more memory than the rows do.
+    /// For more dimensions than [`MOST_PLACES`], whose sums would take more memory than the rows.
     Sparse(HashMap<u32, f32>),
 }
 
@@ -104,7 +110,7 @@ impl Sums {
     }
 
     #[inline(always)]
-    fn of(&mut self, dimension: u32) -> &mut f32 {
+    fn get_mut(&mut self, dimension: u32) -> &mut f32 {
         match self {
             Sums::Dense(sums) => &mut sums[dimension as usize],
             Sums::Sparse(sums) => sums.entry(dimension).or_default(),
@@ -112,15 +118,15 @@ impl Sums {
     }
 }
 
-/// Spreads each value over all dimensions with normal weights.
-fn rotate(
+/// Adds each value to all dimensions, times normally distributed weights.
+fn project_gaussian(
     columns: &[u32],
     values: &[f32],
     seed: u64,
     sums: &mut Sums,
     projected: &mut OwnedEntries,
 ) {
-    // The settings allow so few dimensions that the sums are dense.
+    // `Params::check` allows so few dimensions here that the sums are always dense.
     let Sums::Dense(dense) = sums else { return };
     if columns.is_empty() {
         return;
@@ -160,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn projections_keep_angles_about_as_they_are() {
+    fn projections_nearly_preserve_angles() {
         let rows = rows();
         for (kind, most) in [(Projection::Hashing, 1000), (Projection::Gaussian, 1000)] {
             let projector = Projector::new(kind, 5000, most);
@@ -188,8 +194,8 @@ mod tests {
             (OwnedEntries::with_capacity(3, 200), OwnedEntries::with_capacity(3, 200));
         for row in 0..3 {
             let (columns, values) = rows.view().row(row);
-            few.hash(columns, values, 7, &mut dense, &mut one);
-            few.hash(columns, values, 7, &mut sparse, &mut other);
+            few.project_hashed(columns, values, 7, &mut dense, &mut one);
+            few.project_hashed(columns, values, 7, &mut sparse, &mut other);
         }
         assert_eq!((one.columns, one.values), (other.columns, other.values));
     }
@@ -206,7 +212,7 @@ mod tests {
 
     #[test]
     fn values_that_cancel_leave_no_entry() {
-        // With one dimension, two equal values of opposite sign meet and vanish.
+        // All columns hash to the one dimension, where values of opposite sign cancel.
         let mut rows = OwnedEntries::with_capacity(1, 64);
         for column in 0..64 {
             rows.columns.push(column);

@@ -1,19 +1,19 @@
-//! Blocks of rows on their way to the leaves.
+//! Routing batches of rows to their leaves.
 //!
-//! A block of rows goes through a tree together, level by level, so that a node's centroids are
-//! unpacked once for all rows that reach it. At each node a row follows every child whose share of
-//! its weight is worth it: shares fall off with the distance to the nearest child, measured in
-//! standard deviations of the row's nearness to all children, so that no temperature need be chosen.
+//! A batch goes through a tree together, level by level, so that a node's centroids are decoded once
+//! for all rows that reach it. At each node a row follows every child whose share of its weight is
+//! large enough. Shares fall with the distance to the nearest child, measured in standard deviations
+//! of the row's nearness to all children, so that there is no temperature to choose.
 
 use super::Forest;
 use super::centroids::Nearness;
-use super::grow::FEATURES;
-use super::marks::{self, Company};
+use super::grow::FEATURE_PROJECTION;
+use super::node_index::{self, BatchSize};
 use super::project::Projector;
 use super::shares::shares;
 use super::tree::{Child, Tree};
-use super::values::{Hit, fill};
-use super::vote::Reached;
+use super::values::{Hit, expand};
+use super::vote::{ReachedLeaf, ReachedLeaves};
 use crate::base::random::derive;
 use crate::base::sparse::{Entries, MOST_PLACES, OwnedEntries};
 use crate::learn::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
@@ -21,69 +21,59 @@ use crate::learn::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities}
 /// Rows at a node whose products with its centroids are held at a time.
 const CHUNK: usize = 128;
 
-/// A row at a node or leaf, and the share of its weight that came there.
+/// A row at a node, and the share of the row's weight that reached it.
 #[derive(Clone, Copy, Debug)]
-struct Path {
+struct RowAtNode {
     row: u32,
     weight: f32,
 }
 
-/// A node and the rows at it.
-struct Stop {
+/// A row at a leaf, and the share of the row's weight that reached it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowAtLeaf {
+    pub row: u32,
+    pub reached: ReachedLeaf,
+}
+
+/// A node and the rows that have reached it.
+struct NodeBatch {
     node: u32,
     /// The node's seed, from which its own feature projection follows, if it has one.
     seed: u64,
-    paths: Vec<Path>,
+    rows: Vec<RowAtNode>,
 }
 
-impl Stop {
-    /// What tells this place in the tree from others.
-    fn place(&self) -> u32 {
-        Child::Node(self.node).reference()
-    }
-}
-
-/// A row at a leaf.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Visit {
-    pub row: u32,
-    pub leaf: u32,
-    pub weight: f32,
-}
-
-impl Visit {
-    /// What tells this place in the tree from others.
-    fn place(&self) -> u32 {
-        Child::Leaf(self.leaf).reference()
-    }
-}
-
-/// Takes a block of rows through one tree.
+/// Routes a batch of rows through one tree.
 pub(super) struct Router<'a> {
     tree: &'a Tree,
     rows: Entries<'a>,
     projector: Projector,
-    /// One more than the highest column of the rows.
+    /// One more than the largest column of the rows.
     width: usize,
-    /// The projected rows, when the whole tree shares a projection.
+    /// The projected rows, if all nodes of the tree share a projection.
     shared: Option<OwnedEntries>,
+    /// Whether each node has its own projection.
     nodes_differ: bool,
     beam: usize,
-    company: Company,
+    batch: BatchSize,
+    /// The slot of each feature in `table`; 0, which is a slot of zeros, for features not used.
     slot_of: Vec<u32>,
+    /// The centroids of a node by slot.
     table: Vec<Lanes>,
+    /// The features that have a slot.
     used: Vec<u32>,
+    /// The rows at a node.
     ids: Vec<u32>,
     hits: Vec<Hit>,
     /// The products of some rows at a node with its centroids.
     products: Vec<Lanes>,
-    /// The rows that go on to each child of a node; empty between nodes.
-    sent: Vec<Vec<Path>>,
-    visits: Vec<Visit>,
+    /// The rows that follow each child of a node; empty between nodes.
+    followers: Vec<Vec<RowAtNode>>,
+    leaves: Vec<RowAtLeaf>,
 }
 
 impl<'a> Router<'a> {
-    /// The `width` is that of the rows.
+    /// Prepares to route rows of the given width.
     pub fn new(
         forest: &'a Forest,
         tree: &'a Tree,
@@ -101,83 +91,86 @@ impl<'a> Router<'a> {
             shared: None,
             nodes_differ: params.diversity.features_differ(),
             beam,
-            company: Company::of(rows.offsets.len() - 1),
+            batch: BatchSize::of(rows.offsets.len() - 1),
             slot_of: Vec::new(),
             table: Vec::new(),
             used: Vec::new(),
             ids: Vec::new(),
             hits: Vec::new(),
             products: Vec::new(),
-            sent: vec![Vec::new(); params.branches],
-            visits: Vec::new(),
+            followers: vec![Vec::new(); params.branches],
+            leaves: Vec::new(),
         }
     }
 
     /// The leaves that the rows reach.
-    pub fn route(mut self, seed: u64) -> Reached {
+    pub fn route(mut self, seed: u64) -> ReachedLeaves {
         let rows = 0..self.rows.offsets.len() as u32 - 1;
         let node = match self.tree.root() {
             Child::Node(node) => node,
             Child::Leaf(leaf) => {
-                let visits: Vec<Visit> =
-                    rows.clone().map(|row| Visit { row, leaf, weight: 1.0 }).collect();
-                return Reached::new(&visits, rows.len());
+                let reached = ReachedLeaf { leaf, weight: 1.0 };
+                let leaves: Vec<RowAtLeaf> =
+                    rows.clone().map(|row| RowAtLeaf { row, reached }).collect();
+                return ReachedLeaves::new(&leaves, rows.len());
             }
         };
         if !self.nodes_differ && !self.projector.is_identity() {
-            let seed = derive(seed, FEATURES);
+            let seed = derive(seed, FEATURE_PROJECTION);
             let shared = self.projector.project(self.rows, rows.clone(), seed);
             self.width = shared.view().width();
             self.shared = Some(shared);
         }
-        let paths: Vec<Path> = rows.clone().map(|row| Path { row, weight: 1.0 }).collect();
-        let mut level = vec![Stop { node, seed, paths }];
+        let count = rows.len();
+        let rows = rows.map(|row| RowAtNode { row, weight: 1.0 }).collect();
+        let mut level = vec![NodeBatch { node, seed, rows }];
         while !level.is_empty() {
             let mut next = Vec::new();
-            for stop in level {
-                self.pass(stop, &mut next);
+            for batch in level {
+                self.route_node(batch, &mut next);
             }
             if self.beam > 1 {
-                narrow(&mut next, &mut self.visits, rows.len(), self.beam);
+                narrow(&mut next, &mut self.leaves, count, self.beam);
             }
             level = next;
         }
-        Reached::new(&self.visits, rows.len())
+        ReachedLeaves::new(&self.leaves, count)
     }
 
-    /// Sends the rows at a node on to its children.
-    fn pass(&mut self, stop: Stop, next: &mut Vec<Stop>) {
+    /// Routes the rows at a node to its children: appends the child nodes to `next`, and the rows at
+    /// child leaves to `self.leaves`.
+    fn route_node(&mut self, batch: NodeBatch, next: &mut Vec<NodeBatch>) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2")
             && std::arch::is_x86_feature_detected!("bmi1")
             && std::arch::is_x86_feature_detected!("popcnt")
         {
-            // SAFETY: the processor has all three, as just asked.
-            return unsafe { self.pass_avx2(stop, next) };
+            // SAFETY: all three features were just detected.
+            return unsafe { self.route_node_avx2(batch, next) };
         }
-        self.pass_portable(stop, next);
+        self.route_node_portable(batch, next);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,popcnt")]
-    fn pass_avx2(&mut self, stop: Stop, next: &mut Vec<Stop>) {
-        self.pass_portable(stop, next);
+    fn route_node_avx2(&mut self, batch: NodeBatch, next: &mut Vec<NodeBatch>) {
+        self.route_node_portable(batch, next);
     }
 
     #[inline(always)]
-    fn pass_portable(&mut self, stop: Stop, next: &mut Vec<Stop>) {
-        let Stop { node, seed, paths } = stop;
+    fn route_node_portable(&mut self, batch: NodeBatch, next: &mut Vec<NodeBatch>) {
+        let NodeBatch { node, seed, rows } = batch;
         let node = node as usize;
         self.ids.clear();
-        self.ids.extend(paths.iter().map(|path| path.row));
+        self.ids.extend(rows.iter().map(|row| row.row));
         let own;
         let entries = match &self.shared {
             Some(shared) => shared.view(),
             None if self.nodes_differ => {
-                let seed = derive(seed, FEATURES);
+                let seed = derive(seed, FEATURE_PROJECTION);
                 own = self.projector.project(self.rows, self.ids.iter().copied(), seed);
                 self.ids.clear();
-                self.ids.extend(0..paths.len() as u32);
+                self.ids.extend(0..rows.len() as u32);
                 self.width = own.view().width();
                 own.view()
             }
@@ -186,30 +179,33 @@ impl<'a> Router<'a> {
         let children = self.tree.child_range(node);
         let nearness = stored_nearness(self.tree, children.clone());
         let wanted: usize = self.ids.iter().map(|&row| entries.row(row).0.len()).sum();
-        let one_by_one = self.width > MOST_PLACES
-            || self.company.pays(paths.len(), wanted, self.tree.words_of(node).len());
-        if !one_by_one {
+        let words = self.tree.words_of(node).len();
+        let lookup =
+            self.width > MOST_PLACES || self.batch.prefers_lookup(rows.len(), wanted, words);
+        if !lookup {
             self.slot_of.resize(self.width.max(self.slot_of.len()), 0);
             let scratch = (&mut self.slot_of[..], &mut self.table, &mut self.used);
-            unpack(self.tree, node, entries, &self.ids, wanted, scratch);
+            decode_table(self.tree, node, entries, &self.ids, wanted, scratch);
         }
         let table = Table { slot_of: &self.slot_of, lanes: &self.table };
-        self.products.resize(paths.len().min(CHUNK).max(self.products.len()), Lanes::ZERO);
-        for (ids, paths) in self.ids.chunks(CHUNK).zip(paths.chunks(CHUNK)) {
-            if one_by_one {
+        self.products.resize(rows.len().min(CHUNK).max(self.products.len()), Lanes::ZERO);
+        for (ids, rows) in self.ids.chunks(CHUNK).zip(rows.chunks(CHUNK)) {
+            if lookup {
                 for (products, &row) in self.products.iter_mut().zip(ids) {
                     let row = entries.row(row);
-                    *products = marks::products(self.tree, node, row, self.company, &mut self.hits);
+                    *products =
+                        node_index::products(self.tree, node, row, self.batch, &mut self.hits);
                 }
             } else {
                 let products = &mut self.products;
                 similarities(&table, entries, ids, |at, found| products[at] = *found);
             }
-            for (&path, products) in paths.iter().zip(&self.products) {
-                send(path, &nearness.of(products), children.len(), self.beam, &mut self.sent);
+            for (&row, products) in rows.iter().zip(&self.products) {
+                let near = nearness.of(products);
+                follow(row, &near, children.len(), self.beam, &mut self.followers);
             }
         }
-        if !one_by_one {
+        if !lookup {
             for &feature in &self.used {
                 self.slot_of[feature as usize] = 0;
             }
@@ -217,20 +213,20 @@ impl<'a> Router<'a> {
         self.collect(node, children.start, seed, next);
     }
 
-    /// Lets the rows that a node has sent on come to its children, the first of which is at `first`.
-    fn collect(&mut self, node: usize, first: usize, seed: u64, next: &mut Vec<Stop>) {
-        let sent = self.sent.iter_mut().enumerate().filter(|(_, paths)| !paths.is_empty());
-        for (at, paths) in sent {
+    /// Moves the followers of each child to `next` or `self.leaves`; the children of `node` start at
+    /// `first`.
+    fn collect(&mut self, node: usize, first: usize, seed: u64, next: &mut Vec<NodeBatch>) {
+        let followed = self.followers.iter_mut().enumerate().filter(|(_, rows)| !rows.is_empty());
+        for (at, rows) in followed {
             match self.tree.child(node, first + at) {
                 Child::Node(node) => {
-                    let paths = std::mem::take(paths);
-                    next.push(Stop { node, seed: derive(seed, at as u64), paths });
+                    let rows = std::mem::take(rows);
+                    next.push(NodeBatch { node, seed: derive(seed, at as u64), rows });
                 }
                 Child::Leaf(leaf) => {
-                    self.visits.extend(paths.drain(..).map(|Path { row, weight }| Visit {
+                    self.leaves.extend(rows.drain(..).map(|RowAtNode { row, weight }| RowAtLeaf {
                         row,
-                        leaf,
-                        weight,
+                        reached: ReachedLeaf { leaf, weight },
                     }))
                 }
             }
@@ -238,25 +234,33 @@ impl<'a> Router<'a> {
     }
 }
 
-/// Sends a row on to the children that it is near to.
+/// Adds a row to the followers of the children that it is near to.
 #[inline(always)]
-fn send(path: Path, near: &Lanes, children: usize, beam: usize, sent: &mut [Vec<Path>]) {
+fn follow(
+    row: RowAtNode,
+    near: &Lanes,
+    children: usize,
+    beam: usize,
+    followers: &mut [Vec<RowAtNode>],
+) {
     let best = best_lane(near, children);
     if beam == 1 {
-        return sent[best].push(path);
+        return followers[best].push(row);
     }
     let shares = shares(near, best, children);
     let mut followed = shares.nonzero();
     while followed != 0 {
         let child = followed.trailing_zeros() as usize % LANES;
         followed &= followed - 1;
-        sent[child].push(Path { row: path.row, weight: path.weight * shares.0[child] });
+        followers[child].push(RowAtNode { row: row.row, weight: row.weight * shares.0[child] });
     }
 }
 
+/// The scales and biases of a node's children.
 pub(super) fn stored_nearness(tree: &Tree, children: std::ops::Range<usize>) -> Nearness {
     let count = children.len();
-    // Those of the next nodes are read, too, if there are as many: copies of one length are quicker.
+    // Copies a whole chunk, where the array has as many numbers left, because copies of constant
+    // length are faster; `first` clears the numbers of later nodes.
     let lanes = |stored: &[f32]| match stored[children.start..].first_chunk() {
         Some(stored) => Lanes(*stored).first(count),
         None => {
@@ -271,10 +275,10 @@ pub(super) fn stored_nearness(tree: &Tree, children: std::ops::Range<usize>) -> 
     }
 }
 
-/// Unpacks a node's centroids, as far as the rows have their features, of which they have `wanted`,
-/// into `table`, maps the features in `slot_of` and lists those mapped in `used`.
+/// Decodes a node's centroids into `table`, as far as the rows, which have `wanted` entries, have
+/// their features; sets `slot_of` of these features and lists them in `used`.
 #[inline(always)]
-fn unpack(
+fn decode_table(
     tree: &Tree,
     node: usize,
     entries: Entries<'_>,
@@ -284,7 +288,7 @@ fn unpack(
 ) {
     let (words, mut values) = tree.centroids(node);
     used.clear();
-    // With few rows most features need no slot: those that do are mapped first.
+    // If the rows have few entries, most features need no slot: only those of the rows get one.
     let few = wanted < tree.words_of(node).len();
     if few {
         for &row in rows {
@@ -299,11 +303,11 @@ fn unpack(
     table.clear();
     table.resize(used.len() + 1, Lanes::ZERO);
     let width = tree.precision.bytes();
-    for (feature, touches) in words {
+    for (feature, child_bits) in words {
         let (these, rest) =
-            values.split_at(values.len().min(touches.count_ones() as usize * width));
+            values.split_at(values.len().min(child_bits.count_ones() as usize * width));
         values = rest;
-        // No row has a feature beyond the map's.
+        // No row has a feature beyond the end of `slot_of`.
         let Some(slot) = slot_of.get_mut(feature as usize) else { continue };
         if few && *slot == 0 {
             continue;
@@ -313,70 +317,69 @@ fn unpack(
             *slot = used.len() as u32;
             table.push(Lanes::ZERO);
         }
-        fill(&mut table[*slot as usize], touches, these, tree.precision);
+        expand(&mut table[*slot as usize], child_bits, these, tree.precision);
     }
 }
 
-/// Keeps each row's `beam` heaviest paths, finished ones included, and makes up for the rest.
-fn narrow(level: &mut Vec<Stop>, visits: &mut Vec<Visit>, rows: usize, beam: usize) {
+/// Keeps each row's `beam` heaviest nodes and leaves, and scales their weights to a sum of 1.
+fn narrow(level: &mut Vec<NodeBatch>, leaves: &mut Vec<RowAtLeaf>, rows: usize, beam: usize) {
     let mut held = vec![0u32; rows];
-    let unfinished = level.iter().flat_map(|stop| stop.paths.iter().map(|path| path.row));
-    for row in unfinished.chain(visits.iter().map(|visit| visit.row)) {
+    let at_nodes = level.iter().flat_map(|batch| batch.rows.iter().map(|row| row.row));
+    for row in at_nodes.chain(leaves.iter().map(|leaf| leaf.row)) {
         held[row as usize] += 1;
     }
     if held.iter().all(|&held| held as usize <= beam) {
         return;
     }
-    // The orders of a crowded row's paths stand together.
+    // The ranks of all nodes and leaves of each row that has more than `beam`, row after row.
     let mut starts = vec![0u32; rows + 1];
     for (row, &held) in held.iter().enumerate() {
         starts[row + 1] = starts[row] + if held as usize > beam { held } else { 0 };
     }
-    let mut orders = vec![0u64; starts[rows] as usize];
+    let mut ranks = vec![0u64; starts[rows] as usize];
     let mut filled = starts.clone();
-    let mut put = |row: u32, order: u64| {
+    let mut put = |row: u32, rank: u64| {
         if held[row as usize] as usize > beam {
-            orders[filled[row as usize] as usize] = order;
+            ranks[filled[row as usize] as usize] = rank;
             filled[row as usize] += 1;
         }
     };
-    for stop in level.iter() {
-        stop.paths.iter().for_each(|path| put(path.row, order(path.weight, stop.place())));
+    for NodeBatch { node, rows, .. } in level.iter() {
+        rows.iter().for_each(|row| put(row.row, rank(row.weight, Child::Node(*node))));
     }
-    visits.iter().for_each(|visit| put(visit.row, order(visit.weight, visit.place())));
-    // For each row the last path that is kept, and what the kept ones weigh.
+    leaves.iter().for_each(|leaf| put(leaf.row, leaf.reached.rank()));
+    // For each row the rank of the last node or leaf that is kept, and the weight of all kept.
     let mut limits = vec![(u64::MAX, 1.0f32); rows];
     for (limit, range) in limits.iter_mut().zip(starts.windows(2)) {
-        let orders = &mut orders[range[0] as usize..range[1] as usize];
-        if !orders.is_empty() {
-            orders.sort_unstable();
-            let kept = &orders[..beam];
-            *limit = (kept[beam - 1], kept.iter().map(|&order| weight_of(order)).sum());
+        let ranks = &mut ranks[range[0] as usize..range[1] as usize];
+        if !ranks.is_empty() {
+            ranks.sort_unstable();
+            let kept = &ranks[..beam];
+            *limit = (kept[beam - 1], kept.iter().map(|&rank| weight_of(rank)).sum());
         }
     }
-    let keep = |row: u32, weight: &mut f32, place: u32| {
+    let keep = |row: u32, weight: &mut f32, child: Child| {
         let (last, total) = limits[row as usize];
-        let is_kept = order(*weight, place) <= last;
+        let is_kept = rank(*weight, child) <= last;
         *weight /= total;
         is_kept
     };
-    for stop in level.iter_mut() {
-        let place = stop.place();
-        stop.paths.retain_mut(|path| keep(path.row, &mut path.weight, place));
+    for NodeBatch { node, rows, .. } in level.iter_mut() {
+        rows.retain_mut(|row| keep(row.row, &mut row.weight, Child::Node(*node)));
     }
-    level.retain(|stop| !stop.paths.is_empty());
-    visits.retain_mut(|visit| {
-        let place = visit.place();
-        keep(visit.row, &mut visit.weight, place)
+    level.retain(|batch| !batch.rows.is_empty());
+    leaves.retain_mut(|RowAtLeaf { row, reached }| {
+        keep(*row, &mut reached.weight, Child::Leaf(reached.leaf))
     });
 }
 
-/// A number that is the lower the heavier a path is; `place` decides between equal ones. Weights are
-/// not negative, so their bits are in their order.
-pub(super) fn order(weight: f32, place: u32) -> u64 {
-    u64::from(!weight.to_bits()) << 32 | u64::from(place)
+/// A number that is the lower the heavier a node or leaf is; [`Child::reference`] decides between equal
+/// weights. The bits of weights are in their order, because weights are not negative.
+pub(super) fn rank(weight: f32, child: Child) -> u64 {
+    u64::from(!weight.to_bits()) << 32 | u64::from(child.reference())
 }
 
-pub(super) fn weight_of(order: u64) -> f32 {
-    f32::from_bits(!((order >> 32) as u32))
+/// The weight that a [`rank`] was made from.
+pub(super) fn weight_of(rank: u64) -> f32 {
+    f32::from_bits(!((rank >> 32) as u32))
 }

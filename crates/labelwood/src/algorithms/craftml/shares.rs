@@ -1,20 +1,21 @@
-//! How a row's weight is shared among a node's children.
+//! How a row's weight is divided among a node's children.
 
 use crate::learn::cluster::lanes::{LANES, Lanes};
 
-/// How fast a child's share falls off with its distance to the nearest, in standard deviations.
+/// How fast a child's share falls with its distance to the nearest child, in standard deviations.
 const SHARPNESS: f32 = 3.0;
 /// Children with a smaller share of a row's weight are not followed.
 const LEAST_SHARE: f32 = 0.1;
-/// With a lower exponent a child cannot reach the least share, and does not count.
+/// A child with a lower exponent is left out: it cannot reach [`LEAST_SHARE`].
 const LEAST_EXPONENT: f32 = -2.5;
-/// Children whose nearness varies by less of the squared mean differ by rounding alone.
+/// If the variance of the nearness is below this fraction of its squared mean, the children differ
+/// only by rounding.
 pub(super) const ROUNDING: f32 = 1e-12;
 
-/// The share of each of `count` children in a row's weight, from its nearness to them; `best` is the
-/// nearest. Shares are 0 for children that are not worth following and add up to 1.
+/// The share of a row's weight that each of `count` children gets, from the row's nearness to them;
+/// `best` is the nearest child. Shares add up to 1 and are 0 for children that are not followed.
 ///
-/// All lanes take the same steps, so that they are taken at once.
+/// Every lane goes through the same operations, so that they compile to vector instructions.
 #[inline(always)]
 pub(super) fn shares(near: &Lanes, best: usize, count: usize) -> Lanes {
     let near = near.first(count);
@@ -37,7 +38,7 @@ pub(super) fn shares(near: &Lanes, best: usize, count: usize) -> Lanes {
     }
     let least = LEAST_SHARE * weights.sum();
     for (lane, weight) in weights.0.iter_mut().enumerate() {
-        // Among many children that are about equally near none has the least share.
+        // The best child is kept even if there are so many near ones that none has the least share.
         *weight = if *weight < least && lane != best { 0.0 } else { *weight };
     }
     let kept = weights.sum();
@@ -45,8 +46,8 @@ pub(super) fn shares(near: &Lanes, best: usize, count: usize) -> Lanes {
     weights
 }
 
-/// e^x for x between [`LEAST_EXPONENT`] and 0, to six digits: the sixteenth power of the series for
-/// a sixteenth of x, in products and sums alone.
+/// e^x to six digits for x between [`LEAST_EXPONENT`] and 0: the series of e^(x/16), to the sixteenth
+/// power. Uses products and sums alone, so that it vectorizes and has the same bits everywhere.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     let x = x * (1.0 / 16.0);
@@ -65,7 +66,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn exp_is_exp() {
+    fn exp_is_accurate_to_six_digits() {
         assert_eq!(exp(0.0), 1.0);
         for step in 0..=2500 {
             let x = -f64::from(step) / 1000.0;
@@ -75,8 +76,8 @@ mod tests {
     }
 
     #[test]
-    fn equally_near_children_leave_all_to_the_first() {
-        // The mean of some is rounded, which makes a variance although all are the same.
+    fn of_equally_near_children_the_first_gets_all() {
+        // The rounded mean of equal values may differ from them, which gives a small variance.
         let near = Lanes([0.1; LANES]);
         for count in 1..=LANES {
             let found = shares(&near, best_lane(&near, count), count);
@@ -91,8 +92,8 @@ mod tests {
         assert!(found.nonzero() & 2 != 0 && found.nonzero() & 1 == 0, "{found:?}");
     }
 
-    /// The plain way, in double precision: weights by exponents, those too light left out.
-    fn plain(near: &[f32]) -> Vec<f64> {
+    /// A straightforward computation in double precision.
+    fn reference(near: &[f32]) -> Vec<f64> {
         let near: Vec<f64> = near.iter().map(|&near| f64::from(near)).collect();
         let count = near.len() as f64;
         let mean = near.iter().sum::<f64>() / count;
@@ -112,14 +113,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_are_those_of_the_plain_way(near in proptest::collection::vec(-1.0f32..1.0, 2..=LANES)) {
+        fn shares_equal_those_of_a_straightforward_computation(near in proptest::collection::vec(-1.0f32..1.0, 2..=LANES)) {
             let mut lanes = Lanes([7.0; LANES]);
             lanes.0[..near.len()].copy_from_slice(&near);
             let found = shares(&lanes, best_lane(&lanes, near.len()), near.len());
             prop_assert!((found.sum() - 1.0).abs() < 1e-5);
             prop_assert!(found.0[near.len()..].iter().all(|&share| share == 0.0));
-            for (&found, expected) in found.0.iter().zip(plain(&near)) {
-                // At the very edge of being followed either is right.
+            for (&found, expected) in found.0.iter().zip(reference(&near)) {
+                // A child right at the least share may be followed or not.
                 let at_the_edge = (found == 0.0) != (expected == 0.0);
                 prop_assume!(!at_the_edge || expected.max(f64::from(found)) > 0.12);
                 prop_assert!((f64::from(found) - expected).abs() < 1e-4, "{} for {}", found, expected);

@@ -1,19 +1,19 @@
-//! Trees with smaller centroids.
+//! Shrinking trees: centroids with fewer entries or lower precision.
 
 use super::builder::{Builder, NewNode};
-use super::centroids::store;
+use super::centroids::quantize;
 use super::params::{Metric, Params};
 use super::tree::Tree;
-use super::values::fill;
+use super::values::expand;
 use crate::learn::cluster::lanes::{LANES, Lanes};
 
 impl Tree {
-    /// The same tree without the entries of centroids of at most `prune`, with the others stored in
-    /// the precision of `params`.
+    /// A copy of the tree whose centroids lack the entries with a magnitude of at most `prune`, the
+    /// others stored in the precision of `params`.
     ///
-    /// Entries are those of the centroid as the metric has it: a vector of length 1, a mean, or the
-    /// weights of a classifier. What is left of it is brought to length 1 again, or is the mean.
-    /// `features` is how many features there are; leaves stay as they are.
+    /// `prune` applies to centroids as the metric defines them: vectors of length 1, means, or the
+    /// weights of classifiers. Pruned centroids of length 1 are scaled to length 1 again; means and
+    /// weights are not scaled. `features` is the number of features. Leaves do not change.
     pub(crate) fn shrunk(&self, prune: f32, features: usize, params: &Params) -> Tree {
         if prune == 0.0 && params.precision == self.precision {
             return self.clone();
@@ -21,8 +21,8 @@ impl Tree {
         let mut builder = Builder::new(self.branches, params.precision);
         for node in 0..self.nodes() {
             let children = self.child_range(node);
-            let (columns, mut table) = self.kept(node, prune, features);
-            let mut nearness = store(&mut table, &[1; LANES], params);
+            let (columns, mut table) = self.entries_above(node, prune, features);
+            let mut nearness = quantize(&mut table, &[1; LANES], params);
             if params.metric == Metric::Linear {
                 let known = self.biases.get(children.clone()).unwrap_or_default();
                 let mut biases = Lanes::ZERO;
@@ -60,29 +60,29 @@ impl Tree {
 
     /// The largest entry of all centroids, by magnitude; 0 if there is none.
     pub(crate) fn largest_entry(&self, features: usize) -> f32 {
-        let entries = (0..self.nodes()).flat_map(|node| self.kept(node, 0.0, features).1);
+        let entries = (0..self.nodes()).flat_map(|node| self.entries_above(node, 0.0, features).1);
         entries.flat_map(|row| row.0).fold(0.0, |largest, entry| largest.max(entry.abs()))
     }
 
-    /// The features of a node with the entries of its centroids that are above a threshold, a lane
-    /// for each child.
-    fn kept(&self, node: usize, prune: f32, features: usize) -> (Vec<u32>, Vec<Lanes>) {
+    /// The features of a node, and for each a lane per child with the entry of the child's centroid, or
+    /// 0 if its magnitude is at most `prune`.
+    fn entries_above(&self, node: usize, prune: f32, features: usize) -> (Vec<u32>, Vec<Lanes>) {
         let (words, mut values) = self.centroids(node);
         let mut scales = Lanes::ZERO;
         for (to, from) in scales.0.iter_mut().zip(&self.scales[self.child_range(node)]) {
             *to = *from;
         }
         let (mut columns, mut table) = (Vec::new(), Vec::new());
-        for (feature, touches) in words {
-            // Features that do not exist, or are not in order, are a damaged file's.
+        for (feature, child_bits) in words {
+            // Only a damaged file has features out of range or out of order.
             if feature as usize >= features || columns.last().is_some_and(|&last| feature <= last) {
                 break;
             }
-            let len = touches.count_ones() as usize * self.precision.bytes();
+            let len = child_bits.count_ones() as usize * self.precision.bytes();
             let (these, rest) = values.split_at(values.len().min(len));
             values = rest;
             let mut row = Lanes::ZERO;
-            fill(&mut row, touches, these, self.precision);
+            expand(&mut row, child_bits, these, self.precision);
             row.scale(&scales);
             for value in row.0.iter_mut().filter(|value| value.abs() <= prune) {
                 *value = 0.0;
@@ -99,7 +99,7 @@ mod tests {
     use super::super::params::Precision;
     use super::*;
 
-    /// A root with two leaves, whose centroids are (0.8, 0.6, 0) and (0, 0.1, -1), nearly.
+    /// A root with two leaves, whose centroids are about (0.8, 0.6, 0) and (0, 0.1, -1).
     fn tree(precision: Precision, metric: Metric) -> (Tree, Params) {
         let params = Params { branches: 2, precision, metric, ..Params::default() };
         let lanes = |one: f32, other: f32| {
@@ -108,7 +108,7 @@ mod tests {
             lanes
         };
         let mut table = vec![lanes(0.8, 0.0), lanes(0.6, 0.1), lanes(0.0, -1.0)];
-        let mut nearness = store(&mut table, &[1; LANES], &params);
+        let mut nearness = quantize(&mut table, &[1; LANES], &params);
         if metric == Metric::Linear {
             nearness.biases = Some(lanes(0.25, -0.5));
         }
@@ -133,9 +133,9 @@ mod tests {
         (tree, params)
     }
 
-    /// The centroids of the root, feature by feature.
+    /// Each feature of the root with its value in both centroids.
     fn entries(tree: &Tree) -> Vec<(u32, f32, f32)> {
-        let (columns, table) = tree.kept(0, 0.0, 10);
+        let (columns, table) = tree.entries_above(0, 0.0, 10);
         columns.iter().zip(table).map(|(&column, row)| (column, row.0[0], row.0[1])).collect()
     }
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn small_entries_go_and_centroids_keep_their_length() {
+    fn small_entries_are_dropped_and_centroids_keep_their_length() {
         for precision in [Precision::Byte, Precision::Half] {
             let (tree, params) = tree(precision, Metric::Cosine);
             assert_near(&entries(&tree), &[(3, 0.8, 0.0), (5, 0.6, 0.0995), (6, 0.0, -0.995)]);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn means_stay_means_and_their_squares_are_counted_anew() {
+    fn means_are_not_scaled_and_their_biases_are_computed_again() {
         let (tree, params) = tree(Precision::Half, Metric::Euclidean);
         let shrunk = tree.shrunk(0.7, 10, &params);
         assert_near(&entries(&shrunk), &[(3, 0.8, 0.0), (6, 0.0, -1.0)]);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn features_that_do_not_exist_end_a_damaged_node() {
+    fn a_damaged_node_ends_at_the_first_feature_out_of_range() {
         let (tree, params) = tree(Precision::Half, Metric::Cosine);
         let shrunk = tree.shrunk(0.1, 4, &params);
         assert_near(&entries(&shrunk), &[(3, 1.0, 0.0)]);

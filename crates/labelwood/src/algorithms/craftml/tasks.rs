@@ -1,26 +1,27 @@
-//! Growing trees on many threads, in tasks that never wait for each other.
+//! Growing trees on many threads, in rayon tasks that never wait for each other.
 //!
-//! A large node is a task: it grows, and each of its children becomes a task of its own. A smaller
-//! node grows with all below it in one task. A finished subtree is handed to its parent's
-//! [`Junction`]; the last one to arrive there hands on the whole, and so up to the root. No task
-//! waits for another, so none ever runs on top of another's stack, whatever the shape of the trees.
+//! A node with many instances is grown by a task that then spawns one task for each child. A smaller
+//! node is grown with all its descendants in one task. A finished subtree is handed to its
+//! [`ParentNode`]; the task that delivers the last child hands on the joined subtree, up to the
+//! root. Because no task waits for another, none runs on top of another's stack, whatever the shape
+//! of the tree.
 //!
-//! As many trees grow at a time as there are threads; whoever finishes one begins the next.
+//! As many trees grow at a time as there are threads. The task that finishes a tree starts the next.
 
 use super::Trainer;
 use super::builder::Builder;
-use super::grow::{Grower, Pending};
+use super::grow::{Grower, PendingNode};
 use super::tree::{Child, Tree};
 use crate::base::run::{Stopped, Task};
 use rayon::Scope;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The children of nodes with at least this many instances are tasks of their own.
-const LARGE: usize = 1024;
+/// A node with at least this many instances grows each child in a task of its own.
+const LARGE_NODE: usize = 1024;
 
-/// Grows the given trees, several at a time, and hands each over as soon as it is done. The next
-/// number is asked for when a thread is free for it.
+/// Grows the given trees, several at a time, and calls `done` with each as soon as it is finished.
+/// The iterator is asked for the next tree only when a thread is free to grow it.
 pub(super) fn grow_each<E: From<Stopped> + Send>(
     trainer: &Trainer<'_>,
     trees: impl Iterator<Item = usize> + Send,
@@ -30,37 +31,37 @@ pub(super) fn grow_each<E: From<Stopped> + Send>(
     let job = Job { trainer, run, trees: Mutex::new(trees), done, failure: Mutex::new(None) };
     run.install(|| {
         rayon::scope(|scope| {
-            (0..run.threads()).for_each(|_| scope.spawn(|scope| job.begin_tree(scope)));
+            (0..run.threads()).for_each(|_| scope.spawn(|scope| job.start_tree(scope)));
         });
     });
     job.failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// What all tasks share.
+/// State shared by all tasks.
 struct Job<'a, I, D, E> {
     trainer: &'a Trainer<'a>,
     run: &'a Task,
-    /// The numbers of the trees that are still to begin.
+    /// The numbers of the trees that have not been started.
     trees: Mutex<I>,
     done: D,
-    /// Why no further task is begun.
+    /// The first failure; while it is set, no task starts.
     failure: Mutex<Option<E>>,
 }
 
 /// A tree that is being grown.
-struct Growth<'a> {
+struct GrowingTree<'a> {
     number: usize,
     grower: Grower<'a>,
 }
 
-/// Where a subtree belongs: the node above it, and which of its children it is. The root belongs
-/// nowhere.
-type Place = Option<(Arc<Junction>, usize)>;
+/// The parent of a subtree and which of its children the subtree is; `None` for the root.
+type ParentSlot = Option<(Arc<ParentNode>, usize)>;
 
-/// A large node whose children are being grown.
-struct Junction {
-    joint: Mutex<Joint>,
-    place: Place,
+/// A large node whose children are being grown by other tasks.
+struct ParentNode {
+    joiner: Mutex<SubtreeJoiner>,
+    /// Where the joined subtree goes once all children are there.
+    slot: ParentSlot,
 }
 
 impl<I, D, E> Job<'_, I, D, E>
@@ -69,7 +70,7 @@ where
     D: Fn(usize, Tree) -> Result<(), E> + Sync,
     E: From<Stopped> + Send,
 {
-    fn begin_tree<'s>(&'s self, scope: &Scope<'s>) {
+    fn start_tree<'s>(&'s self, scope: &Scope<'s>) {
         if lock(&self.failure).is_some() {
             return;
         }
@@ -78,16 +79,16 @@ where
         let seed = super::tree_seed(params, number);
         let grower = Grower::new(params, self.run, instances, *features, seed);
         let (root, order) = grower.root(seed);
-        self.grow(Arc::new(Growth { number, grower }), root, order, None, scope);
+        self.grow(Arc::new(GrowingTree { number, grower }), root, order, None, scope);
     }
 
-    /// Grows a node: all below it, too, or, if it is large, leaving its children to further tasks.
+    /// Grows a node: with all its descendants if it is small, else spawning a task for each child.
     fn grow<'s>(
         &'s self,
-        tree: Arc<Growth<'s>>,
-        node: Pending,
+        tree: Arc<GrowingTree<'s>>,
+        node: PendingNode,
         mut order: Vec<u32>,
-        place: Place,
+        slot: ParentSlot,
         scope: &Scope<'s>,
     ) {
         if lock(&self.failure).is_some() {
@@ -96,56 +97,58 @@ where
         let (grower, rows) = (&tree.grower, order.len());
         let mut builder = Builder::new(self.trainer.params.branches, self.trainer.params.precision);
         let mut children = Vec::new();
-        let grown = if rows < LARGE {
+        let grown = if rows < LARGE_NODE {
             grower.grow_subtree(&mut order, node, &mut builder)
         } else {
             let mut scratch = grower.take_scratch();
             let grown =
                 grower.grow_node(&mut order, node, &mut builder, &mut children, &mut scratch);
-            grower.give_back(scratch);
+            grower.return_scratch(scratch);
             grown
         };
         match grown {
-            Err(cancelled) => self.fail(cancelled.into()),
+            Err(stopped) => self.fail(stopped.into()),
             Ok(root) if children.is_empty() => {
-                self.join(&tree, Grown { builder, root, rows }, place, scope);
+                self.join(&tree, Subtree { builder, root, rows }, slot, scope);
             }
             Ok(_) => {
-                let joint = Mutex::new(Joint::new(builder, children.len(), rows));
-                let junction = Arc::new(Junction { joint, place });
-                // Threads take up first what was spawned last: the first child, which is listed last.
+                let joiner = Mutex::new(SubtreeJoiner::new(builder, children.len(), rows));
+                let parent = Arc::new(ParentNode { joiner, slot });
+                // Rayon runs the task that was spawned last first: the first child, which is last in
+                // the list.
                 for child in children {
-                    let at = child.place.map_or(0, |(_, at)| at);
-                    let (tree, place) = (Arc::clone(&tree), Some((Arc::clone(&junction), at)));
+                    let at = child.parent.map_or(0, |(_, at)| at);
+                    let (tree, slot) = (Arc::clone(&tree), Some((Arc::clone(&parent), at)));
                     let order = order[child.range.clone()].to_vec();
                     scope.spawn(move |scope| {
-                        self.grow(tree, child.into_root(), order, place, scope);
+                        self.grow(tree, child.into_root(), order, slot, scope);
                     });
                 }
             }
         }
     }
 
-    /// Puts a finished subtree into its place, then whatever this completes into its own.
+    /// Hands a finished subtree to its parent, and the parent's to its own as far as they are
+    /// complete; finishes the tree when the root is.
     fn join<'s>(
         &'s self,
-        tree: &Growth<'s>,
-        mut grown: Grown,
-        mut place: Place,
+        tree: &GrowingTree<'s>,
+        mut subtree: Subtree,
+        mut slot: ParentSlot,
         scope: &Scope<'s>,
     ) {
-        while let Some((junction, at)) = place {
-            let Some(whole) = lock(&junction.joint).add(at, grown) else { return };
-            grown = whole;
-            place = junction.place.clone();
+        while let Some((parent, at)) = slot {
+            let Some(joined) = lock(&parent.joiner).add(at, subtree) else { return };
+            subtree = joined;
+            slot = parent.slot.clone();
         }
-        match (self.done)(tree.number, grown.builder.finish()) {
-            Ok(()) => scope.spawn(|scope| self.begin_tree(scope)),
+        match (self.done)(tree.number, subtree.builder.finish()) {
+            Ok(()) => scope.spawn(|scope| self.start_tree(scope)),
             Err(error) => self.fail(error),
         }
     }
 
-    /// Lets no further task begin; of several failures the first is told.
+    /// Keeps further tasks from starting; only the first failure is reported.
     fn fail(&self, error: E) {
         lock(&self.failure).get_or_insert(error);
     }
@@ -158,51 +161,59 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The number of a large node in the builder of its subtree.
 const NODE: u32 = 0;
 
-/// The subtree of a large node, to which its children's are added in any order.
+/// Joins a large node with the subtrees of its children, which arrive in any order.
 ///
-/// They stand in it in the order of the children. Each is appended as soon as all before it are, so
-/// that few of them are in memory beside it, and what they took is used again by those that grow
-/// after them.
-struct Joint {
-    /// The node, and the subtrees that are appended.
+/// Subtrees are appended in the order of the children, each as soon as all before it have been.
+/// So few finished subtrees are in memory at a time, and later ones reuse the memory of those
+/// appended.
+struct SubtreeJoiner {
+    /// The node and the subtrees appended so far.
     builder: Builder,
     children: usize,
-    /// The instances of the node, and of the subtrees that are not yet appended.
+    /// The number of the node's instances.
     rows: usize,
+    /// How many of these are in subtrees that have not been appended.
     rows_left: usize,
     /// The child whose subtree is appended next.
     next: usize,
-    /// Subtrees that were grown before one on their left.
-    waiting: BTreeMap<usize, Grown>,
+    /// Subtrees that arrived before that of an earlier child, by child.
+    waiting: BTreeMap<usize, Subtree>,
 }
 
 /// A grown subtree.
-struct Grown {
+struct Subtree {
     builder: Builder,
     root: Child,
-    /// Its instances.
+    /// The number of its instances.
     rows: usize,
 }
 
-impl Joint {
-    /// A node of so many children and instances, the only one in the builder.
+impl SubtreeJoiner {
+    /// Starts with a builder that holds only the node.
     fn new(builder: Builder, children: usize, rows: usize) -> Self {
-        Joint { builder, children, rows, rows_left: rows, next: 0, waiting: BTreeMap::new() }
+        SubtreeJoiner {
+            builder,
+            children,
+            rows,
+            rows_left: rows,
+            next: 0,
+            waiting: BTreeMap::new(),
+        }
     }
 
-    /// Takes the subtree of the child at position `at`, and gives the whole once all are there.
-    fn add(&mut self, at: usize, grown: Grown) -> Option<Grown> {
-        self.waiting.insert(at, grown);
-        while let Some(grown) = self.waiting.remove(&self.next) {
-            // Those to come will be about as large for their rows as this one.
-            let times = self.rows_left as f64 / grown.rows.max(1) as f64;
-            self.builder.reserve(grown.builder.lengths(), times);
-            let child = self.builder.append(grown.builder, grown.root);
+    /// Takes the subtree of the child at position `at`; returns the joined subtree after the last.
+    fn add(&mut self, at: usize, subtree: Subtree) -> Option<Subtree> {
+        self.waiting.insert(at, subtree);
+        while let Some(subtree) = self.waiting.remove(&self.next) {
+            // The remaining subtrees are expected to need as much room per instance as this one.
+            let times = self.rows_left as f64 / subtree.rows.max(1) as f64;
+            self.builder.reserve(subtree.builder.lengths(), times);
+            let child = self.builder.append(subtree.builder, subtree.root);
             self.builder.set_child(NODE, self.next, child);
             self.next += 1;
-            self.rows_left -= grown.rows;
+            self.rows_left -= subtree.rows;
         }
-        (self.next == self.children).then(|| Grown {
+        (self.next == self.children).then(|| Subtree {
             builder: self.builder.take(),
             root: Child::Node(NODE),
             rows: self.rows,
@@ -219,7 +230,7 @@ mod tests {
     use crate::base::sparse::LabelRows;
     use crate::learn::cluster::lanes::Lanes;
 
-    /// A node over features that stand in no other, with as many children as are not yet set.
+    /// Appends a node with one feature and a child, not yet set, for each lane.
     fn push_node(builder: &mut Builder, feature: u32, lanes: &[usize]) -> u32 {
         let table = [Lanes(std::array::from_fn(|lane| lane as f32 + 1.0))];
         let scales = &Lanes([1.0; 16]);
@@ -232,7 +243,8 @@ mod tests {
         })
     }
 
-    /// A root with three children: a leaf, a node with two leaves, and a leaf.
+    /// A root with three children (a leaf, a node with two leaves, a leaf) that are added in the
+    /// given order.
     fn joined(order: [usize; 3]) -> Tree {
         let labels = LabelRows::try_new(9, vec![0, 1, 2, 4, 5], vec![3, 1, 4, 8, 0], vec![(); 5]);
         let labels = labels.unwrap();
@@ -240,7 +252,7 @@ mod tests {
             |subtree: &mut Builder, row| subtree.push_leaf(labels.view(), &[row], &mut vec![]);
         let mut builder = Builder::new(4, Precision::Byte);
         push_node(&mut builder, 0, &[0, 1, 2]);
-        let mut joint = Joint::new(builder, 3, 4);
+        let mut joiner = SubtreeJoiner::new(builder, 3, 4);
         for (added, at) in order.into_iter().enumerate() {
             let mut subtree = Builder::new(4, Precision::Byte);
             let (root, rows) = match at {
@@ -255,17 +267,17 @@ mod tests {
                 }
                 _ => (leaf(&mut subtree, 3), 1),
             };
-            let whole = joint.add(at, Grown { builder: subtree, root, rows });
-            if let Some(whole) = whole {
-                assert_eq!((added, whole.root, whole.rows), (2, Child::Node(0), 4));
-                return whole.builder.finish();
+            let joined = joiner.add(at, Subtree { builder: subtree, root, rows });
+            if let Some(joined) = joined {
+                assert_eq!((added, joined.root, joined.rows), (2, Child::Node(0), 4));
+                return joined.builder.finish();
             }
         }
-        panic!("the whole is there once the last subtree is")
+        panic!("the last subtree completes the node")
     }
 
     #[test]
-    fn subtrees_stand_in_the_order_of_their_children_however_they_come() {
+    fn subtrees_added_in_any_order_are_joined_in_the_order_of_the_children() {
         let expected = joined([0, 1, 2]);
         let children: Vec<Child> =
             expected.child_range(0).map(|at| expected.child(0, at)).collect();

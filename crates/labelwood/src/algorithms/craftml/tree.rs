@@ -1,43 +1,48 @@
 //! A tree as a handful of flat arrays.
 
-use super::block::Decoder;
-use super::marks::Marks;
+use super::encoding::Decoder;
+use super::node_index::NodeIndexes;
 use super::params::Precision;
 use crate::base::array::{Array, Numbers, each_pair, prefetch, section};
 
-/// Where a node's child is.
+/// A child of a node: the number of a node or of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Child {
     Node(u32),
     Leaf(u32),
 }
 
-/// A child reference with this bit set names a leaf, otherwise a node.
-const LEAF: u32 = 1 << 31;
+/// Set in the stored number of a child that is a leaf.
+const LEAF_BIT: u32 = 1 << 31;
 
-/// The most levels that a stored tree may have: rows take time for each. Growing stops far before.
+/// A stored tree with more levels is refused, so that a damaged file cannot make prediction slow.
+/// Growing stops at far fewer.
 const MOST_LEVELS: u32 = 1000;
 
 impl Child {
     pub(super) fn from_reference(reference: u32) -> Self {
-        if reference & LEAF == 0 { Child::Node(reference) } else { Child::Leaf(reference & !LEAF) }
+        if reference & LEAF_BIT == 0 {
+            Child::Node(reference)
+        } else {
+            Child::Leaf(reference & !LEAF_BIT)
+        }
     }
 
-    /// A number of its own: nodes before leaves, each in their order.
+    /// The stored number of the child: unique, with nodes before leaves.
     pub(super) fn reference(self) -> u32 {
         match self {
             Child::Node(node) => node,
-            Child::Leaf(leaf) => leaf | LEAF,
+            Child::Leaf(leaf) => leaf | LEAF_BIT,
         }
     }
 }
 
 /// One grown tree.
 ///
-/// Nodes stand in preorder, leaves in the same walk; node `i`'s children, scales and (for the
-/// Euclidean metric) biases lie in `children_start[i]..children_start[i + 1]`, the words of its
-/// centroids in `words_start[i]..`, their values in `values_start[i]..`. A leaf has the number of
-/// its instances and, for each label among them, how many have it. A tree without nodes is one leaf.
+/// Nodes and leaves are each numbered in preorder. The children, scales and biases of node `i` are
+/// at `children_start[i]..children_start[i + 1]`, the words of its centroids at `words_start[i]..`,
+/// their values at `values_start[i]..`. Biases are empty for the cosine. A leaf has the number of its
+/// instances and, for each label among them, how many have it. A tree without nodes is one leaf.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
     pub(crate) branches: usize,
@@ -54,10 +59,11 @@ pub struct Tree {
     pub(crate) leaf_instances: Numbers,
     pub(crate) leaf_labels: Numbers,
     pub(crate) leaf_counts: Numbers,
-    pub(crate) marks: Marks,
+    /// Computed from the arrays, not stored.
+    pub(crate) indexes: NodeIndexes,
 }
 
-/// What a tree looks like.
+/// The size and shape of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct TreeFigures {
     /// Nodes with children.
@@ -85,7 +91,7 @@ impl Tree {
         self.leaf_instances.len()
     }
 
-    /// Counts what is in the tree.
+    /// The size and shape of the tree.
     pub fn figures(&self) -> TreeFigures {
         let mut depth = vec![1u64; self.nodes()];
         for node in 0..self.nodes() {
@@ -106,7 +112,7 @@ impl Tree {
         }
     }
 
-    /// The bytes of all arrays.
+    /// The size of all arrays in bytes.
     pub fn bytes(&self) -> usize {
         let numbers = |numbers: &Numbers| match numbers {
             Numbers::U8(some) => some.len(),
@@ -130,16 +136,16 @@ impl Tree {
         if self.nodes() == 0 { Child::Leaf(0) } else { Child::Node(0) }
     }
 
-    /// Where a node's children are, at most as many as there are branches.
+    /// Where a node's children are in the arrays; at most as many as there are branches.
     pub(super) fn child_range(&self, node: usize) -> std::ops::Range<usize> {
         let range = section(&self.children_start, node, self.children.len());
         range.start..range.end.min(range.start + self.branches)
     }
 
-    /// The child of a node at a place of its [`Tree::child_range`].
+    /// The child of a node at a position in its [`Tree::child_range`].
     ///
-    /// The first leaf where a mapped file, changed after it was checked, leads nowhere or back to a
-    /// node before this one: every walk ends, whatever the file says meanwhile.
+    /// If a mapped file was changed after it was checked, a child may not exist or may be an earlier
+    /// node. The first leaf is returned instead, so that routing always ends.
     pub(super) fn child(&self, node: usize, at: usize) -> Child {
         let child = self.children.get(at).map(|&reference| Child::from_reference(reference));
         let exists = match child {
@@ -150,12 +156,12 @@ impl Tree {
         child.filter(|_| exists).unwrap_or(Child::Leaf(0))
     }
 
-    /// A node's features with the children they touch, and the bytes of their values.
+    /// The features of a node's centroids, and the bytes of their values.
     pub(super) fn centroids(&self, node: usize) -> (Decoder<'_>, &[u8]) {
         (Decoder::new(self.words_of(node), self.branches), self.values_of(node))
     }
 
-    /// The words of a node's features.
+    /// The encoded features of a node.
     pub(super) fn words_of(&self, node: usize) -> &[u16] {
         &self.words[section(&self.words_start, node, self.words.len())]
     }
@@ -165,7 +171,7 @@ impl Tree {
         &self.values[section(&self.values_start, node, self.values.len())]
     }
 
-    /// The labels of a leaf with how many of its instances have each.
+    /// The labels of a leaf, each with the number of the leaf's instances that have it.
     pub(super) fn leaf(&self, leaf: usize) -> impl Iterator<Item = (u32, u32)> {
         self.leaf_range(leaf).map(|at| (self.leaf_labels.get(at), self.leaf_counts.get(at)))
     }
@@ -176,14 +182,14 @@ impl Tree {
         each_pair(&self.leaf_labels, &self.leaf_counts, self.leaf_range(leaf), each);
     }
 
-    /// Asks for the memory that says where a leaf is.
-    pub(super) fn fetch_leaf_place(&self, leaf: usize) {
+    /// Prefetches what [`Tree::prefetch_leaf_labels`] reads.
+    pub(super) fn prefetch_leaf_bounds(&self, leaf: usize) {
         prefetch(&self.leaf_start, leaf);
         self.leaf_instances.fetch(leaf);
     }
 
-    /// Asks for the memory of a leaf's labels.
-    pub(super) fn fetch_leaf(&self, leaf: usize) {
+    /// Prefetches the labels of a leaf.
+    pub(super) fn prefetch_leaf_labels(&self, leaf: usize) {
         let first = self.leaf_range(leaf).start;
         self.leaf_labels.fetch(first);
         self.leaf_counts.fetch(first);
@@ -193,9 +199,9 @@ impl Tree {
         section(&self.leaf_start, leaf, self.leaf_labels.len())
     }
 
-    /// Says what does not fit together, so that walking the tree can neither leave the arrays nor
-    /// go round in circles. Only the small arrays are read; words, values and the labels of leaves
-    /// are checked where they are used.
+    /// Checks that the arrays fit together, so that routing neither leaves them nor goes in circles.
+    /// Reads only the small arrays; words, values and the labels of leaves are checked when they are
+    /// used.
     pub(crate) fn check(&self) -> Result<(), String> {
         fn rises<T: Copy + Into<u64>>(
             name: &str,
@@ -226,14 +232,14 @@ impl Tree {
         {
             return Err("`scales` or `biases` do not match `children`".into());
         }
-        // Every node but the root and every leaf has one parent, and nodes come after theirs. The
+        // Every leaf and every node but the root has one parent; nodes come after their parents. The
         // level of a node is 0 until its parent has been seen.
         let (mut levels, mut leaf_seen) = (vec![0u32; nodes], vec![false; leaves]);
         levels.iter_mut().take(1).for_each(|root| *root = 1);
         if self.children.len() + 1 != nodes + leaves {
             return Err("there are nodes or leaves that no node leads to".into());
         }
-        // Borrowed once: finding an array in its file again for each node took longer than the rest.
+        // Borrowed once: locating a mapped array for each node took longer than the checks.
         let (starts, all) = (&self.children_start[..], &self.children[..]);
         for node in 0..nodes {
             let children = &all[starts[node] as usize..starts[node + 1] as usize];

@@ -1,8 +1,8 @@
 //! Adding rows to a grown forest.
 //!
-//! New rows walk down each tree by the path that growing would have taken, and are counted in the
-//! leaf they fall into. If the rows that a tree was grown from are at hand, too, a leaf that has
-//! become too large grows on, with the very seeds that its nodes would have had at first.
+//! A new row is routed through each tree to one leaf, as in growing, and counted there. If the rows
+//! that the tree was grown from are given, too, a leaf that has become too large is replaced by a
+//! subtree, whose seeds are those that its nodes would have had in the first growing.
 
 use super::builder::Builder;
 use super::grow::{Grower, Instances};
@@ -12,7 +12,7 @@ use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{CsrView, LabelRowsView};
 
-/// Adds rows to the trees of a forest, to each on its own.
+/// Adds rows to the trees of a forest, independently of each other.
 ///
 /// ```
 /// use labelwood::craftml::{Params, Trainer, Updater};
@@ -26,10 +26,10 @@ use crate::base::sparse::{CsrView, LabelRowsView};
 /// let params = Params { trees: 1, ..Params::default() };
 /// let forest = Trainer::new(first.view(), first_labels.view(), params)?.forest(&run)?;
 ///
-/// // Without the first rows, leaves only count.
+/// // Without the first rows, leaves only count the new ones.
 /// let updater = Updater::new(&forest, more.view(), more_labels.view(), None);
 /// assert_eq!(updater.tree(0, &run)?.leaves(), forest.trees()[0].leaves());
-/// // With them, they grow.
+/// // With them, leaves that have become too large are divided.
 /// let updater = Updater::new(&forest, features.view(), labels.view(), Some(200));
 /// assert!(updater.tree(0, &run)?.leaves() > forest.trees()[0].leaves());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -37,14 +37,14 @@ use crate::base::sparse::{CsrView, LabelRowsView};
 pub struct Updater<'a> {
     forest: &'a Forest,
     instances: Instances<'a>,
-    /// How many rows, the first, the forest knows; without a number it knows none of them, and
-    /// its own are not at hand.
+    /// How many of the rows, from the first on, the forest was grown from; `None` if its rows are not
+    /// among them.
     known: Option<usize>,
 }
 
 impl<'a> Updater<'a> {
-    /// Takes rows with the forest's features; labels may be new. If the first `known` rows are all
-    /// those that the forest was grown from, leaves that become too large are divided.
+    /// Takes rows with the forest's features; labels may be new. With `known`, the first `known` rows
+    /// must be all that the forest was grown from, and leaves that become too large are divided.
     pub fn new(
         forest: &'a Forest,
         features: CsrView<'a>,
@@ -56,7 +56,7 @@ impl<'a> Updater<'a> {
         Updater { forest, instances: Instances::new(features, labels, &forest.weights), known }
     }
 
-    /// A tree of the forest with the new rows in it.
+    /// A copy of a tree of the forest with the new rows added.
     pub fn tree(&self, number: usize, run: &Task) -> Result<Tree, Stopped> {
         run.check()?;
         let tree = &self.forest.trees[number];
@@ -69,15 +69,15 @@ impl<'a> Updater<'a> {
             .map(|_| Grower::new(params, run, &self.instances, self.forest.features, seed));
         let mut builder = Builder::new(tree.branches, tree.precision);
         let mut copied = vec![false; tree.nodes()];
-        let mut steps = vec![Step { child: tree.root(), seed, depth: 0, parent: None }];
-        while let Some(Step { child, seed, depth, parent }) = steps.pop() {
-            let place = match child {
+        let mut pending = vec![PendingCopy { child: tree.root(), seed, depth: 0, parent: None }];
+        while let Some(PendingCopy { child, seed, depth, parent }) = pending.pop() {
+            let copied_child = match child {
                 Child::Node(node) if !std::mem::replace(&mut copied[node as usize], true) => {
                     let copy = builder.push_copy(tree, node as usize);
-                    for (at, place) in tree.child_range(node as usize).enumerate().rev() {
+                    for (at, position) in tree.child_range(node as usize).enumerate().rev() {
                         let (child, seed) =
-                            (tree.child(node as usize, place), derive(seed, at as u64));
-                        steps.push(Step {
+                            (tree.child(node as usize, position), derive(seed, at as u64));
+                        pending.push(PendingCopy {
                             child,
                             seed,
                             depth: depth + 1,
@@ -87,7 +87,8 @@ impl<'a> Updater<'a> {
                     Child::Node(copy)
                 }
                 other => {
-                    // A file that was changed after it was checked may lead to a node twice.
+                    // A mapped file that was changed after it was checked may have a node twice; the
+                    // second time it becomes a leaf.
                     let leaf = if let Child::Leaf(leaf) = other { leaf as usize } else { 0 };
                     let rows = &rows[starts[leaf]..starts[leaf + 1]];
                     let known =
@@ -105,24 +106,23 @@ impl<'a> Updater<'a> {
                 }
             };
             if let Some((node, at)) = parent {
-                builder.set_child(node, at, place);
+                builder.set_child(node, at, copied_child);
             }
         }
         Ok(builder.finish())
     }
 }
 
-/// What comes next on a walk through a tree.
-struct Step {
+/// A node or leaf that has not been copied.
+struct PendingCopy {
     child: Child,
-    /// The seed of what is there.
     seed: u64,
     depth: usize,
-    /// The new number of the node that it hangs from, and at which place.
+    /// The number of its parent in the copy, and which of the parent's children it is.
     parent: Option<(u32, usize)>,
 }
 
-/// The rows of each leaf, in order, and where those of each start.
+/// The rows sorted by leaf, and where those of each leaf start.
 fn by_leaf(reached: &[u32], leaves: usize) -> (Vec<usize>, Vec<u32>) {
     let mut starts = vec![0usize; leaves + 1];
     for &leaf in reached {

@@ -1,26 +1,26 @@
-//! The stored values of centroids, put into the lanes of the children that they belong to.
+//! The stored values of centroids, expanded to one lane for each child.
 //!
-//! Only the children that a feature touches have a value, one after another; which these are is told
-//! by the bits of a 16-bit number.
+//! For each feature of a node only the nonzero values are stored, one after another. Bit `i` of the
+//! feature's `child_bits` says whether the centroid of child `i` has one.
 
 use super::params::Precision;
 use crate::learn::cluster::lanes::{LANES, Lanes};
 
-/// An entry of a row that a node has, too.
+/// An entry of a row whose feature a node's centroids have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hit {
     /// The row's value.
     pub factor: f32,
-    /// The children that have a value there.
-    pub touches: u16,
-    /// Where the first of these is.
-    pub place: usize,
+    /// The children whose centroids have a value for the feature.
+    pub child_bits: u16,
+    /// Where these values start, in bytes from the node's first.
+    pub offset: usize,
 }
 
-/// Puts a feature's stored values into the lanes of the children that it touches.
+/// Puts the stored values of a feature into the lanes of the children they belong to.
 #[inline(always)]
-pub(super) fn fill(lanes: &mut Lanes, touches: u16, values: &[u8], precision: Precision) {
-    let mut bits = u32::from(touches);
+pub(super) fn expand(lanes: &mut Lanes, child_bits: u16, values: &[u8], precision: Precision) {
+    let mut bits = u32::from(child_bits);
     let mut next = || {
         let lane = bits.trailing_zeros() as usize % LANES;
         bits &= bits.wrapping_sub(1);
@@ -36,69 +36,69 @@ pub(super) fn fill(lanes: &mut Lanes, touches: u16, values: &[u8], precision: Pr
     }
 }
 
-/// Adds to each child's sum its value times the row's.
+/// Adds an entry's part of the row's dot product with each centroid.
 ///
-/// Entries beyond the last value, which a damaged file may have, count nothing.
+/// A hit beyond the last value, which a damaged file may have, adds nothing.
 #[inline(always)]
-pub(super) fn weigh(sums: &mut Lanes, hit: Hit, values: &[u8], precision: Precision) {
-    let end = hit.place + hit.touches.count_ones() as usize * precision.bytes();
-    if let Some(values) = values.get(hit.place..end) {
+pub(super) fn add_products(sums: &mut Lanes, hit: Hit, values: &[u8], precision: Precision) {
+    let end = hit.offset + hit.child_bits.count_ones() as usize * precision.bytes();
+    if let Some(values) = values.get(hit.offset..end) {
         let mut lanes = Lanes::ZERO;
-        fill(&mut lanes, hit.touches, values, precision);
+        expand(&mut lanes, hit.child_bits, values, precision);
         sums.add_product(hit.factor, &lanes);
     }
 }
 
-/// Values of one byte, moved to their lanes all at once: for single rows, which come to a feature
-/// once, doing so lane by lane took most of the time.
+/// [`add_products`] for values of one byte, with AVX2: expanding lane by lane took most of the time of
+/// single-row prediction.
 #[cfg(target_arch = "x86_64")]
 pub(super) mod bytes {
     use super::Hit;
     use crate::learn::cluster::lanes::{LANES, Lanes};
     use std::arch::x86_64::*;
 
-    /// Of the values of eight children, the one that each of them has, by which of them have any;
-    /// a number with its highest bit set stands for none.
+    /// For each combination of eight `child_bits`, which of the stored values goes to each of the eight
+    /// lanes, in a byte each; 0x80 stands for none.
     const SOURCES: [u64; 256] = {
         let mut sources = [0; 256];
-        let mut touches = 0;
-        while touches < 256 {
+        let mut child_bits = 0;
+        while child_bits < 256 {
             let (mut lane, mut next) = (0, 0);
             while lane < 8 {
-                let has_value = touches >> lane & 1 == 1;
-                sources[touches] |= (if has_value { next } else { 0x80 }) << (8 * lane);
+                let has_value = child_bits >> lane & 1 == 1;
+                sources[child_bits] |= (if has_value { next } else { 0x80 }) << (8 * lane);
                 next += has_value as u64;
                 lane += 1;
             }
-            touches += 1;
+            child_bits += 1;
         }
         sources
     };
-    /// A number that has one in each of its bytes.
+    /// The number 1 in each byte.
     const ONES: u64 = 0x0101_0101_0101_0101;
 
-    /// The children's sums.
+    /// One sum for each child.
     pub struct Sums {
         low: __m256,
         high: __m256,
     }
 
     impl Sums {
-        /// All 0.
+        /// Starts with zeros.
         #[target_feature(enable = "avx2")]
         pub fn new() -> Self {
             Sums { low: _mm256_setzero_ps(), high: _mm256_setzero_ps() }
         }
 
-        /// Does what [`super::weigh`] does.
+        /// Does what [`super::add_products`] does.
         #[inline]
         #[target_feature(enable = "avx2,popcnt")]
-        pub fn weigh(&mut self, Hit { factor, touches, place }: Hit, values: &[u8]) {
-            let Some(rest) = values.get(place..) else { return };
+        pub fn add_products(&mut self, Hit { factor, child_bits, offset }: Hit, values: &[u8]) {
+            let Some(rest) = values.get(offset..) else { return };
             let mut padded = [0; LANES];
             let stored = match rest.first_chunk() {
                 Some(stored) => stored,
-                None if rest.len() < touches.count_ones() as usize => return,
+                None if rest.len() < child_bits.count_ones() as usize => return,
                 None => {
                     padded[..rest.len()].copy_from_slice(rest);
                     &padded
@@ -106,7 +106,7 @@ pub(super) mod bytes {
             };
             let stored = u128::from_le_bytes(*stored);
             let stored = _mm_set_epi64x((stored >> 64) as i64, stored as i64);
-            let [first, second] = touches.to_le_bytes();
+            let [first, second] = child_bits.to_le_bytes();
             let second = SOURCES[second as usize] + ONES * u64::from(first.count_ones());
             let sources = _mm_set_epi64x(second as i64, SOURCES[first as usize] as i64);
             let lanes = _mm_shuffle_epi8(stored, sources);
@@ -117,7 +117,7 @@ pub(super) mod bytes {
             self.high = _mm256_add_ps(self.high, _mm256_mul_ps(factor, upper));
         }
 
-        /// The sums by child.
+        /// Returns the sums.
         #[target_feature(enable = "avx2")]
         pub fn lanes(self) -> Lanes {
             let mut sums = Lanes::ZERO;
@@ -138,25 +138,25 @@ mod tests {
     use proptest::prelude::*;
 
     #[target_feature(enable = "avx2,popcnt")]
-    fn all_at_once(hits: &[Hit], values: &[u8]) -> Lanes {
+    fn sums_avx2(hits: &[Hit], values: &[u8]) -> Lanes {
         let mut sums = bytes::Sums::new();
-        hits.iter().for_each(|&hit| sums.weigh(hit, values));
+        hits.iter().for_each(|&hit| sums.add_products(hit, values));
         sums.lanes()
     }
 
     proptest! {
         #[test]
-        fn all_at_once_or_lane_by_lane_gives_the_same_bits(
+        fn sums_with_and_without_avx2_have_the_same_bits(
             values in proptest::collection::vec(any::<u8>(), 0..60),
             entries in proptest::collection::vec((-2.0f32..2.0, any::<u16>(), 0usize..70), 0..20)) {
             prop_assume!(std::arch::is_x86_feature_detected!("avx2"));
             prop_assume!(std::arch::is_x86_feature_detected!("popcnt"));
-            let hit = |&(factor, touches, place)| Hit { factor, touches, place };
+            let hit = |&(factor, child_bits, offset)| Hit { factor, child_bits, offset };
             let hits: Vec<Hit> = entries.iter().map(hit).collect();
-            // SAFETY: the processor has both, as just asked.
-            let sums = unsafe { all_at_once(&hits, &values) };
+            // SAFETY: both features were just detected.
+            let sums = unsafe { sums_avx2(&hits, &values) };
             let mut expected = Lanes::ZERO;
-            hits.iter().for_each(|&hit| weigh(&mut expected, hit, &values, Precision::Byte));
+            hits.iter().for_each(|&hit| add_products(&mut expected, hit, &values, Precision::Byte));
             prop_assert_eq!(sums.0.map(f32::to_bits), expected.0.map(f32::to_bits));
         }
     }

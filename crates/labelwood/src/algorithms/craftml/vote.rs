@@ -1,64 +1,71 @@
-//! Prediction: rows find their leaves, and leaves vote.
+//! Prediction: rows are routed to leaves, and leaves vote for labels.
 //!
-//! Votes are added up as whole numbers: any order, and any split of the trees, gives the same sums.
+//! Votes are integers, so that their sums do not depend on the order or division of the trees.
 
-use super::marks::Company;
-use super::route::{Router, Visit};
-use super::tree::Tree;
-use super::walk::{self, walk};
+use super::node_index::BatchSize;
+use super::route::{Router, RowAtLeaf, rank};
+use super::route_single::{self, route_single};
+use super::tree::{Child, Tree};
 use super::{Forest, tree_seed};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{CsrView, Entries, Predictions, Query, Scored, Votes};
 use rayon::prelude::*;
 
-/// Rows that go through the trees together: the more, the fewer times a node is unpacked, but what
-/// they reach in all trees is held, about 2 KB a row.
+/// The most rows that go through the trees together. More rows would mean that nodes are decoded less
+/// often, but the leaves they reach in all trees are held in memory, about 2 KB a row.
 const BLOCK: usize = 49_152;
 
-/// The end of a path: a leaf, and the share of the row's weight that came there.
+/// A leaf, and the share of a row's weight that reached it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End {
+pub(super) struct ReachedLeaf {
     pub leaf: u32,
     pub weight: f32,
 }
 
-/// The leaves of one tree that each row has reached.
-pub(super) struct Reached {
-    /// Where each row's ends start, and after the last row where they end.
-    starts: Vec<u32>,
-    ends: Vec<End>,
+impl ReachedLeaf {
+    /// What [`rank`] gives for it.
+    pub fn rank(&self) -> u64 {
+        rank(self.weight, Child::Leaf(self.leaf))
+    }
 }
 
-impl Reached {
-    /// Puts visits in the order of their rows.
-    pub fn new(visits: &[Visit], rows: usize) -> Self {
+/// The leaves of one tree that each row has reached.
+pub(super) struct ReachedLeaves {
+    /// Where each row's leaves start, and where those of the last row end.
+    starts: Vec<u32>,
+    leaves: Vec<ReachedLeaf>,
+}
+
+impl ReachedLeaves {
+    /// Sorts leaves by row.
+    pub fn new(reached: &[RowAtLeaf], rows: usize) -> Self {
         let mut starts = vec![0u32; rows + 1];
-        visits.iter().for_each(|visit| starts[visit.row as usize + 1] += 1);
+        reached.iter().for_each(|leaf| starts[leaf.row as usize + 1] += 1);
         for row in 0..rows {
             starts[row + 1] += starts[row];
         }
         let mut next = starts.clone();
-        let mut ends = vec![End { leaf: 0, weight: 0.0 }; visits.len()];
-        for &Visit { row, leaf, weight } in visits {
+        let mut leaves = vec![ReachedLeaf { leaf: 0, weight: 0.0 }; reached.len()];
+        for &RowAtLeaf { row, reached } in reached {
             let at = &mut next[row as usize];
-            ends[*at as usize] = End { leaf, weight };
+            leaves[*at as usize] = reached;
             *at += 1;
         }
-        Reached { starts, ends }
+        ReachedLeaves { starts, leaves }
     }
 
-    /// What rows have reached one by one.
-    fn of_rows<'a>(rows: impl Iterator<Item = &'a Vec<End>>) -> Self {
-        let mut reached = Reached { starts: vec![0], ends: Vec::new() };
-        for ends in rows {
-            reached.ends.extend(ends);
-            reached.starts.push(reached.ends.len() as u32);
+    /// Collects the leaves of each row.
+    fn from_rows<'a>(rows: impl Iterator<Item = &'a Vec<ReachedLeaf>>) -> Self {
+        let mut reached = ReachedLeaves { starts: vec![0], leaves: Vec::new() };
+        for leaves in rows {
+            reached.leaves.extend(leaves);
+            reached.starts.push(reached.leaves.len() as u32);
         }
         reached
     }
 
-    fn of(&self, row: usize) -> &[End] {
-        &self.ends[self.starts[row] as usize..self.starts[row + 1] as usize]
+    fn of_row(&self, row: usize) -> &[ReachedLeaf] {
+        &self.leaves[self.starts[row] as usize..self.starts[row + 1] as usize]
     }
 }
 
@@ -72,7 +79,7 @@ pub(super) fn predict(
     run.predict_blocks(features, BLOCK, |block| forest.predict_block(block, query, run))
 }
 
-/// The same for rows that go through the trees together.
+/// [`predict`] for so few rows that they go through the trees together.
 pub(super) fn predict_block(
     forest: &Forest,
     features: CsrView<'_>,
@@ -86,7 +93,7 @@ pub(super) fn predict_block(
     Ok(predictions)
 }
 
-/// Lets the trees vote for the labels of each row; `finish` makes something of the votes.
+/// Counts the trees' votes for the labels of each row; returns what `finish` makes of the votes.
 pub(super) fn count<R: Send>(
     forest: &Forest,
     features: CsrView<'_>,
@@ -94,10 +101,10 @@ pub(super) fn count<R: Send>(
     run: &Task,
     finish: impl Fn(&mut Votes) -> R + Sync,
 ) -> Result<Vec<R>, Stopped> {
-    let reached = reach(forest, features, query, run)?;
-    let each = |visit: &mut dyn FnMut(&Tree, End), row| {
+    let reached = reached_leaves(forest, features, query, run)?;
+    let each = |visit: &mut dyn FnMut(&Tree, ReachedLeaf), row| {
         for (tree, reached) in forest.trees.iter().zip(&reached) {
-            reached.of(row).iter().for_each(|&end| visit(tree, end));
+            reached.of_row(row).iter().for_each(|&leaf| visit(tree, leaf));
         }
     };
     Ok((0..features.len())
@@ -105,63 +112,71 @@ pub(super) fn count<R: Send>(
         .map_init(
             || Votes::new(forest.labels),
             |votes, row| {
-                if let Company::Few = Company::of(features.len()) {
-                    each(&mut |tree, end| tree.fetch_leaf_place(end.leaf as usize), row);
-                    each(&mut |tree, end| tree.fetch_leaf(end.leaf as usize), row);
+                if BatchSize::of(features.len()) == BatchSize::Small {
+                    each(
+                        &mut |tree, reached| tree.prefetch_leaf_bounds(reached.leaf as usize),
+                        row,
+                    );
+                    each(
+                        &mut |tree, reached| tree.prefetch_leaf_labels(reached.leaf as usize),
+                        row,
+                    );
                 }
-                each(&mut |tree, end| vote(votes, tree, end, query), row);
+                each(&mut |tree, reached| vote(votes, tree, reached, query), row);
                 finish(votes)
             },
         )
         .collect())
 }
 
-/// The leaves that the rows reach, in each tree.
-fn reach(
+/// The leaves that the rows reach in each tree.
+fn reached_leaves(
     forest: &Forest,
     features: CsrView<'_>,
     query: Query<'_>,
     run: &Task,
-) -> Result<Vec<Reached>, Stopped> {
+) -> Result<Vec<ReachedLeaves>, Stopped> {
     let rows = forest.weights.apply(features, forest.features);
     let beam = query.beam.unwrap_or(forest.params.beam).max(1);
-    if Company::of(features.len()) == Company::Few && !forest.params.diversity.features_differ() {
+    let nodes_differ = forest.params.diversity.features_differ();
+    if BatchSize::of(features.len()) == BatchSize::Small && !nodes_differ {
         let share = (forest.trees.len() * features.len()).div_ceil(run.threads());
-        let some = share.clamp(1, walk::TREES);
-        let walk = |row| {
-            let walk = |(at, trees)| {
+        let together = share.clamp(1, route_single::MOST_TREES);
+        let route_row = |row| {
+            let route = |(at, trees)| {
                 run.check()?;
-                Ok(walk(forest, forest.first + at * some, trees, (rows.view(), row), beam))
+                let first = forest.first + at * together;
+                Ok(route_single(forest, first, trees, (rows.view(), row), beam))
             };
-            let ends = forest.trees.par_chunks(some).enumerate().map(walk);
-            Ok(ends.collect::<Result<Vec<_>, Stopped>>()?.concat())
+            let leaves = forest.trees.par_chunks(together).enumerate().map(route);
+            Ok(leaves.collect::<Result<Vec<_>, Stopped>>()?.concat())
         };
-        let ends = (0..features.len() as u32).into_par_iter().map(walk);
-        let ends = ends.collect::<Result<Vec<Vec<Vec<End>>>, Stopped>>()?;
-        let of_tree = |tree| Reached::of_rows(ends.iter().map(|trees| &trees[tree]));
+        let leaves = (0..features.len() as u32).into_par_iter().map(route_row);
+        let leaves = leaves.collect::<Result<Vec<Vec<Vec<ReachedLeaf>>>, Stopped>>()?;
+        let of_tree = |tree| ReachedLeaves::from_rows(leaves.iter().map(|trees| &trees[tree]));
         return Ok((0..forest.trees.len()).map(of_tree).collect());
     }
     let rows = (rows.view(), rows.view().width());
-    let reach = |(at, tree)| {
+    let route = |(at, tree)| {
         run.check()?;
         let seed = tree_seed(&forest.params, forest.first + at);
         Ok(Router::new(forest, tree, rows, beam).route(seed))
     };
-    forest.trees.par_iter().enumerate().map(reach).collect()
+    forest.trees.par_iter().enumerate().map(route).collect()
 }
 
-/// The leaf of a tree that each row falls into, by the one path that growing would take.
+/// The one leaf of a tree that growing puts each row into.
 pub(super) fn leaves(forest: &Forest, tree: usize, rows: Entries<'_>) -> Vec<u32> {
     let router = Router::new(forest, &forest.trees[tree], (rows, rows.width()), 1);
     let reached = router.route(tree_seed(&forest.params, tree));
-    reached.ends.iter().map(|end| end.leaf).collect()
+    reached.leaves.iter().map(|reached| reached.leaf).collect()
 }
 
 /// Adds the votes of a leaf: for each label, the share of the leaf's instances that have it.
-fn vote(votes: &mut Votes, tree: &Tree, end: End, query: Query<'_>) {
-    let instances = f64::from(tree.leaf_instances.get(end.leaf as usize));
-    let vote = Votes::units(f64::from(end.weight) / instances);
-    tree.each_label(end.leaf as usize, |label, count| {
+fn vote(votes: &mut Votes, tree: &Tree, reached: ReachedLeaf, query: Query<'_>) {
+    let instances = f64::from(tree.leaf_instances.get(reached.leaf as usize));
+    let vote = Votes::units(f64::from(reached.weight) / instances);
+    tree.each_label(reached.leaf as usize, |label, count| {
         if query.allows(label) {
             votes.add(label, vote.wrapping_mul(u64::from(count)));
         }

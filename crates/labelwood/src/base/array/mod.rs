@@ -9,12 +9,12 @@
 
 mod growing;
 mod numbers;
-mod on_demand;
+mod lazy_per_node;
 
 pub(crate) use growing::Growing;
+pub(crate) use lazy_per_node::LazyPerNode;
 pub use numbers::Numbers;
 pub(crate) use numbers::{each_pair, joined};
-pub(crate) use on_demand::OnDemand;
 
 use std::fmt;
 use std::fs::File;

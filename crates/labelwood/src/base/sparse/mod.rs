@@ -11,16 +11,16 @@
 mod csr;
 mod entries;
 mod ops;
-mod present;
+mod bitmap32;
 mod query;
 mod top_k;
 mod votes;
 
+pub(crate) use bitmap32::Bitmap32;
 pub use csr::{Csr, CsrView, Entry, Row, SparseError};
 pub use entries::Entries;
 pub(crate) use entries::{MOST_PLACES, OwnedEntries, scale_to_unit};
 pub use ops::{dot, l2_norm};
-pub(crate) use present::Present;
 pub use query::{LabelSet, Query};
 pub use top_k::{Predictions, Scored, best_first, top_k};
 pub use votes::Votes;

@@ -1,7 +1,7 @@
 //! Nodes as they are learned, one after the other.
 
 use super::nodes::{Child, Nodes, Precision, Values};
-use crate::base::array::{Numbers, OnDemand};
+use crate::base::array::{LazyPerNode, Numbers};
 use crate::base::random::{Stream, derive};
 use crate::base::run::{Stopped, Task};
 use crate::learn::solver::{LANES, Params, Rows, Workspace};
@@ -189,7 +189,7 @@ impl Builder {
             ends: self.ends.into(),
             owners: Numbers::from(self.owners),
             values: Values::new(self.values, self.precision),
-            ranks: OnDemand::default(),
+            ranks: LazyPerNode::default(),
         }
     }
 }

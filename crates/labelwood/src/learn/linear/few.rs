@@ -36,7 +36,7 @@ impl<'a> Spot<'a> {
         let ranks = match features.len() < row.0.len() {
             true => None,
             false if makes_ranks => nodes.ranks_of(node),
-            false => nodes.ranks.made_for(node),
+            false => nodes.ranks.get(node),
         };
         let left = features.len().max(row.0.len());
         let way = ranks.map_or(Way::Search { left }, Way::Ranks);

@@ -1,7 +1,7 @@
 //! The nodes of a root and of the subtrees below it as one.
 
 use super::nodes::{Child, Nodes, Values};
-use crate::base::array::{Numbers, OnDemand};
+use crate::base::array::{LazyPerNode, Numbers};
 
 impl Nodes {
     /// All nodes together: those of `root`, whose [`Child::Node`] are numbers of subtrees, and then
@@ -49,7 +49,7 @@ impl Nodes {
             ends: ends.into(),
             owners: Numbers::join(parts().map(|nodes| &nodes.owners)),
             values: Values::join(parts().map(|nodes| &nodes.values), root.precision()),
-            ranks: OnDemand::default(),
+            ranks: LazyPerNode::default(),
         }
     }
 }

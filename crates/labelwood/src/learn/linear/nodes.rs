@@ -1,7 +1,7 @@
 //! Nodes and their children's weights, in flat arrays.
 
 use super::ranks::Ranks;
-use crate::base::array::{Array, Numbers, OnDemand, joined, section};
+use crate::base::array::{Array, LazyPerNode, Numbers, joined, section};
 use crate::base::settings::choices;
 use half::f16;
 use serde::Serialize;
@@ -91,7 +91,7 @@ pub struct Nodes {
     pub(crate) owners: Numbers,
     pub(crate) values: Values,
     /// For single rows.
-    pub(crate) ranks: OnDemand<Ranks>,
+    pub(crate) ranks: LazyPerNode<Ranks>,
 }
 
 /// The size of some nodes.
@@ -165,7 +165,7 @@ impl Nodes {
 
     /// Where the features of a node are, if these are many.
     pub(super) fn ranks_of(&self, node: usize) -> Option<&Ranks> {
-        self.ranks.get_or_make(self.len(), node, || Ranks::new(self.features_of(node)))
+        self.ranks.get_or_init(self.len(), node, || Ranks::new(self.features_of(node)))
     }
 
     /// The child at a position.

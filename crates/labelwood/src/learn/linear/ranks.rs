@@ -1,7 +1,7 @@
 //! Where each feature is among those of a node, so that a single row need not search for it.
 
 use crate::base::array::prefetch;
-use crate::base::sparse::Present;
+use crate::base::sparse::Bitmap32;
 
 /// The features of a node that has many of them.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(crate) struct Ranks(Box<[Span]>);
 #[derive(Clone, Copy, Debug)]
 struct Span {
     /// Which of them the node has.
-    present: Present,
+    bitmap: Bitmap32,
     /// How many features of the node come before these.
     before: u32,
 }
@@ -19,20 +19,20 @@ struct Span {
 impl Ranks {
     /// None of so few features, in increasing order, that they take less room than this would.
     pub(super) fn new(features: &[u32]) -> Option<Self> {
-        let spans = Present::at(*features.last()?) + 1;
+        let spans = Bitmap32::index_of(*features.last()?) + 1;
         if spans > features.len() {
             return None;
         }
         let mut ranks = Vec::with_capacity(spans);
         for (at, &feature) in features.iter().enumerate() {
-            let span = Present::at(feature);
+            let span = Bitmap32::index_of(feature);
             // Features were in order when they were checked; a mapped file may have changed since.
             if span >= spans {
                 return None;
             }
-            let next = Span { present: Present::default(), before: at as u32 };
+            let next = Span { bitmap: Bitmap32::default(), before: at as u32 };
             ranks.resize((span + 1).max(ranks.len()), next);
-            ranks[span].present.insert(feature);
+            ranks[span].bitmap.insert(feature);
         }
         Some(Ranks(ranks.into()))
     }
@@ -40,15 +40,16 @@ impl Ranks {
     /// Whether a feature is among the node's, and where it is or would be.
     #[inline(always)]
     pub(super) fn of(&self, feature: u32) -> (bool, u32) {
-        let none = Span { present: Present::default(), before: 0 };
-        let Span { present, before } = self.0.get(Present::at(feature)).copied().unwrap_or(none);
-        (present.has(feature), before + present.before(feature))
+        let none = Span { bitmap: Bitmap32::default(), before: 0 };
+        let Span { bitmap, before } =
+            self.0.get(Bitmap32::index_of(feature)).copied().unwrap_or(none);
+        (bitmap.contains(feature), before + bitmap.rank(feature))
     }
 
     /// Asks for the memory of what tells where a feature is.
     #[inline(always)]
     pub(super) fn fetch(&self, feature: u32) {
-        prefetch(&self.0, Present::at(feature));
+        prefetch(&self.0, Bitmap32::index_of(feature));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Nodes of linear classifiers as the arrays of a unit.
 
 use super::{Nodes, Precision, Values, Within};
-use crate::base::array::OnDemand;
+use crate::base::array::LazyPerNode;
 use crate::base::store::{ArrayRef, FormatError, Unit};
 
 /// What a manifest says about all nodes of a model.
@@ -53,7 +53,7 @@ pub(crate) fn read_nodes(
             Precision::Half => Values::Half(unit.array("values")?),
             Precision::Single => Values::Single(unit.array("values")?),
         },
-        ranks: OnDemand::default(),
+        ranks: LazyPerNode::default(),
     };
     let within = Within { labels, features, parts: subtrees };
     nodes.check(within).map_err(|reason| unit.refused(reason))?;

@@ -1,7 +1,7 @@
 //! What the tests of linear models share: nodes written down, small rows, a plain score.
 
 use super::nodes::{Child, Nodes, Values, Within};
-use crate::base::array::{Numbers, OnDemand};
+use crate::base::array::{LazyPerNode, Numbers};
 use crate::base::sparse::{Csr, LabelRows};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ pub(crate) fn nodes(written: &[Written]) -> Nodes {
         ends: ends.into(),
         owners: Numbers::from(owners),
         values: Values::Single(values.into()),
-        ranks: OnDemand::default(),
+        ranks: LazyPerNode::default(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What holds for every grown tree, whatever the rows.
+//! Properties of every grown tree, for random and unusual rows.
 
 use super::super::grow::depth_limit;
 use super::super::tree::Child;
@@ -7,7 +7,7 @@ use super::*;
 use crate::learn::weighting::Weighting;
 use proptest::prelude::*;
 
-/// Checks all that holds for any forest on any rows.
+/// Checks the properties that every forest has.
 pub(super) fn check(rows: &Rows, forest: &Forest) {
     let count = rows.features.len() as u64;
     let expected: Vec<u64> =
@@ -31,7 +31,7 @@ pub(super) fn check(rows: &Rows, forest: &Forest) {
     }
 }
 
-/// The rows of each leaf of a tree, found by walking.
+/// The rows of each leaf of a tree, found by the reference router.
 fn members(rows: &Rows, forest: &Forest, tree: usize) -> Vec<Vec<usize>> {
     let mut members = vec![Vec::new(); forest.trees[tree].leaves()];
     for (at, row) in rows.features.rows().enumerate() {
@@ -43,7 +43,7 @@ fn members(rows: &Rows, forest: &Forest, tree: usize) -> Vec<Vec<usize>> {
     members
 }
 
-/// Checks that rows walk to the leaves that they were counted in, and why those are leaves.
+/// Checks that the reference router takes rows to the leaves that they were counted in.
 pub(super) fn check_members(rows: &Rows, forest: &Forest) {
     for (number, tree) in forest.trees.iter().enumerate() {
         for (leaf, members) in members(rows, forest, number).iter().enumerate() {
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_row_is_in_one_leaf_and_finds_its_way_back((rows, params) in shapes()) {
+    fn every_row_is_counted_in_the_one_leaf_that_it_is_routed_to((rows, params) in shapes()) {
         let rows = Rows::random(rows.0, rows.1, rows.2, rows.3);
         let forest = rows.forest(params);
         check(&rows, &forest);
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn a_batch_changes_nothing_about_its_rows((rows, params) in shapes(), beam in 1usize..6) {
+    fn predictions_do_not_depend_on_the_batch((rows, params) in shapes(), beam in 1usize..6) {
         let rows = Rows::random(rows.0, rows.1, rows.2, rows.3);
         let forest = rows.forest(params);
         let features = rows.features.view();
@@ -131,7 +131,7 @@ proptest! {
 
 #[test]
 fn leaves_are_small_or_cannot_be_divided() {
-    // Rows without labels belong to no cluster and may keep others company.
+    // Rows without labels belong to no cluster, so that a leaf with them may be too large.
     let all = Rows::random(3000, 60, 10, 8);
     let labelled: Vec<usize> = (0..3000).filter(|&row| !all.labels.row(row).is_empty()).collect();
     let rows = Rows {
@@ -148,7 +148,7 @@ fn leaves_are_small_or_cannot_be_divided() {
             let equal_labels = members
                 .iter()
                 .all(|&row| rows.labels.row(row).indices == rows.labels.row(members[0]).indices);
-            // Rows that differ in length alone are equal to a node.
+            // Rows that differ only in length are equal once they are scaled to length 1.
             let direction = |row| {
                 let row = prepared(&forest, rows.features.row(row));
                 (row.columns, row.values.iter().map(|v| (v * 1e5).round()).collect::<Vec<f32>>())
@@ -231,7 +231,7 @@ fn works(rows: &Rows) -> Forest {
 }
 
 #[test]
-fn a_single_row_teaches_its_labels() {
+fn a_forest_of_a_single_row_predicts_its_labels() {
     let mut rows = Rows::new(4, 5);
     rows.push(&[(1, 2.0)], &[0, 3]);
     let forest = works(&rows);
@@ -247,7 +247,7 @@ fn a_single_row_teaches_its_labels() {
 }
 
 #[test]
-fn rows_without_rows_features_or_labels_are_fine() {
+fn empty_data_and_rows_without_features_or_labels_are_accepted() {
     works(&Rows::new(3, 3));
     works(&Rows::new(0, 0));
     let mut empty = Rows::new(3, 2);
@@ -292,7 +292,7 @@ fn depths(forest: &Forest) -> Vec<u64> {
 }
 
 #[test]
-fn values_of_all_sizes_do_no_harm() {
+fn values_of_all_magnitudes_are_accepted() {
     let mut rows = Rows::new(70, 70);
     for at in 0..70u32 {
         rows.push(
@@ -308,8 +308,8 @@ fn values_of_all_sizes_do_no_harm() {
 }
 
 #[test]
-fn chains_of_ever_smaller_parts_end_at_the_depth_limit() {
-    // Two branches and geometric sizes: each split takes off a little of what is left.
+fn splits_that_take_off_few_rows_end_at_the_depth_limit() {
+    // With two branches and geometric sizes each split takes off few of the remaining rows.
     let mut rows = Rows::new(900, 900);
     for at in 0..900u32 {
         let features: Vec<(u32, f32)> =
@@ -326,8 +326,8 @@ fn chains_of_ever_smaller_parts_end_at_the_depth_limit() {
     }
 }
 
-/// Products, each bought after some queries of a few of its words: labels that hardly ever occur.
-/// Further labels are those that every row of the same kind has.
+/// Three queries for each product, with some of the product's words and the product as label, so that
+/// labels are rare. With `kinds`, each row also has the label of its product's kind.
 fn near_unique(products: u32, kinds: u32) -> Rows {
     let mut random = Stream::new(3);
     let mut rows = Rows::new(4000, (kinds + products) as usize);
@@ -347,8 +347,8 @@ fn near_unique(products: u32, kinds: u32) -> Rows {
 }
 
 #[test]
-fn labels_that_hardly_ever_occur_make_shallow_trees_on_any_number_of_threads() {
-    // Every row has a label of its own, all have one label besides, or one of three.
+fn rare_labels_make_shallow_trees_on_any_number_of_threads() {
+    // No further label, one that all rows have, or one of three.
     for (kinds, depth) in [(0, 10), (1, 14), (3, 14)] {
         let rows = near_unique(2000, kinds);
         let trainer = rows.trainer(Params { trees: 4, ..Params::default() });
@@ -366,7 +366,6 @@ fn every_node_and_leaf_but_the_root_has_one_parent() {
     let rows = Rows::random(400, 40, 10, 12);
     let forest = rows.forest(Params { trees: 3, ..Params::default() });
     for tree in &forest.trees {
-        // Preorder: every node and leaf has one parent, and nodes come after theirs.
         let mut parents = vec![0; tree.nodes() + tree.leaves()];
         for node in 0..tree.nodes() {
             for at in tree.child_range(node) {
@@ -382,7 +381,7 @@ fn every_node_and_leaf_but_the_root_has_one_parent() {
 }
 
 #[test]
-fn pruning_spares_entries_as_large_as_the_last_one_kept() {
+fn pruning_keeps_entries_as_large_as_the_smallest_kept() {
     let mut rows = Rows::new(200, 10);
     for at in 0..100u32 {
         let features: Vec<(u32, f32)> = (0..10).map(|next| (at % 10 * 20 + next, 1.0)).collect();
@@ -424,7 +423,7 @@ fn a_tree_whose_nodes_share_children_is_refused() {
     assert!(damaged.check().unwrap_err().contains("impossible children"));
 }
 
-/// A chain of so many nodes, each with the next and a leaf below it.
+/// A chain of `levels` nodes, each with the next node and a leaf as children.
 fn chain(levels: u32) -> Tree {
     let rows = Rows::random(2, 3, 2, 1);
     let one_leaf = rows.forest(Params { trees: 1, ..Params::default() }).trees.remove(0);
@@ -450,7 +449,7 @@ fn chain(levels: u32) -> Tree {
 }
 
 #[test]
-fn a_tree_of_too_many_levels_or_with_leaves_that_nothing_leads_to_is_refused() {
+fn a_tree_with_too_many_levels_or_unreachable_leaves_is_refused() {
     let deep = chain(1000);
     assert_eq!((deep.check(), deep.figures().depth), (Ok(()), 1000));
     assert_eq!(chain(1001).check().unwrap_err(), "it has more than 1000 levels");
@@ -464,7 +463,7 @@ fn a_tree_of_too_many_levels_or_with_leaves_that_nothing_leads_to_is_refused() {
 }
 
 #[test]
-fn a_tree_that_leads_back_or_nowhere_after_it_was_checked_ends_in_a_leaf() {
+fn children_damaged_after_the_check_are_read_as_leaves() {
     let tree = chain(3);
     let to = |reference: u32| Tree { children: vec![reference; 6].into(), ..tree.clone() };
     for damaged in [to(0), to(1), to(9), to(Child::Leaf(9).reference())] {

@@ -1,6 +1,6 @@
-//! Tests of whole forests; what has a hand-sized example is tested beside its code.
+//! Tests of whole forests; tests with examples small enough to check by hand are beside the code.
 
-mod alone;
+mod batch_size;
 mod growth;
 mod reference;
 mod settings;
@@ -11,7 +11,7 @@ use crate::base::random::Stream;
 use crate::base::run::Pool;
 use crate::base::sparse::{Csr, LabelRows, OwnedEntries, Row};
 
-/// Rows to learn from.
+/// Training rows.
 struct Rows {
     features: Csr,
     labels: LabelRows,
@@ -28,7 +28,7 @@ impl Rows {
         self.labels.push_row(labels, &vec![(); labels.len()]).unwrap();
     }
 
-    /// Rows whose labels go with some of their features; a few have no features or no labels.
+    /// Random rows whose labels depend on some of their features; a few have no features or labels.
     fn random(count: usize, features: usize, labels: usize, seed: u64) -> Self {
         let mut random = Stream::new(seed);
         let whole = random.below(2) == 0;
@@ -65,7 +65,7 @@ fn run(threads: usize) -> Task {
     Pool::new(threads).unwrap().task()
 }
 
-/// Predictions by their bits.
+/// The labels of predictions with the bits of their scores.
 fn bits(predictions: &Predictions) -> Vec<Vec<(u32, u32)>> {
     let bits = |row: &[crate::base::sparse::Scored]| {
         row.iter().map(|scored| (scored.id, scored.score.to_bits())).collect()

@@ -1,6 +1,6 @@
-//! A plain router, one row and one path at a time on dense centroids, against the real one.
+//! A reference router, which takes one row at a time and dense centroids, compared with the real one.
 
-use super::super::grow::FEATURES;
+use super::super::grow::FEATURE_PROJECTION;
 use super::super::project::Projector;
 use super::super::shares::ROUNDING;
 use super::super::tree::Child;
@@ -8,7 +8,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A node's centroids as dense vectors, one for each child, read from the stored arrays.
+/// The centroids of a node as dense vectors, one for each child, decoded from the stored arrays.
 fn centroids(tree: &Tree, node: usize, dimensions: usize) -> Vec<Vec<f32>> {
     let children = tree.child_range(node).len();
     let mut dense = vec![vec![0.0; dimensions]; children];
@@ -17,7 +17,7 @@ fn centroids(tree: &Tree, node: usize, dimensions: usize) -> Vec<Vec<f32>> {
     let (mut at, mut next) = (0, 0u32);
     while at < words.len() {
         let word = u32::from(words[at]);
-        let touches = word & ((1 << tree.branches) - 1);
+        let child_bits = word & ((1 << tree.branches) - 1);
         let mut gap = word >> tree.branches;
         at += 1;
         if gap == 0 {
@@ -30,7 +30,7 @@ fn centroids(tree: &Tree, node: usize, dimensions: usize) -> Vec<Vec<f32>> {
         }
         next += gap;
         for (child, centroid) in dense.iter_mut().enumerate() {
-            if touches >> child & 1 == 1 {
+            if child_bits >> child & 1 == 1 {
                 let bytes = &tree.values[value_at..];
                 centroid[next as usize - 1] = match tree.precision {
                     Precision::Byte => f32::from(bytes[0] as i8),
@@ -44,12 +44,13 @@ fn centroids(tree: &Tree, node: usize, dimensions: usize) -> Vec<Vec<f32>> {
     dense
 }
 
-/// Whether two numbers differ by so little that another order of sums may decide otherwise.
+/// Whether two numbers are so close that adding in another order may change which is larger.
 fn is_close_call(left: f32, right: f32) -> bool {
     (left - right).abs() <= 1e-4 * left.abs().max(right.abs())
 }
 
-/// The children that a row follows, with their shares of its weight; `None` on a close call.
+/// The children that a row follows, with their shares of its weight; `None` on a close call (see
+/// [`is_close_call`]).
 fn shares(near: &[f32], beam: usize) -> Option<Vec<(usize, f32)>> {
     let count = near.len() as f32;
     let best = (0..near.len()).rev().max_by(|&l, &r| near[l].total_cmp(&near[r])).unwrap();
@@ -65,7 +66,7 @@ fn shares(near: &[f32], beam: usize) -> Option<Vec<(usize, f32)>> {
     }
     let weight = |near_j: f32| {
         let exponent = 3.0 / deviation * (near_j - near[best]);
-        // Children this far away weigh nothing, not even in the total.
+        // Children further away are not followed and do not count in the total.
         if exponent > -2.5 { libm::expf(exponent) } else { 0.0 }
     };
     let total: f32 = near.iter().map(|&near| weight(near)).sum();
@@ -82,7 +83,7 @@ fn shares(near: &[f32], beam: usize) -> Option<Vec<(usize, f32)>> {
     Some(followed.into_iter().map(|(child, weight)| (child, weight / kept)).collect())
 }
 
-/// Where a path has come to: a node with its seed, or a leaf.
+/// The end of a path: a node with its seed, or a leaf.
 #[derive(Clone, Copy)]
 enum Place {
     Node(u32, u64),
@@ -128,7 +129,7 @@ pub(super) fn walk(
             let from = if params.diversity.features_differ() { seed } else { root };
             let projected = match (projector.is_identity(), params.diversity.features_differ()) {
                 (true, false) => row.clone(),
-                _ => projector.project(row.view(), 0..1, derive(from, FEATURES)),
+                _ => projector.project(row.view(), 0..1, derive(from, FEATURE_PROJECTION)),
             };
             let range = tree.child_range(node as usize);
             let dense = centroids(tree, node as usize, projector.dimensions);
@@ -198,7 +199,7 @@ fn scores(forest: &Forest, row: Row<'_>, beam: usize) -> Option<BTreeMap<u32, f6
     Some(scores)
 }
 
-/// Compares the forest's predictions with the plain ones; tells for how many rows there are such.
+/// Compares the forest's predictions with the reference's; returns how many rows were compared.
 fn compare(forest: &Forest, features: CsrView<'_>, beam: usize) -> Result<usize, String> {
     const K: usize = 5;
     let mut compared = 0;
@@ -215,7 +216,7 @@ fn compare(forest: &Forest, features: CsrView<'_>, beam: usize) -> Result<usize,
         for scored in found {
             let score = expected.get(&scored.id).copied().unwrap_or(0.0);
             if (f64::from(scored.score) - score).abs() > 1e-5 {
-                return Err(wrong(format!("{scored:?}, but the plain score is {score}")));
+                return Err(wrong(format!("{scored:?}, but the reference score is {score}")));
             }
         }
         let last = found.last().map_or(0.0, |scored| f64::from(scored.score));
@@ -236,7 +237,7 @@ const METRICS: [Metric; 2] = [Metric::Cosine, Metric::Euclidean];
 const PRECISIONS: [Precision; 2] = [Precision::Half, Precision::Byte];
 
 #[test]
-fn every_kind_of_forest_predicts_what_the_plain_router_does() {
+fn every_kind_of_forest_predicts_what_the_reference_router_does() {
     let rows = Rows::random(60, 40, 12, 5);
     let new = Rows::random(20, 45, 12, 6);
     let (mut rows_compared, mut all) = (0, 0);
@@ -276,7 +277,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn forests_of_any_shape_predict_what_the_plain_router_does(
+    fn forests_of_any_shape_predict_what_the_reference_router_does(
         (count, branches, leaf, seed) in (1usize..150, 2usize..=16, 2usize..12, any::<u64>()),
         (features, labels, dimensions) in (1usize..80, 1usize..20, 1usize..30),
         (projection, diversity) in (prop::sample::select(&PROJECTIONS), prop::sample::select(&DIVERSITIES)),

@@ -1,4 +1,4 @@
-//! Settings that are refused, resolved, and what they cost.
+//! Which settings are refused, how automatic ones are resolved, and estimates of memory and size.
 
 use super::*;
 use crate::learn::weighting::Weighting;
@@ -141,7 +141,7 @@ fn rows_that_are_repeated_count_once_in_a_tree() {
         let (features, labels) = (rows.features.view(), rows.labels.view());
         params.estimate(features, labels, 1)
     };
-    assert!(estimate(&often).memory > 10 * estimate(&once).memory / 3, "rows are kept all");
+    assert!(estimate(&often).memory > 10 * estimate(&once).memory / 3, "every row is kept");
     assert!(estimate(&often).model < 3 * estimate(&once).model);
     let grown: usize = often.forest(params.clone()).trees().iter().map(Tree::bytes).sum();
     assert!(grown as u64 <= estimate(&often).model, "{grown} of {}", estimate(&often).model);

@@ -1,11 +1,11 @@
-//! Rows that are added to grown trees.
+//! Adding rows to grown trees.
 
 use super::growth::{check, check_members, shapes};
 use super::*;
 use proptest::prelude::*;
 
-/// The first rows and all of them; the labels of the others may be new.
-fn parted(all: &Rows, first: usize, labels: usize) -> Rows {
+/// The first rows, without the labels from `labels` on, so that those may be new in later rows.
+fn first_rows(all: &Rows, first: usize, labels: usize) -> Rows {
     let mut known = LabelRows::new(labels);
     for row in all.labels.rows().take(first) {
         let own: Vec<u32> =
@@ -15,8 +15,8 @@ fn parted(all: &Rows, first: usize, labels: usize) -> Rows {
     Rows { features: all.features.view().slice(0..first), labels: known }
 }
 
-/// The labels of the first rows and of the others, as they were added.
-fn rejoined(first: &Rows, all: &Rows) -> Rows {
+/// All rows, the first with the labels they have in `first`.
+fn with_first(first: &Rows, all: &Rows) -> Rows {
     let mut labels = LabelRows::new(all.labels.columns());
     let rest = all.labels.rows().skip(first.labels.len());
     for row in first.labels.rows().chain(rest) {
@@ -25,7 +25,7 @@ fn rejoined(first: &Rows, all: &Rows) -> Rows {
     Rows { features: all.features.clone(), labels }
 }
 
-/// The forest with all rows but the first added; with `knows` it has the first at hand.
+/// The forest with all rows but the first added; `knows` says whether it is given the first, too.
 fn updated(forest: &Forest, all: &Rows, first: usize, knows: bool, threads: usize) -> Forest {
     let run = run(threads);
     let from = if knows { 0 } else { first };
@@ -55,7 +55,7 @@ fn a_leaf_counts_its_new_rows_and_their_new_labels() {
         (0..2).map(|leaf| (tree.leaf_instances.get(leaf), tree.leaf(leaf).collect())).collect();
     leaves.sort();
     assert_eq!(leaves, [(3, vec![(1, 3)]), (5, vec![(0, 4), (3, 1)])]);
-    // The rest of the tree is as it was.
+    // Nothing but the leaves has changed.
     assert_eq!(tree.children, forest.trees[0].children);
     assert_eq!(
         (tree.words, tree.values),
@@ -72,7 +72,7 @@ fn a_leaf_that_became_too_large_is_divided() {
     for _ in 0..6 {
         all.push(&[(1, 1.0), (2, 1.0)], &[2]);
     }
-    let first = parted(&all, 4, 2);
+    let first = first_rows(&all, 4, 2);
     let params = Params { trees: 1, leaf: 5, branches: 2, ..Params::default() };
     let forest = first.forest(params);
     assert_eq!(forest.trees[0].nodes(), 0);
@@ -87,11 +87,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn added_rows_are_counted_where_they_walk_to((shape, params) in shapes(), share in 0.1f64..1.0, labels in 1usize..15) {
+    fn added_rows_are_counted_in_the_leaf_that_they_are_routed_to((shape, params) in shapes(), share in 0.1f64..1.0, labels in 1usize..15) {
         let all = Rows::random(shape.0 + 2, shape.1, shape.2, shape.3);
         let first = 1 + (share * shape.0 as f64) as usize;
-        let known = parted(&all, first, labels.min(shape.2));
-        let all = rejoined(&known, &all);
+        let known = first_rows(&all, first, labels.min(shape.2));
+        let all = with_first(&known, &all);
         let forest = known.forest(params);
         for knows in [false, true] {
             let grown = updated(&forest, &all, first, knows, 1);
@@ -105,12 +105,12 @@ proptest! {
     }
 
     #[test]
-    fn rows_added_at_once_or_in_turn_are_counted_alike((shape, params) in shapes()) {
+    fn rows_added_at_once_or_in_turn_give_the_same_forest((shape, params) in shapes()) {
         let all = Rows::random(shape.0 + 3, shape.1, shape.2, shape.3);
         let first = 1 + shape.0 / 2;
         let next = (first + all.labels.len()) / 2;
-        let forest = parted(&all, first, shape.2).forest(params);
-        let upto = parted(&all, next, shape.2);
+        let forest = first_rows(&all, first, shape.2).forest(params);
+        let upto = first_rows(&all, next, shape.2);
         let halfway = updated(&forest, &upto, first, false, 1);
         prop_assert_eq!(updated(&halfway, &all, next, false, 1), updated(&forest, &all, first, false, 1));
     }
@@ -120,7 +120,7 @@ proptest! {
         let all = Rows::random(shape.0 + 2, shape.1, shape.2, shape.3);
         let params = Params { leaf: 1000, ..params };
         let first = 1 + shape.0 / 2;
-        let forest = parted(&all, first, shape.2).forest(params);
+        let forest = first_rows(&all, first, shape.2).forest(params);
         prop_assert_eq!(updated(&forest, &all, first, true, 1), updated(&forest, &all, first, false, 1));
     }
 }

@@ -1,9 +1,10 @@
-//! Few rows read centroids differently from many, and get the same answers.
+//! Predictions do not depend on the batch size, although small batches look features up in indexes
+//! and large ones decode whole nodes.
 
 use super::*;
 
 #[test]
-fn a_row_alone_is_answered_as_in_company() {
+fn a_single_row_is_predicted_as_in_a_batch() {
     let some = |diversity, feature_projection, precision, metric| Params {
         trees: 2,
         keep: Some(1.0),
@@ -18,13 +19,13 @@ fn a_row_alone_is_answered_as_in_company() {
         (some(Diversity::SxSy, hashed, Precision::Byte, Metric::Cosine), 4),
         (some(Diversity::SxSy, plain, Precision::Byte, Metric::Euclidean), 4),
         (some(Diversity::SxSy, plain, Precision::Half, Metric::Cosine), 3),
-        // More trees than a single row goes through at once.
+        // More trees than a single row goes through at once (`MOST_TREES`).
         (Params { trees: 9, ..some(Diversity::SxSy, hashed, Precision::Byte, Metric::Cosine) }, 1),
         (some(Diversity::DxDy, hashed, Precision::Byte, Metric::Cosine), 1),
     ] {
         let rows = Rows::random(3000, 6000, 40, 5);
         let forest = rows.forest(params);
-        // Rows of up to eight features: these nodes have marks to find them by, for blocks, too.
+        // Rows have up to eight features, so that even large batches look them up in roots this long.
         assert!(forest.trees.iter().all(|tree| tree.words_of(0).len() > 8 * 256));
         let query = Query { beam: Some(beam), ..Query::top(5) };
         let features = rows.features.view();
@@ -33,7 +34,7 @@ fn a_row_alone_is_answered_as_in_company() {
             let alone = forest.predict(features.slice(at..at + 1).view(), query, &run(1)).unwrap();
             assert_eq!(alone.row(0), together.row(at));
         }
-        // So few that they look features up, and so many that each is at nodes of its own.
+        // A small batch and a large one, most of whose rows reach different nodes.
         for size in [20, 300] {
             let some = forest.predict(features.slice(0..size).view(), query, &run(1)).unwrap();
             assert!((0..size).all(|at| some.row(at) == together.row(at)));

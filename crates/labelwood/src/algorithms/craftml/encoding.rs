@@ -1,13 +1,14 @@
-//! The centroids of one node, as they are stored.
+//! The encoding of the features that a node's centroids have.
 //!
-//! Features come in increasing order. For each there is a 16-bit word: in its low bits, one for
-//! each branch, which children the feature touches; in its high bits the gap to the feature before.
-//! A gap that does not fit leaves the high bits 0 and follows in the next word, or, when that is 0,
-//! in the two words after it. The values of the touched children follow in an array of their own.
+//! Features are in increasing order, each in a 16-bit word. The low bits of the word, one for each
+//! branch, are the `child_bits`: which children's centroids have a value for the feature. The high
+//! bits are the gap to the feature before. A gap that does not fit leaves the high bits 0 and
+//! follows in the next word or, if that is 0, in the two words after it. The values themselves are
+//! in another array, in the same order (see [`super::values`]).
 
 use crate::base::array::prefetch;
 
-/// Appends the words of one node.
+/// Encodes the features of one node.
 pub(super) struct Encoder<'a> {
     words: &'a mut Vec<u16>,
     branches: u32,
@@ -16,21 +17,21 @@ pub(super) struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    /// Starts a node whose trees have the given number of branches, at most 16.
+    /// Appends a node to `words`; `branches` is that of the tree, at most 16.
     pub fn new(words: &'a mut Vec<u16>, branches: usize) -> Self {
         Encoder { words, branches: branches as u32, next: 0 }
     }
 
-    /// Appends a feature, larger than the last, and the children it touches.
+    /// Appends a feature, larger than the last, with its `child_bits`.
     #[inline]
-    pub fn push(&mut self, feature: u32, touches: u16) {
+    pub fn push(&mut self, feature: u32, child_bits: u16) {
         let gap = feature - self.next + 1;
         self.next = feature + 1;
         if gap < 1 << (16 - self.branches) {
-            // With 16 branches every gap is escaped, so the shift never reaches the type's width.
-            return self.words.push((gap << self.branches) as u16 | touches);
+            // With 16 branches no gap gets here, so the shift is less than 16.
+            return self.words.push((gap << self.branches) as u16 | child_bits);
         }
-        self.words.push(touches);
+        self.words.push(child_bits);
         if gap <= 0xffff {
             self.words.push(gap as u16);
         } else {
@@ -39,7 +40,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// Reads the words of one node back; words that end too early end the features.
+/// Decodes the features of one node. If the words end within a feature, the feature is left out.
 #[derive(Clone)]
 pub(super) struct Decoder<'a> {
     words: std::slice::Iter<'a, u16>,
@@ -49,47 +50,48 @@ pub(super) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// The features of a node whose trees have the given number of branches, at most 16.
+    /// Decodes the words of a node; `branches` is that of the tree, at most 16.
     pub fn new(words: &'a [u16], branches: usize) -> Self {
         let mask = ((1u32 << branches) - 1) as u16;
         Decoder { words: words.iter(), branches: branches as u32, mask, next: 0 }
     }
 
-    /// How many words are still to be read.
+    /// How many words have not been read.
     pub fn remaining(&self) -> usize {
         self.words.len()
     }
 
-    /// The features after some of the words; `next` is one more than the last feature of these.
+    /// Decodes from a later word on; `next` is one more than the last feature before it.
     pub fn after(&self, words: usize, next: u32) -> Self {
         let rest = self.words.as_slice().get(words..).unwrap_or_default();
         Decoder { words: rest.iter(), next, ..*self }
     }
 
-    /// The children that the feature of a word touches and how many values precede its own, counted
-    /// from an earlier word on. It is one of eight words, each of which is a feature.
+    /// The `child_bits` of one of the eight words at `from`, and how many values the words before it
+    /// have from `from` on. Each of the words up to it must be a whole feature.
     #[inline(always)]
     pub fn among_eight(&self, from: usize, word: usize) -> Option<(u16, usize)> {
         let eight: &[u16; 8] = self.words.as_slice().get(from..)?.first_chunk()?;
         Some((eight[word % 8] & self.mask, ones_before(eight, self.mask, word)))
     }
 
-    /// The same of the feature after so many others, from any word on.
+    /// What [`Decoder::among_eight`] gives, for the feature that comes `before` features after the word
+    /// at `from`; features may take several words.
     #[cold]
-    pub fn skim(&self, from: usize, before: usize) -> Option<(u16, usize)> {
+    pub fn nth_feature(&self, from: usize, before: usize) -> Option<(u16, usize)> {
         let mut words = self.after(from, 0);
         let others = words.by_ref().take(before);
-        let values = others.map(|(_, touches)| touches.count_ones() as usize).sum();
+        let values = others.map(|(_, child_bits)| child_bits.count_ones() as usize).sum();
         Some((words.next()?.1, values))
     }
 
-    /// Asks for the memory of a word.
+    /// Prefetches a word.
     #[inline(always)]
-    pub fn fetch(&self, word: usize) {
+    pub fn prefetch(&self, word: usize) {
         prefetch(self.words.as_slice(), word);
     }
 
-    /// A gap that does not fit in 16 bits.
+    /// Reads a gap that does not fit in 16 bits.
     #[cold]
     fn long_gap(&mut self) -> Option<u32> {
         let low = u32::from(*self.words.next()?);
@@ -98,7 +100,7 @@ impl<'a> Decoder<'a> {
 }
 
 impl Iterator for Decoder<'_> {
-    /// A feature and the children it touches.
+    /// A feature and its `child_bits`.
     type Item = (u32, u16);
 
     #[inline(always)]
@@ -116,7 +118,7 @@ impl Iterator for Decoder<'_> {
     }
 }
 
-/// The bits of eight numbers, four of them in one, that come before each of them.
+/// For each position in an array of eight 16-bit numbers, a mask over the numbers before it.
 const BELOW: [[u64; 2]; 8] = {
     let mut below = [[0; 2]; 8];
     let mut at = 1;
@@ -128,7 +130,7 @@ const BELOW: [[u64; 2]; 8] = {
     below
 };
 
-/// How many bits, of those in the mask, the numbers before one of eight have set.
+/// How many bits under `mask` are set in the numbers before position `at`.
 #[inline(always)]
 pub(super) fn ones_before(eight: &[u16; 8], mask: u16, at: usize) -> usize {
     let together = |[a, b, c, d]: [u16; 4]| {
@@ -167,9 +169,9 @@ mod tests {
             for features in [features, near] {
                 let mut words = Vec::new();
                 let mut encoder = Encoder::new(&mut words, branches);
-                features.iter().for_each(|(&feature, &touches)| encoder.push(feature, touches & mask));
+                features.iter().for_each(|(&feature, &child_bits)| encoder.push(feature, child_bits & mask));
                 let found: Vec<_> = Decoder::new(&words, branches).collect();
-                let expected: Vec<_> = features.iter().map(|(&feature, &touches)| (feature, touches & mask)).collect();
+                let expected: Vec<_> = features.iter().map(|(&feature, &child_bits)| (feature, child_bits & mask)).collect();
                 prop_assert_eq!(found, expected);
             }
         }
