@@ -15,7 +15,7 @@ mod rows;
 mod text;
 mod work;
 
-use labelwood::model::Algorithm;
+use labelwood::Settings;
 use labelwood::run;
 use pyo3::prelude::*;
 
@@ -24,22 +24,23 @@ use crate::errors::refuse;
 /// The names of all algorithms.
 #[pyfunction]
 fn algorithms() -> Vec<&'static str> {
-    Settings::names().to_vec()
+    Settings::names()
 }
 
 /// The names of an algorithm's presets.
 #[pyfunction]
 fn presets(algorithm: &str) -> Vec<&'static str> {
-    Algorithm::presets(algorithm).to_vec()
+    let presets = Settings::named(algorithm).map(|known| known.presets()).unwrap_or_default();
+    presets.into_iter().map(|(name, _)| name).collect()
 }
 
 /// The settings of a preset, as JSON.
 #[pyfunction]
 fn preset(py: Python<'_>, algorithm: &str, preset: &str) -> PyResult<String> {
     match Settings::preset(algorithm, preset) {
-        Some(found) => Ok(found.settings().to_string()),
+        Some(found) => Ok(found.values().to_string()),
         None => {
-            let known = Algorithm::presets(algorithm).join(", ");
+            let known = presets(algorithm).join(", ");
             let text = format!("preset is {preset:?}, but those of {algorithm} are {known}");
             Err(refuse(py, text))
         }

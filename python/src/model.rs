@@ -6,15 +6,18 @@ use labelwood::app::predict_at_least;
 use labelwood::data::{DatasetView, LabelIndex};
 use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Options, Start, StoreError, Stored};
-use labelwood::model::{TrainOptions, Learned, Model as Inner, TrainError, train_with};
+use labelwood::model::{Model as Inner, TrainError, TrainOptions, train_with};
+use labelwood::Settings;
+use labelwood::params::Kind;
 use labelwood::run::Task;
 use labelwood::sparse::{CsrView, LabelSet, Predictions, Query};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyTuple};
+use serde_json::Value;
 
-use crate::errors::{Fault, OrRaise, meaning, refuse};
+use crate::errors::{Fault, OrRaise, refuse};
 use crate::rows::{
     FeatureArrays, Features, LabelArrays, Labels, arrays, matching, prediction_arrays,
 };
@@ -38,15 +41,15 @@ pub struct Learner(PyBackedStr, PyBackedStr, bool, PyBackedStr);
 
 impl Learner {
     /// The algorithm, and what its model holds besides.
-    pub fn parts(&self, py: Python<'_>) -> PyResult<(Algorithm, TrainOptions<'static>)> {
-        let Learner(algorithm, settings, calibrate, favour) = self;
-        let algorithm = parse(py, algorithm, settings)?;
+    pub fn parts(&self, py: Python<'_>) -> PyResult<(Settings, TrainOptions<'static>)> {
+        let Learner(algorithm, values, calibrate, favour) = self;
+        let settings = parse(py, algorithm, values)?;
         let name = serde_json::Value::from(&**favour);
         let favour = serde_json::from_value(name).map_err(|_| {
             let known = Favour::NAMES.join(" or ");
             refuse(py, format!("favour is {favour:?}, but must be {known}"))
         })?;
-        Ok((algorithm, TrainOptions { calibrate: *calibrate, favour, ..TrainOptions::default() }))
+        Ok((settings, TrainOptions { calibrate: *calibrate, favour, ..TrainOptions::default() }))
     }
 }
 
@@ -79,12 +82,12 @@ impl Model {
         progress: Option<&Bound<'_, PyAny>>,
         memory: Option<u64>,
     ) -> PyResult<Self> {
-        let (algorithm, extras) = learner.parts(py)?;
+        let (settings, options) = learner.parts(py)?;
         let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
         let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
-        let train = |run: &Task| learn(dataset, extras, &algorithm, into, memory, run);
+        let train = |run: &Task| learn(dataset, options, &settings, into, memory, run);
         work::run(py, threads, progress, train).map(Model::from)
     }
 
@@ -106,12 +109,12 @@ impl Model {
         progress: Option<&Bound<'_, PyAny>>,
         memory: Option<u64>,
     ) -> PyResult<Self> {
-        let (algorithm, extras) = learner.parts(py)?;
+        let (settings, options) = learner.parts(py)?;
         let reading = Reading::parse(py, vectoriser, documents)?;
         work::run(py, threads, progress, |run| -> Result<Self, Fault> {
             let (dataset, reader) = reading.learn(&texts, &tags, run)?;
-            let extras = TrainOptions { text: Some(&reader), ..extras };
-            Ok(learn(dataset.view(), extras, &algorithm, into, memory, run)?.into())
+            let options = TrainOptions { text: Some(&reader), ..options };
+            Ok(learn(dataset.view(), options, &settings, into, memory, run)?.into())
         })
     }
 
@@ -253,12 +256,7 @@ impl Model {
 
     /// The labels below each child of a label tree's root, if there is such a tree.
     fn clusters(&self, tree: usize) -> Option<Vec<Vec<u32>>> {
-        let trees = match self.0.learned() {
-            Learned::LabelTree(trees) => trees,
-            Learned::Grove(grove) => grove.label_tree(),
-            _ => return None,
-        };
-        Some(trees.trees().get(tree)?.clusters())
+        self.0.learned().clusters(tree)
     }
 
     /// The terms that tell most about a label with their weights, if it was trained on text.
@@ -308,32 +306,32 @@ pub enum Into {
 /// Trains in memory, or into a folder, which is then mapped.
 fn learn(
     dataset: DatasetView<'_>,
-    extras: TrainOptions<'_>,
-    algorithm: &Settings,
+    options: TrainOptions<'_>,
+    settings: &Settings,
     into: Option<Into>,
     memory: Option<u64>,
     run: &Task,
 ) -> Result<Inner, Fault> {
     let labels = dataset.labels.columns();
     refuse_more(labels as u64 * LABEL, memory, labels)?;
-    let estimate = algorithm.estimate(dataset.features, dataset.labels, run.threads());
+    let estimate = settings.estimate(dataset, run.threads());
     let on_disk = match &into {
         Some(Into::Folder(..)) => true,
         Some(Into::DiskFrom(least)) => cfg!(unix) && estimate.model >= *least,
         None => false,
     };
     let model = if on_disk { 0 } else { estimate.model };
-    let again = if extras.calibrate { estimate.memory + estimate.model } else { 0 };
+    let again = if options.calibrate { estimate.memory + estimate.model } else { 0 };
     refuse_more(estimate.memory.saturating_add(model).saturating_add(again), memory, labels)?;
     if let Some(Into::Folder(folder, overwrite)) = into {
         let start = Start { resume: !overwrite, overwrite };
-        train_with(dataset, extras, algorithm, &folder, start, run)?;
+        train_with(dataset, options, settings, &folder, start, run)?;
         return Ok(Inner::open(&folder, Options::default(), run)?);
     }
-    if on_disk && let Some(model) = learn_on_disk(dataset, extras, algorithm, run)? {
+    if on_disk && let Some(model) = learn_on_disk(dataset, options, settings, run)? {
         return Ok(model);
     }
-    Ok(Inner::train(dataset, extras, algorithm, run)?)
+    Ok(Inner::train(dataset, options, settings, run)?)
 }
 
 /// Refuses a training that needs more bytes than there are.
@@ -354,15 +352,15 @@ fn refuse_more(needed: u64, memory: Option<u64>, labels: usize) -> Result<(), Fa
 /// behind, however the process ends later.
 fn learn_on_disk(
     dataset: DatasetView<'_>,
-    extras: TrainOptions<'_>,
-    algorithm: &Settings,
+    options: TrainOptions<'_>,
+    settings: &Settings,
     run: &Task,
 ) -> Result<Option<Inner>, Fault> {
     let Ok(temporary) = tempfile::Builder::new().prefix("labelwood-").tempdir() else {
         return Ok(None);
     };
     let folder = temporary.path().join("model");
-    match train_with(dataset, extras, algorithm, &folder, Start::default(), run) {
+    match train_with(dataset, options, settings, &folder, Start::default(), run) {
         Ok(_) => {
             Ok(Some(Inner::open(&folder, Options { verify: false, ..Options::default() }, run)?))
         }
@@ -376,10 +374,43 @@ fn learn_on_disk(
 }
 
 /// An algorithm and its settings, checked.
-fn parse(py: Python<'_>, algorithm: &str, settings: &str) -> PyResult<Algorithm> {
-    let defaults = Settings::preset(algorithm, "default").map(|known| known.settings());
-    let parse = |settings| Algorithm::parse(algorithm, settings);
-    let parsed = meaning(py, settings, &defaults.unwrap_or_default(), parse)?;
-    parsed.check().or_raise(py)?;
-    Ok(parsed)
+fn parse(py: Python<'_>, algorithm: &str, values: &str) -> PyResult<Settings> {
+    let values: Value = serde_json::from_str(values).or_raise(py)?;
+    let Some(known) = Settings::named(algorithm) else {
+        return Err(refuse(py, format!("{algorithm} is no algorithm")));
+    };
+    check_types(py, &known, &values, "")?;
+    for part in values["parts"].as_array().into_iter().flatten() {
+        let name = part["algorithm"].as_str().unwrap_or_default();
+        if let Some(known) = Settings::named(name) {
+            check_types(py, &known, part, &format!(" of {name}"))?;
+        }
+    }
+    let settings = known.parse(values).map_err(|reason| refuse(py, reason))?;
+    settings.check().or_raise(py)?;
+    Ok(settings)
+}
+
+/// Refuses the first value that its setting may not have, as Python writes it.
+fn check_types(py: Python<'_>, known: &Settings, values: &Value, whose: &str) -> PyResult<()> {
+    for setting in known.table() {
+        let Some(value) = values.get(setting.name) else { continue };
+        if setting.check(value).is_err() {
+            let found = match value {
+                Value::Null => "None".to_owned(),
+                Value::Bool(true) => "True".to_owned(),
+                Value::Bool(false) => "False".to_owned(),
+                other => other.to_string(),
+            };
+            let expected = match setting.kind {
+                Kind::Flag => "True or False".to_owned(),
+                ref kind => kind.to_string(),
+            };
+            let or_none = if setting.is_optional { ", or None" } else { "" };
+            let name = setting.name;
+            let text = format!("{name}{whose} is {found}, but must be {expected}{or_none}");
+            return Err(refuse(py, text));
+        }
+    }
+    Ok(())
 }

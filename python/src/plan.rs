@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use labelwood::Settings;
 use labelwood::data::{self, DatasetView, Format, LabelIndex, ReadOptions};
 use labelwood::model::{TrainOptions};
 use labelwood::run::Task;
@@ -42,12 +43,12 @@ impl Plan {
         names: Option<Vec<PyBackedStr>>,
         threads: usize,
     ) -> PyResult<Self> {
-        let (algorithm, extras) = learner.parts(py)?;
+        let (algorithm, options) = learner.parts(py)?;
         let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
         let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
-        work::run(py, threads, None, |run| make(wish, None, dataset, extras, &algorithm, run))
+        work::run(py, threads, None, |run| make(wish, None, dataset, options, &algorithm, run))
     }
 
     /// A plan for the rows of a file, which it refers to if they are binary.
@@ -59,13 +60,13 @@ impl Plan {
         path: PathBuf,
         threads: usize,
     ) -> PyResult<Self> {
-        let (algorithm, extras) = learner.parts(py)?;
+        let (algorithm, options) = learner.parts(py)?;
         work::run(py, threads, None, |run| -> Result<Self, Fault> {
             let rows = data::read(&path, &ReadOptions::default(), run)?.dataset;
             let is_mapped = path.extension().is_some_and(|ending| ending == "lwd")
                 && Format::of_path(&path) == Some(Format::Binary);
             let at = if is_mapped { Some(fs::canonicalize(&path)?) } else { None };
-            make(wish, at, rows.view(), extras, &algorithm, run)
+            make(wish, at, rows.view(), options, &algorithm, run)
         })
     }
 
@@ -82,12 +83,12 @@ impl Plan {
         tags: Vec<Vec<PyBackedStr>>,
         threads: usize,
     ) -> PyResult<Self> {
-        let (algorithm, extras) = learner.parts(py)?;
+        let (algorithm, options) = learner.parts(py)?;
         let reading = Reading::parse(py, vectoriser, documents)?;
         work::run(py, threads, None, |run| -> Result<Self, Fault> {
             let (dataset, reader) = reading.learn(&texts, &tags, run)?;
-            let extras = TrainOptions { text: Some(&reader), ..extras };
-            make(wish, None, dataset.view(), extras, &algorithm, run)
+            let options = TrainOptions { text: Some(&reader), ..options };
+            make(wish, None, dataset.view(), options, &algorithm, run)
         })
     }
 
@@ -160,12 +161,12 @@ fn make(
     (folder, shards, otherwise, overwrite): Wish,
     at: Option<PathBuf>,
     dataset: DatasetView<'_>,
-    extras: TrainOptions<'_>,
-    algorithm: &Settings,
+    training: TrainOptions<'_>,
+    settings: &Settings,
     run: &Task,
 ) -> Result<Plan, Fault> {
     let make = |folder: &Path, options: &Options| {
-        Inner::make(folder, dataset, extras, algorithm, options, run)
+        Inner::make(folder, dataset, training, settings, options, run)
     };
     let there = match Inner::open(&folder) {
         Err(ShardError::NoPlan { .. }) => None,
