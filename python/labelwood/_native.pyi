@@ -132,10 +132,6 @@ class OmikujiTrees:
         _allowed: Sequence[int] | None,
         threads: int,
         progress: _Progress,
-        threshold: float | None = None,
-    ) -> _Rows: ...
-    def predict_texts(
-        self, texts: Sequence[str], k: int, beam: int | None, threads: int
     ) -> _Rows: ...
     def predict_row(
         self, pairs: Sequence[tuple[int, float]], k: int, beam: int
