@@ -10,7 +10,7 @@ use crate::algorithms::label_tree::{self, LabelTrees, Root, Tree};
 use crate::algorithms::one_vs_rest::{self, OneVsRest, block_labels};
 use crate::base::array::{Array, OnDemand};
 use crate::base::run::Task;
-use crate::learn::linear::{Child, Nodes, Precision, Values, Within};
+use crate::learn::linear::{Child, Limits, Nodes, Precision, Values};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -207,7 +207,7 @@ fn write_subtrees(
         |&(tree, part, _): &(usize, usize, &Vec<u32>)| units.lacks(&names.part(tree, part));
     let missing: Vec<_> = all.filter(is_missing).collect();
     let labels: Vec<u32> = missing.iter().flat_map(|(.., labels)| labels.iter().copied()).collect();
-    trainer.want(&labels);
+    trainer.restrict_vectors_to(&labels);
     let done = AtomicU64::new(total - missing.len() as u64);
     run.progress("parts", done.load(Ordering::Relaxed), total);
     run.install(|| {
@@ -399,9 +399,9 @@ fn read_nodes(unit: &Unit, sizes: Sizes, parts: Option<usize>) -> Result<Nodes, 
             Precision::Half => Values::Half(unit.array("values")?),
             Precision::Single => Values::Single(unit.array("values")?),
         },
-        ranks: OnDemand::default(),
+        feature_indexes: OnDemand::default(),
     };
-    let within = Within { labels, features, parts };
+    let within = Limits { labels, features, subtrees: parts };
     nodes.check(within).map_err(|reason| unit.refused(reason))?;
     Ok(nodes)
 }

@@ -15,7 +15,7 @@ use super::tree::{Child, Tree};
 use super::values::{Hit, fill};
 use super::vote::Reached;
 use crate::base::random::derive;
-use crate::base::sparse::{Entries, MOST_PLACES, OwnedEntries};
+use crate::base::sparse::{Entries, MAX_DENSE_COLUMNS, OwnedEntries};
 use crate::learn::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
 
 /// Rows at a node whose products with its centroids are held at a time.
@@ -186,7 +186,7 @@ impl<'a> Router<'a> {
         let children = self.tree.child_range(node);
         let nearness = stored_nearness(self.tree, children.clone());
         let wanted: usize = self.ids.iter().map(|&row| entries.row(row).0.len()).sum();
-        let one_by_one = self.width > MOST_PLACES
+        let one_by_one = self.width > MAX_DENSE_COLUMNS
             || self.company.pays(paths.len(), wanted, self.tree.words_of(node).len());
         if !one_by_one {
             self.slot_of.resize(self.width.max(self.slot_of.len()), 0);

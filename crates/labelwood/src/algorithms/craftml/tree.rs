@@ -179,14 +179,14 @@ impl Tree {
     /// Asks for the memory that says where a leaf is.
     pub(super) fn fetch_leaf_place(&self, leaf: usize) {
         prefetch(&self.leaf_start, leaf);
-        self.leaf_instances.fetch(leaf);
+        self.leaf_instances.prefetch(leaf);
     }
 
     /// Asks for the memory of a leaf's labels.
     pub(super) fn fetch_leaf(&self, leaf: usize) {
         let first = self.leaf_range(leaf).start;
-        self.leaf_labels.fetch(first);
-        self.leaf_counts.fetch(first);
+        self.leaf_labels.prefetch(first);
+        self.leaf_counts.prefetch(first);
     }
 
     fn leaf_range(&self, leaf: usize) -> std::ops::Range<usize> {

@@ -1,8 +1,8 @@
-//! Random streams that depend on nothing but the seed and a place.
+//! Random streams that depend only on the seed and on where they are used.
 //!
-//! Every stream is derived from the seed and the numbers that name the place where it is used
-//! (the tree, the node), so results do not depend on which thread came first. Shuffling and
-//! sampling are written here rather than taken from a crate: an upgrade must not change models.
+//! Every stream is derived from the seed and the numbers of where it is used (the tree, the node),
+//! so that results do not depend on which thread came first. Shuffling and sampling are written here
+//! rather than taken from a crate: an upgrade must not change models.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -15,7 +15,7 @@ pub fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The seed of place `at` below the place that has `seed`.
+/// The seed of number `at` below the one that has `seed`, such as a child node's below its parent's.
 pub fn derive(seed: u64, at: u64) -> u64 {
     mix(seed ^ mix(at))
 }
@@ -35,7 +35,7 @@ impl Stream {
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
 
-    /// A uniform number below 2^64 - 1, the same on machines of any word size: a seed for others.
+    /// A uniform number below 2^64 - 1, to seed other streams; the same on machines of any word size.
     pub fn seed(&mut self) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(u64::MAX)) >> 64) as u64
     }

@@ -1,11 +1,11 @@
-//! Rows as the kernels read them: flat arrays, columns in any order.
+//! Sparse rows as flat arrays, which is how clustering, solving and scoring read them.
 
 use super::l2_norm;
 
 /// Sparse rows as flat arrays; a row's columns need be neither sorted nor distinct.
 #[derive(Clone, Copy, Debug)]
 pub struct Entries<'a> {
-    /// Where each row starts, and last the number of entries.
+    /// Where each row starts; the last element is the number of entries.
     pub offsets: &'a [u64],
     /// The column of each entry.
     pub columns: &'a [u32],
@@ -13,10 +13,10 @@ pub struct Entries<'a> {
     pub values: &'a [f32],
 }
 
-/// Columns for which an array with a place for each is made, at most: 256 MB of 32-bit numbers.
-/// What rows or models with more columns need is looked up in another way, so that a number in a
-/// header takes no memory.
-pub(crate) const MOST_PLACES: usize = 1 << 26;
+/// The most columns for which an array with an element for each column is allocated: 256 MB of
+/// 32-bit numbers. With more columns other lookups are used, so that a large number in a file's
+/// header alone takes no memory.
+pub(crate) const MAX_DENSE_COLUMNS: usize = 1 << 26;
 
 impl<'a> Entries<'a> {
     /// One more than the highest column; 0 without entries.
@@ -41,7 +41,7 @@ pub(crate) struct OwnedEntries {
 }
 
 impl OwnedEntries {
-    /// No rows yet, with room for some.
+    /// No rows yet, with memory reserved for some.
     pub fn with_capacity(rows: usize, entries: usize) -> Self {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
@@ -57,7 +57,7 @@ impl OwnedEntries {
         Entries { offsets: &self.offsets, columns: &self.columns, values: &self.values }
     }
 
-    /// Ends the row of the entries that were pushed last, scaling it to length 1.
+    /// Scales the entries that were pushed last to length 1 and ends their row.
     pub fn end_unit_row(&mut self) {
         let start = self.offsets[self.offsets.len() - 1] as usize;
         scale_to_unit(&mut self.values[start..]);

@@ -1,4 +1,4 @@
-//! Sums of scores that do not depend on their order.
+//! Sums scores in such a way that their order does not matter.
 
 use super::top_k::{Scored, top_k};
 use std::cell::Cell;
@@ -6,9 +6,10 @@ use std::cell::Cell;
 /// Votes are counted in units of 2^-40.
 const VOTE: f64 = (1u64 << 40) as f64;
 
-/// Adds up the votes of several voters for one row at a time.
+/// Sums the votes of several voters for one row at a time.
 ///
-/// Sums are whole numbers: any order of the votes, and any split of the voters, gives the same.
+/// Sums are whole numbers, so that any order of the votes, and any split of the voters, gives the
+/// same sums.
 ///
 /// ```
 /// use labelwood::sparse::Votes;
@@ -26,22 +27,22 @@ pub struct Votes {
 }
 
 thread_local! {
-    /// The sums of the last votes on this thread, all zero. Fresh memory for the sums of many labels
-    /// would cost a single row more than its prediction does.
-    static LAST: Cell<Vec<u64>> = const { Cell::new(Vec::new()) };
+    /// The last sums of this thread, reset to zero, to be reused: allocating the sums of many labels
+    /// would take longer than the prediction of a single row.
+    static REUSED: Cell<Vec<u64>> = const { Cell::new(Vec::new()) };
 }
 
 impl Votes {
     /// For labels below `labels`.
     pub fn new(labels: usize) -> Self {
-        let mut sums = LAST.take();
+        let mut sums = REUSED.take();
         if sums.len() != labels {
             sums = vec![0; labels];
         }
         Votes { sums, voted: Vec::new() }
     }
 
-    /// A vote, which is at least 0, as a whole number.
+    /// A vote, which is not negative, in units of 2^-40.
     #[inline(always)]
     pub fn units(vote: f64) -> u64 {
         (vote * VOTE) as u64
@@ -57,7 +58,7 @@ impl Votes {
         *sum = sum.wrapping_add(units);
     }
 
-    /// The sums that are not zero by their labels; forgets all votes.
+    /// The labels whose sums are not zero, in order, with their sums; resets all sums.
     ///
     /// ```
     /// use labelwood::sparse::Votes;
@@ -77,12 +78,12 @@ impl Votes {
         taken
     }
 
-    /// The best `k` labels with their mean over so many voters; forgets all votes.
+    /// The best `k` labels with their mean over so many voters; resets all sums.
     pub fn best(&mut self, k: usize, voters: usize) -> Vec<Scored> {
         self.best_by(k, |_| voters)
     }
 
-    /// The best `k` labels, each with its mean over its own number of voters; forgets all votes.
+    /// The best `k` labels, each with its mean over its own number of voters; resets all sums.
     pub fn best_by(&mut self, k: usize, voters: impl Fn(u32) -> usize) -> Vec<Scored> {
         let mut scored = Vec::with_capacity(self.voted.len());
         for id in self.voted.drain(..) {
@@ -102,7 +103,7 @@ impl Votes {
 impl Drop for Votes {
     fn drop(&mut self) {
         self.voted.iter().for_each(|&id| self.sums[id as usize] = 0);
-        LAST.set(std::mem::take(&mut self.sums));
+        REUSED.set(std::mem::take(&mut self.sums));
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn votes_that_nobody_counted_are_forgotten() {
+    fn votes_that_were_not_taken_do_not_reach_the_next_sums() {
         for labels in [10, 10, 5, 20] {
             let mut votes = Votes::new(labels);
             assert_eq!(votes.take(), []);
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn two_counts_at_once_do_not_meet() {
+    fn two_sums_on_one_thread_are_independent() {
         let (mut one, mut other) = (Votes::new(4), Votes::new(4));
         one.add(1, 2);
         other.add(1, 3);

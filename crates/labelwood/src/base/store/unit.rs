@@ -197,7 +197,7 @@ impl Unit {
 
     fn from_file(path: &Path, file: &File, len: u64, load: Load) -> Result<Self, StoreError> {
         let bytes = match load {
-            Load::Map => FileBytes::map_scattered(file),
+            Load::Map => FileBytes::map_random_access(file),
             Load::Copy => FileBytes::copy(file, len as usize),
         };
         let bytes = bytes.map_err(|error| StoreError::io("load", path, error))?;

@@ -1,4 +1,4 @@
-//! Sixteen similarities at a time.
+//! Dot products of a sparse row with sixteen vectors at a time.
 //!
 //! The centres of at most [`LANES`] clusters are kept column-major: one [`Lanes`] per column holds
 //! that column's value in every centre, so that one pass over a sparse row updates the similarities
@@ -27,9 +27,9 @@ impl Lanes {
         }
     }
 
-    /// The first `count` lanes, and zeros.
+    /// The first `count` lanes, with zeros in the others.
     ///
-    /// To write some lanes alone would make the next step, which reads all, wait for it.
+    /// Writes all lanes: writing some only would stall the next read of all of them.
     #[inline(always)]
     pub fn first(mut self, count: usize) -> Self {
         for lane in 0..LANES {
@@ -88,7 +88,7 @@ pub struct Table<'a> {
     pub lanes: &'a [Lanes],
 }
 
-/// A row's dot product with every centre of a table with one slot for each column.
+/// A row's dot product with every centre; `lanes` has one element for each column.
 #[inline(always)]
 pub fn products(lanes: &[Lanes], (columns, values): (&[u32], &[f32])) -> Lanes {
     let mut sums = Lanes::ZERO;
@@ -145,20 +145,19 @@ fn similarities_portable(
 #[inline(always)]
 pub fn best_lane(values: &Lanes, count: usize) -> usize {
     // No branches: the maximum by halves, then the first lane that has it.
-    let mut open = [f32::NEG_INFINITY; LANES];
-    for (lane, (open, &value)) in open.iter_mut().zip(&values.0).enumerate() {
-        *open = if lane < count { value } else { f32::NEG_INFINITY };
+    let mut used = [f32::NEG_INFINITY; LANES];
+    for (lane, (used, &value)) in used.iter_mut().zip(&values.0).enumerate() {
+        *used = if lane < count { value } else { f32::NEG_INFINITY };
     }
-    let mut most = open;
+    let mut max = used;
     for half in [8, 4, 2, 1] {
         for lane in 0..half {
-            most[lane] =
-                if most[lane + half] > most[lane] { most[lane + half] } else { most[lane] };
+            max[lane] = if max[lane + half] > max[lane] { max[lane + half] } else { max[lane] };
         }
     }
     let mut best = 0u16;
-    for (lane, &value) in open.iter().enumerate() {
-        best |= u16::from(value == most[0]) << lane;
+    for (lane, &value) in used.iter().enumerate() {
+        best |= u16::from(value == max[0]) << lane;
     }
     best.trailing_zeros() as usize % LANES
 }

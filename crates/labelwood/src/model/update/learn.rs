@@ -2,7 +2,7 @@
 
 use super::Work;
 use crate::algorithms::craftml::{self, Forest};
-use crate::algorithms::label_tree::{self, LabelTrees, Renewed};
+use crate::algorithms::label_tree::{self, LabelTrees, UpdatedTree};
 use crate::algorithms::one_vs_rest::{BLOCK, OneVsRest, Trainer};
 use crate::base::run::Task;
 use crate::base::sparse::LabelSet;
@@ -77,7 +77,7 @@ impl Work<'_> {
             if units.find(&names.root(tree)).is_some() {
                 continue;
             }
-            let Renewed { root, subtrees } = updater.tree(tree, run)?;
+            let UpdatedTree { root, subtrees } = updater.tree(tree, run)?;
             for (part, nodes) in subtrees.iter().enumerate() {
                 if let Some(nodes) = nodes {
                     units.write(&names.part(tree, part), &linear::arrays(nodes))?;
