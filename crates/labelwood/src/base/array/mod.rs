@@ -4,15 +4,14 @@
 //! sections of a memory-mapped file. [`Array`] is either and derefs to a slice, so that the code
 //! that uses a model never asks which it is. Nothing else in the library knows about memory maps.
 //!
-//! [`FileBytes`] holds the bytes of one file, mapped or copied; [`Array::in_file`] is a typed
+//! `FileBytes` holds the bytes of one file, mapped or copied; `Array::in_file` makes a typed
 //! section of it. Types and alignment are checked once, when the array is made.
 
 mod numbers;
 mod numbers_builder;
 mod on_demand;
 
-pub use numbers::Numbers;
-pub(crate) use numbers::{concatenated, each_pair};
+pub(crate) use numbers::{Numbers, concatenated, each_pair};
 pub(crate) use numbers_builder::NumbersBuilder;
 pub(crate) use on_demand::OnDemand;
 
@@ -52,7 +51,7 @@ enum Storage<T> {
 ///
 /// Either way they start at an address that is aligned for every [`Element`].
 #[derive(Clone)]
-pub struct FileBytes(Arc<Backing>);
+pub(crate) struct FileBytes(Arc<Backing>);
 
 enum Backing {
     Mapped(Mmap),
@@ -154,16 +153,7 @@ impl Element for f32 {
 
 impl<T: Element> Array<T> {
     /// The section `range` of a file, as numbers of type `T`.
-    ///
-    /// ```
-    /// use labelwood::array::{Array, FileBytes};
-    /// let bytes = FileBytes::copy(&[1u8, 0, 0, 0, 2, 0, 0, 0][..], 8)?;
-    /// let array = Array::<u32>::in_file(&bytes, 0..8)?;
-    /// assert_eq!(*array, [1, 2]);
-    /// assert!(Array::<u32>::in_file(&bytes, 2..6).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn in_file(bytes: &FileBytes, range: Range<usize>) -> Result<Self, ArrayError> {
+    pub(crate) fn in_file(bytes: &FileBytes, range: Range<usize>) -> Result<Self, ArrayError> {
         let Range { start, end } = range;
         let section = bytes.get(range.clone()).ok_or(ArrayError::OutOfFile {
             start,

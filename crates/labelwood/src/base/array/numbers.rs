@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// An array of whole numbers in the narrowest type that holds them all.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Numbers {
+pub(crate) enum Numbers {
     /// All below 2^8.
     U8(Array<u8>),
     /// All below 2^16.
@@ -32,11 +32,6 @@ impl Numbers {
             Numbers::U16(numbers) => prefetch(numbers, at),
             Numbers::U32(numbers) => prefetch(numbers, at),
         }
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Whether an element is 0.

@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// Mixes the bits of a number so that near numbers become unrelated (SplitMix64's finaliser).
-pub fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -16,7 +16,7 @@ pub fn mix(number: u64) -> u64 {
 }
 
 /// The seed of number `at` below the one that has `seed`, such as a child node's below its parent's.
-pub fn derive(seed: u64, at: u64) -> u64 {
+pub(crate) fn derive(seed: u64, at: u64) -> u64 {
     mix(seed ^ mix(at))
 }
 
@@ -36,28 +36,28 @@ impl Stream {
     }
 
     /// A uniform number below 2^64 - 1, to seed other streams; the same on machines of any word size.
-    pub fn seed(&mut self) -> u64 {
+    pub(crate) fn seed(&mut self) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(u64::MAX)) >> 64) as u64
     }
 
     /// A uniform number in `[0, 1)` with 53 random bits.
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
     /// A standard normal number (Box and Muller's method).
-    pub fn normal(&mut self) -> f32 {
+    pub(crate) fn normal(&mut self) -> f32 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         (radius * libm::cos(std::f64::consts::TAU * self.unit())) as f32
     }
 
     /// Brings all elements into random order.
-    pub fn shuffle<T>(&mut self, elements: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, elements: &mut [T]) {
         self.sample_to_front(elements, elements.len());
     }
 
     /// Moves a uniform sample of `count` elements, in random order, to the front.
-    pub fn sample_to_front<T>(&mut self, elements: &mut [T], count: usize) {
+    pub(crate) fn sample_to_front<T>(&mut self, elements: &mut [T], count: usize) {
         for at in 0..count.min(elements.len()) {
             let from = at + self.below(elements.len() - at);
             elements.swap(at, from);

@@ -212,12 +212,6 @@ impl<V: Entry> Csr<V> {
         V::to_mut(&mut self.values)
     }
 
-    /// The values of one row, to change in place. The caller keeps them valid (finite).
-    pub fn row_values_mut(&mut self, row: usize) -> &mut [V] {
-        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
-        &mut V::to_mut(&mut self.values)[range]
-    }
-
     /// Widens the matrix to at least `columns` columns.
     pub fn widen(&mut self, columns: usize) {
         self.columns = self.columns.max(columns);

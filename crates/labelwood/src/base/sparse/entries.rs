@@ -1,7 +1,5 @@
 //! Sparse rows as flat arrays, which is how clustering, solving and scoring read them.
 
-use super::l2_norm;
-
 /// Sparse rows as flat arrays; a row's columns need be neither sorted nor distinct.
 #[derive(Clone, Copy, Debug)]
 pub struct Entries<'a> {
@@ -70,6 +68,11 @@ impl OwnedEntries {
     }
 }
 
+/// The Euclidean length of a row, summed in `f64` so that no finite row overflows.
+pub(crate) fn l2_norm(values: &[f32]) -> f64 {
+    values.iter().map(|&value| f64::from(value) * f64::from(value)).sum::<f64>().sqrt()
+}
+
 /// Scales values to length 1, unless all are 0.
 pub(crate) fn scale_to_unit(values: &mut [f32]) {
     let norm = l2_norm(values);
@@ -77,5 +80,23 @@ pub(crate) fn scale_to_unit(values: &mut [f32]) {
         // In f64, since one over the length of a tiny row is beyond f32.
         let scale = 1.0 / norm;
         values.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_scaled_to_length_one_and_zeros_stay() {
+        let scaled = |mut values: Vec<f32>| {
+            scale_to_unit(&mut values);
+            values
+        };
+        assert_eq!(scaled(vec![3.0, 4.0]), [0.6, 0.8]);
+        assert_eq!(scaled(vec![0.0]), [0.0]);
+        for extreme in [f32::MAX, f32::MIN_POSITIVE] {
+            assert!((l2_norm(&scaled(vec![extreme, extreme])) - 1.0).abs() < 1e-6);
+        }
     }
 }

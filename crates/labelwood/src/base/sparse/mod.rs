@@ -6,12 +6,11 @@
 //! label rows have none, which is `Csr<()>`, a matrix whose value array takes no memory.
 //!
 //! [`top_k`] selects the best scores in one fixed order, and [`Predictions`] holds what it selects.
-//! [`Votes`] sums scores in any order. A [`Query`] says how many labels to predict, and a [`LabelSet`]
+//! `Votes` sums scores in any order. A [`Query`] says how many labels to predict, and a [`LabelSet`]
 //! which.
 
 mod csr;
 mod entries;
-mod ops;
 mod present;
 mod query;
 mod top_k;
@@ -19,12 +18,11 @@ mod votes;
 
 pub use csr::{Csr, CsrView, Entry, Row, SparseError};
 pub use entries::Entries;
-pub(crate) use entries::{MAX_DENSE_COLUMNS, OwnedEntries, scale_to_unit};
-pub use ops::{dot, l2_norm};
+pub(crate) use entries::{MAX_DENSE_COLUMNS, OwnedEntries, l2_norm, scale_to_unit};
 pub(crate) use present::Present;
 pub use query::{LabelSet, Query};
 pub use top_k::{Predictions, Scored, best_first, top_k};
-pub use votes::Votes;
+pub(crate) use votes::Votes;
 
 /// The labels of each row: a matrix of indices without values.
 ///

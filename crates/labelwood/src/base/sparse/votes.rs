@@ -10,18 +10,7 @@ const VOTE: f64 = (1u64 << 40) as f64;
 ///
 /// Sums are whole numbers, so that any order of the votes, and any split of the voters, gives the
 /// same sums.
-///
-/// ```
-/// use labelwood::sparse::Votes;
-/// let mut votes = Votes::new(10);
-/// votes.add(7, Votes::units(0.5));
-/// votes.add(3, Votes::units(0.25));
-/// votes.add(7, Votes::units(1.0));
-/// let best = votes.best(5, 2);
-/// assert_eq!((best[0].id, best[0].score), (7, 0.75));
-/// assert_eq!((best[1].id, best[1].score), (3, 0.125));
-/// ```
-pub struct Votes {
+pub(crate) struct Votes {
     sums: Vec<u64>,
     voted: Vec<u32>,
 }
@@ -59,16 +48,6 @@ impl Votes {
     }
 
     /// The labels whose sums are not zero, in order, with their sums; resets all sums.
-    ///
-    /// ```
-    /// use labelwood::sparse::Votes;
-    /// let mut votes = Votes::new(10);
-    /// votes.add(7, 2);
-    /// votes.add(3, 1);
-    /// votes.add(7, 2);
-    /// assert_eq!(votes.take(), [(3, 1), (7, 4)]);
-    /// assert_eq!(votes.take(), []);
-    /// ```
     pub fn take(&mut self) -> Vec<(u32, u64)> {
         let sums = &mut self.sums;
         let taken = self.voted.drain(..).map(|id| (id, std::mem::take(&mut sums[id as usize])));
@@ -110,6 +89,26 @@ impl Drop for Votes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_best_labels_have_the_mean_of_their_votes() {
+        let mut votes = Votes::new(10);
+        votes.add(7, Votes::units(0.5));
+        votes.add(3, Votes::units(0.25));
+        votes.add(7, Votes::units(1.0));
+        let best = votes.best_by(5, |_| 2);
+        assert_eq!(best, [(7, 0.75), (3, 0.125)].map(|(id, score)| Scored { id, score }));
+    }
+
+    #[test]
+    fn sums_are_taken_once_in_the_order_of_labels() {
+        let mut votes = Votes::new(10);
+        for (label, units) in [(7, 2), (3, 1), (7, 2)] {
+            votes.add(label, units);
+        }
+        assert_eq!(votes.take(), [(3, 1), (7, 4)]);
+        assert_eq!(votes.take(), []);
+    }
 
     #[test]
     fn votes_that_were_not_taken_do_not_reach_the_next_sums() {

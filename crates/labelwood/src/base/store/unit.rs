@@ -255,7 +255,7 @@ impl Unit {
     }
 
     /// One array of whole numbers, of whichever width it was stored in.
-    pub fn numbers(&self, name: &str) -> Result<Numbers, FormatError> {
+    pub(crate) fn numbers(&self, name: &str) -> Result<Numbers, FormatError> {
         let dtype = self.header.info(name).map(|info| info.dtype);
         if dtype == Some(Kind::U8.dtype()) {
             self.array(name).map(Numbers::U8)

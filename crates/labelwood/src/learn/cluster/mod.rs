@@ -1,16 +1,16 @@
 //! Spherical k-means on sparse rows.
 //!
 //! Clusters rows by the cosine of their angle. CRAFTML clusters the instances of a node by their
-//! labels with it: a few passes over short rows, at most [`lanes::LANES`] clusters, thousands of
-//! times a tree. So the centres live in one column-major table that a [`Workspace`] keeps between
+//! labels with it: a few passes over short rows, at most `LANES` clusters, thousands of
+//! times a tree. So the centres live in one column-major table that a `Workspace` keeps between
 //! calls; rows number their columns without gaps, which keeps it small.
 //!
-//! The entry point is [`Workspace::cluster`]; [`Params`] says how many clusters, starts and passes.
-//! [`parallel_kmeans`] is for few, large calls.
+//! The entry point is `Workspace::cluster`; `Params` says how many clusters, starts and passes.
+//! `parallel_kmeans` is for few, large calls.
 
 mod divide;
-pub mod lanes;
-pub mod parallel_kmeans;
+pub(crate) mod lanes;
+pub(crate) mod parallel_kmeans;
 
 use crate::base::random::Stream;
 use crate::base::sparse::Entries;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// How rows are clustered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
+pub(crate) struct Params {
     /// The most clusters to make; at most [`LANES`].
     pub clusters: usize,
     /// How the first centres are chosen.
@@ -44,14 +44,14 @@ pub enum Starts {
 }
 
 /// Stands for the cluster of a row without entries, or without a column in common with any centre.
-pub const UNASSIGNED: u8 = u8::MAX;
+pub(crate) const UNASSIGNED: u8 = u8::MAX;
 
 /// Another pass is not worth it while at most one row in this many is unassigned.
 const TOLERATED_UNASSIGNED: usize = 50;
 
 /// Scratch memory for clustering.
 #[derive(Default)]
-pub struct Workspace {
+pub(crate) struct Workspace {
     /// The centres by column, of any length.
     lanes: Vec<Lanes>,
     /// One over each centre's length.

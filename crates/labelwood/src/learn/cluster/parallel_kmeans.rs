@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 /// How rows are clustered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
+pub(crate) struct Params {
     /// The most clusters to make; at least 1.
     pub clusters: usize,
     /// The most times that rows are assigned to centres; at least 1.
@@ -31,18 +31,7 @@ const LEAST_GAIN: f64 = 1e-4;
 const CHUNK: usize = 128;
 
 /// The cluster of each of `rows`, which are unit vectors or empty; clusters may stay empty.
-///
-/// ```
-/// use labelwood::{cluster::parallel_kmeans::{Params, cluster}, sparse::Entries};
-/// use labelwood::random::Stream;
-/// let entries = Entries { offsets: &[0, 1, 2, 3], columns: &[0, 1, 0], values: &[1.0; 3] };
-/// let params = Params { clusters: 2, passes: 5, balanced: false, smallest: 1 };
-/// let run = labelwood::run::Pool::new(1)?.task();
-/// let assigned = cluster(entries, &[0, 1, 2], 2, params, &mut Stream::new(3), &run)?;
-/// assert!(assigned[0] == assigned[2]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn cluster(
+pub(crate) fn cluster(
     entries: Entries<'_>,
     rows: &[u32],
     columns: usize,

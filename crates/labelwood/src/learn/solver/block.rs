@@ -71,7 +71,7 @@ impl Workspace {
     /// # Panics
     ///
     /// As [`Workspace::solve`], and with fewer numbers than labels.
-    pub fn solve_weighted(
+    pub(crate) fn solve_weighted(
         &mut self,
         rows: &Rows,
         positives: &Positives<'_>,

@@ -28,14 +28,14 @@ impl Rows {
     }
 
     /// Copies all rows of `entries`, whose columns are below `columns`.
-    pub fn all(entries: Entries<'_>, columns: usize) -> Self {
+    pub(crate) fn all(entries: Entries<'_>, columns: usize) -> Self {
         let rows: Vec<u32> = (0..entries.offsets.len() as u32 - 1).collect();
         Self::gather(entries, &rows, &mut vec![0; columns])
     }
 
     /// Copies some of these rows. `column_of` is as in [`Rows::gather`], with a 0 for each of
     /// [`Rows::columns`].
-    pub fn select(&self, rows: &[u32], column_of: &mut [u32]) -> Self {
+    pub(crate) fn select(&self, rows: &[u32], column_of: &mut [u32]) -> Self {
         let of_row = |row| self.row(row).iter().map(|entry| (entry.column, entry.value));
         let mut selected = Self::copy(rows, of_row, column_of);
         for feature in &mut selected.features {
@@ -95,7 +95,7 @@ impl Rows {
     }
 
     /// The number of columns.
-    pub fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.features.len()
     }
 
