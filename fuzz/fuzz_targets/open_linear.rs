@@ -1,5 +1,5 @@
-//! Any bytes in any unit of a model of linear classifiers, and any sizes in its manifest, give
-//! predictions or an error.
+//! Any bytes in any unit of a model of any algorithm, and any sizes in its manifest, give predictions
+//! or an error.
 //!
 //! The first byte says of which algorithm the model is, the second which of its units is changed and
 //! the next three what the manifest says about sizes; the others are places in the unit and what is
@@ -7,11 +7,11 @@
 
 #![no_main]
 
+use labelwood::Settings;
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::label_forest;
 use labelwood::model::store::{Load, Manifest, Options};
-use labelwood::model::{Model};
+use labelwood::model::Model;
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Csr, Query};
 use std::fs;
@@ -20,11 +20,10 @@ use std::sync::LazyLock;
 
 static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
+    // Few trees are enough, and of label trees those with many levels are of use as well.
     let halves = Settings::preset("label-tree", "parabel").expect("it is a preset");
-    let forest = label_forest::Params { submodels: 3, ..Default::default() };
-    let named = |name| Settings::preset(name, "default").expect("it is a preset");
-    let algorithms = [halves, named("one-vs-rest"), Settings::from(forest), named("grove")];
-    algorithms.iter().map(Fixture::new).collect()
+    let small = |settings: Settings| settings.reduced(10);
+    Settings::all().map(small).chain([halves]).enumerate().map(Fixture::new).collect()
 });
 
 struct Fixture {
@@ -35,7 +34,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn new(algorithm: &Settings) -> Self {
+    fn new((at, settings): (usize, Settings)) -> Self {
         let profile = Profile {
             instances: 60,
             ..Profile::named("eurlex-4k").expect("it is a profile")
@@ -44,9 +43,9 @@ impl Fixture {
         let (features, labels) = generator.rows(0..60, &RUN).expect("nobody cancels");
         let rows = features.view().slice(0..4);
         let dataset = Dataset { features, labels, label_names: None };
-        let model = Model::train(dataset.view(), Default::default(), algorithm, &RUN)
+        let model = Model::train(dataset.view(), Default::default(), &settings, &RUN)
             .expect("there are rows");
-        let folder = format!("labelwood-fuzz-{}-{}", algorithm.name(), std::process::id());
+        let folder = format!("labelwood-fuzz-{at}-{}", std::process::id());
         let folder = std::env::temp_dir().join(folder);
         model.stored().save(&folder, true).expect("temporary files can be written");
         let manifest = model.manifest().clone();

@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use labelwood::model::{Learned, Model};
+use labelwood::model::Model;
 use labelwood::model::store::{Load, Manifest, Options};
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Csr, Query};
@@ -104,8 +104,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     written.expect("the folder for temporary files can be written");
     let options = Options { load: Load::Copy, verify: false };
     let Ok(model) = Model::open(&fixture.folder, options, &RUN) else { return };
-    let Learned::CraftMl(forest) = model.learned() else { return };
-    forest.trees().iter().for_each(|tree| drop(tree.figures()));
+    drop((model.learned().figures(), model.learned().tables()));
     for beam in [None, Some(1)] {
         let predictions = model.predict(fixture.rows.view(), Query { beam, ..Query::top(5) }, &RUN).expect("nobody cancels");
         assert_eq!(predictions.len(), fixture.rows.len());

@@ -1,12 +1,13 @@
 //! Any bytes as `plan.json` give a plan, whose state can be told, or an error.
 //!
-//! Bytes that start with 0 change some bytes of a good plan: what its `plan_id` does not cover, such as
-//! the shards, then gets behind that check.
+//! Bytes that start with the number of an algorithm change some bytes of a good plan of it: what its
+//! `plan_id` does not cover, such as the shards, then gets behind that check.
 
 #![no_main]
 
+use labelwood::Settings;
 use labelwood::data::{self, ReadOptions};
-use labelwood::model::{TrainOptions};
+use labelwood::model::TrainOptions;
 use labelwood::run::{Pool, Task};
 use labelwood::shard::{Options, Plan};
 use std::fs;
@@ -14,31 +15,36 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
-static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-    std::env::temp_dir().join(format!("labelwood-fuzz-plan-{}", std::process::id()))
-});
-static GOOD: LazyLock<Vec<u8>> = LazyLock::new(|| {
+/// A plan of each algorithm: its folder, and `plan.json`.
+static PLANS: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
     let text = b"3 4 3\n0,2 0:0.5 3:1\n 1:2\n1\n";
     let read = data::read_bytes(text, "a.txt", &ReadOptions::default(), &RUN).expect("it is right");
-    let algorithm = Settings::preset("label-tree", "default").expect("it is a preset");
-    let options = Options { shards: 2, overwrite: true, ..Options::default() };
-    let (rows, extras) = (read.dataset.view(), TrainOptions::default());
-    Plan::make(&FOLDER, rows, extras, &algorithm, &options, &RUN).expect("it can be planned");
-    fs::read(FOLDER.join("plan.json")).expect("it was just written")
+    let plan = |settings: Settings| {
+        let folder = format!("labelwood-fuzz-plan-{}-{}", settings.name(), std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        let options = Options { shards: 2, overwrite: true, ..Options::default() };
+        let (rows, training) = (read.dataset.view(), TrainOptions::default());
+        Plan::make(&folder, rows, training, &settings, &options, &RUN).expect("it can be planned");
+        let good = fs::read(folder.join("plan.json")).expect("it was just written");
+        (folder, good)
+    };
+    Settings::all().map(plan).collect()
 });
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let mut plan = GOOD.clone();
-    match bytes.split_first() {
-        Some((0, patches)) => {
-            for patch in patches.chunks_exact(3) {
+    let number = bytes.first().map(|&first| usize::from(first));
+    let (folder, plan) = match number.and_then(|number| PLANS.get(number)) {
+        Some((folder, good)) => {
+            let mut plan = good.clone();
+            for patch in bytes[1..].chunks_exact(3) {
                 let at = usize::from(u16::from_le_bytes([patch[0], patch[1]])) % plan.len();
                 plan[at] ^= patch[2];
             }
+            (folder, plan)
         }
-        _ => plan = bytes.to_vec(),
-    }
-    fs::write(FOLDER.join("plan.json"), plan).expect("temporary files can be written");
-    let Ok(plan) = Plan::open(&FOLDER) else { return };
+        None => (&PLANS[0].0, bytes.to_vec()),
+    };
+    fs::write(folder.join("plan.json"), plan).expect("temporary files can be written");
+    let Ok(plan) = Plan::open(folder) else { return };
     let _ = (plan.shards(), plan.stages(), plan.status(&[], &RUN));
 });

@@ -58,7 +58,7 @@ pub struct Common {
 const LEARNING: [&str; 3] = ["train", "tune", "plan"];
 
 /// The flags that `-h` of these shows; `--help` shows all.
-const SHOWN: [&str; 22] = [
+const SHOWN: [&str; 23] = [
     "data",
     "model",
     "output",
@@ -80,6 +80,7 @@ const SHOWN: [&str; 22] = [
     "seed",
     "threads",
     "quiet",
+    "verbose",
     "help",
 ];
 
@@ -106,8 +107,5 @@ pub fn command(typed: impl Iterator<Item = OsString>) -> clap::Command {
             })
         });
     }
-    command.mut_args(|arg| match arg.get_id().as_str() {
-        "max_memory" | "verbose" => arg.hide_short_help(true),
-        _ => arg,
-    })
+    command.mut_arg("max_memory", |arg| arg.hide_short_help(true))
 }

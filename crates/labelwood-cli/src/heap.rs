@@ -1,60 +1,62 @@
-//! Memory on large pages.
+//! An allocator that asks for large pages.
 //!
-//! The system hands out memory in pages of 4 KB and takes some microseconds to do so, for each page
-//! and in each process again: that was a tenth of the time of a shard with three trees of a forest.
-//! Asked to, Linux gives pages of 2 MB instead. So glibc is told to get memory in large steps, and
-//! Linux that large pages are welcome wherever something of some size lies.
+//! Each new page of 4 KB takes some microseconds, in every process again: that was a tenth of the time of
+//! a shard with three trees of a forest. Linux gives pages of 2 MB instead if `madvise` asks for them.
+//! So glibc is set to get memory in large steps, and larger allocations are advised.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, with advice to the system on what it gave.
+/// The system's allocator, which also asks for large pages.
 pub struct Heap;
 
-/// What is smaller lies beside what is not.
-const SOME_SIZE: usize = 64 << 10;
-/// From here on an allocation has a mapping of its own, which goes when it is freed.
-const LARGE: usize = 4 << 20;
-/// glibc keeps what the threads allocate in regions of this size, each starting at a multiple.
-const REGION: usize = 64 << 20;
-/// Of a region, what is made usable at once: a page of 2 MB must be usable as a whole.
-const STEP: usize = 60 << 20;
-/// Free memory at the end of a region is given back from here on.
-const KEPT: usize = 32 << 20;
+/// Allocations from this size on are advised. Smaller ones mostly share their pages.
+const ADVISED_FROM: usize = 64 << 10;
+/// glibc gives allocations from this size on a mapping of their own, which ends when they are freed.
+const MAPPED_FROM: usize = 4 << 20;
+/// The size of glibc's arenas, in which threads allocate. Each starts at a multiple of it.
+const ARENA: usize = 64 << 20;
+/// How much of an arena is made usable at once. A page of 2 MB must be usable as a whole.
+const ARENA_STEP: usize = 60 << 20;
+/// Free memory at the end of an arena is returned to the system from this size on.
+const TRIMMED_FROM: usize = 32 << 20;
 thread_local! {
-    /// The region that this thread gave advice on last.
-    static LAST: Cell<usize> = const { Cell::new(0) };
+    /// The arena that this thread advised last.
+    static LAST_ADVISED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Tells glibc how to get memory; for the start of the program.
+/// Sets how glibc gets memory. Call it at the start of the program.
 pub fn set_up() {
-    let settings =
-        [(libc::M_MMAP_THRESHOLD, LARGE), (libc::M_TRIM_THRESHOLD, KEPT), (libc::M_TOP_PAD, STEP)];
+    let settings = [
+        (libc::M_MMAP_THRESHOLD, MAPPED_FROM),
+        (libc::M_TRIM_THRESHOLD, TRIMMED_FROM),
+        (libc::M_TOP_PAD, ARENA_STEP),
+    ];
     for (setting, value) in settings {
-        // SAFETY: it only sets a number, before there are other threads. A setting that is refused
-        // is left as it was.
+        // SAFETY: it only sets a number, before there are other threads. If it is refused, the old
+        // number stays.
         unsafe { libc::mallopt(setting, value as libc::c_int) };
     }
 }
 
-/// Asks for large pages where an allocation lies.
+/// Asks for large pages at an allocation.
 fn advise(start: *mut u8, size: usize) {
-    if size < SOME_SIZE || start.is_null() {
+    if size < ADVISED_FROM || start.is_null() {
         return;
     }
     let (start, end) = (start.addr(), start.addr() + size);
-    let (first, end) = if size >= LARGE {
-        // All of its mapping, which starts some bytes before it: a mapping of which only a part is
-        // advised counts as several, and those are copied, not moved, when the allocation grows.
+    let (first, end) = if size >= MAPPED_FROM {
+        // Advise the whole mapping, which starts some bytes before the allocation. Advising a part
+        // splits the mapping, and then `realloc` has to copy instead of moving it.
         let page = page();
         (start / page * page, end.next_multiple_of(page))
     } else {
-        (start / REGION * REGION, end.next_multiple_of(REGION))
+        (start / ARENA * ARENA, end.next_multiple_of(ARENA))
     };
-    if size < LARGE && LAST.replace(first) == first {
+    if size < MAPPED_FROM && LAST_ADVISED.replace(first) == first {
         return;
     }
-    // SAFETY: this advice changes no content, whatever lies there, and may be refused.
+    // SAFETY: this advice changes no content, whatever is mapped there, and may be refused.
     unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_HUGEPAGE) };
 }
 
@@ -64,7 +66,7 @@ fn page() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-// SAFETY: all is left to the system's allocator; its answers are passed on as they are.
+// SAFETY: every call goes to the system's allocator, whose results are returned unchanged.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the promises that the system's allocator asks for.
@@ -74,21 +76,21 @@ unsafe impl GlobalAlloc for Heap {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the promises that the system's allocator asks for.
         let start = unsafe { System.alloc_zeroed(layout) };
         advise(start, layout.size());
         start
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the promises that the system's allocator asks for.
         let start = unsafe { System.realloc(start, layout, size) };
         advise(start, size);
         start
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the promises that the system's allocator asks for.
         unsafe { System.dealloc(start, layout) };
     }
 }

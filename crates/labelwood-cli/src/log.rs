@@ -1,4 +1,4 @@
-//! Where the library's messages go: to stderr, one line each, without disturbing the progress bar.
+//! Writes the library's messages to stderr, one line each, without disturbing the progress bar.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -56,8 +56,8 @@ where
     }
 }
 
-/// Stderr with the bar lifted while a line is written. Never fails: nobody to tell is no reason to
-/// stop, and the subscriber would answer a failure with a line on stderr that panics.
+/// Writes to stderr and hides the progress bar meanwhile. It never fails: work goes on without messages,
+/// and the subscriber would report a failure on stderr again, which panics.
 struct BesideBar(ProgressBar);
 
 impl Write for BesideBar {

@@ -1,14 +1,12 @@
-//! What the machine gives and what this process has used of it.
+//! The memory of the machine, and the memory and time that this process has used.
 //!
-//! On Linux the figures come from `/proc` and the control groups, so that a container's limit is
-//! seen as well as the machine's memory. On other systems some figures are unknown (`None`).
+//! On Linux the figures come from `/proc` and the control groups, so that a container's limit counts.
+//! On other systems some figures are unknown (`None`).
 
 use std::fs;
 use std::time::Instant;
 
-use labelwood::run;
-
-use crate::bytes::Bytes;
+use labelwood::run::{self, Bytes};
 
 /// The most memory this process may use: the machine's, or less if a control group says so.
 pub fn memory_limit() -> Option<Bytes> {
@@ -31,7 +29,7 @@ pub struct Clock {
     cpu: Option<f64>,
 }
 
-/// What a [`Clock`] measured.
+/// The time that a [`Clock`] measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
     /// Seconds on the wall clock.
@@ -44,7 +42,7 @@ impl Spent {
     /// No time at all.
     pub const NOTHING: Spent = Spent { seconds: 0.0, cpu_seconds: Some(0.0) };
 
-    /// This and another time.
+    /// The sum of this and another time.
     pub fn plus(self, other: Spent) -> Spent {
         Spent {
             seconds: self.seconds + other.seconds,
@@ -52,7 +50,7 @@ impl Spent {
         }
     }
 
-    /// This time without a part of it.
+    /// The difference of this time and a part of it.
     pub fn less(self, part: Spent) -> Spent {
         Spent {
             seconds: self.seconds - part.seconds,
@@ -72,7 +70,7 @@ impl Clock {
         self.wall
     }
 
-    /// What was spent since the start.
+    /// The time since the start.
     pub fn spent(&self) -> Spent {
         Spent {
             seconds: self.wall.elapsed().as_secs_f64(),
@@ -103,7 +101,7 @@ fn cpu_seconds() -> Option<f64> {
     usage().map(|usage| seconds(usage.ru_utime) + seconds(usage.ru_stime))
 }
 
-/// Without `/proc`: in bytes on Apple's systems, in KiB on the others.
+/// The peak without `/proc`. `ru_maxrss` is in bytes on Apple's systems, in KiB on the others.
 #[cfg(unix)]
 fn peak_memory_elsewhere() -> Option<Bytes> {
     let scale = if cfg!(target_vendor = "apple") { 1 } else { 1024 };

@@ -1,9 +1,9 @@
 //! Stopping on SIGINT, SIGTERM and SIGHUP.
 //!
-//! The first signal cancels the run, which then ends at its next check with its finished units
-//! kept. Work that does not come to a check in time, such as waiting for standard input, is ended
-//! from here: every file is renamed into place when complete, so nothing finished is lost. A second
-//! signal ends the process at once.
+//! The first signal cancels the task, which then ends at its next check and keeps its finished units.
+//! If that takes too long, for example because it waits for standard input, the process is ended from
+//! here. Nothing finished is lost, because every file is renamed into place when it is complete. A
+//! second signal ends the process at once.
 
 use std::process;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use labelwood::run::Canceller;
 
 use crate::fault::{self, MachineFault, STOPPED};
 
-/// How long a cancelled run has to end by itself.
+/// How long a cancelled task may take to end by itself.
 const GRACE: Duration = Duration::from_millis(900);
 
-/// What most work leaves when it is ended.
+/// The message for work that keeps nothing when it is ended.
 pub const NOTHING_KEPT: &str = "no unfinished work is kept";
 
-/// Cancels the run when a signal asks for it; `kept` says what is left of one that does not end in
-/// time. To be called once in a process.
+/// Cancels the task on a signal. `kept` describes what is left if it does not end in time. Call this
+/// once in a process.
 pub fn cancel_on_signal(
     canceller: Canceller,
     kept: impl Fn() -> String + Send + Sync + 'static,
@@ -42,7 +42,7 @@ pub fn cancel_on_signal(
             fault::say(format_args!("stopped: {}", kept()));
             process::exit(STOPPED.into());
         };
-        // Without a thread this one waits, and a second signal does not end the process sooner.
+        // If no thread can be started, wait here; then a second signal does not end the process sooner.
         if thread::Builder::new().spawn(end.clone()).is_err() {
             end();
         }
@@ -67,7 +67,7 @@ fn ignored_signals() -> Vec<libc::c_int> {
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().filter(is_ignored).collect()
 }
 
-/// The handler took over every signal; those that were ignored before stay ignored.
+/// Ignores signals again that were ignored before the handler was set for all of them.
 #[cfg(unix)]
 fn ignore_again(signals: &[libc::c_int]) {
     for &signal in signals {

@@ -4,6 +4,7 @@
 //! rows, train a model into a folder, open it, predict, and measure how good that is.
 //!
 //! ```
+//! use labelwood::Settings;
 //! use labelwood::craftml::Params;
 //! use labelwood::data::{Dataset, generate::{Generator, Profile, TEST_START}};
 //! use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};

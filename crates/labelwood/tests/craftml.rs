@@ -1,5 +1,6 @@
 //! Forests on whole data sets, and models that older versions wrote.
 
+use labelwood::Settings;
 use labelwood::craftml::{Forest, Params, Trainer};
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{self, Dataset, LabelIndex, ReadOptions};

@@ -1,12 +1,13 @@
 //! Models whose files say something else than was written, with checksums that fit or are not asked
 //! for: opening refuses them, or predictions end soon, name labels that exist, and take little memory.
 
+use labelwood::Settings;
 use labelwood::craftml::{self, Diversity, Metric, Projection};
 use labelwood::data::documents::{Documents, Format, Labels, Options as Reading};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Manifest, Options, Start};
-use labelwood::model::{Learned, Model, TrainOptions, UpdateStart, train_with, update};
+use labelwood::model::{Model, TrainOptions, UpdateStart, train_with, update};
 use labelwood::random::Stream;
 use labelwood::run::{Pool, Task};
 use labelwood::shard::{ModelPart, Share};
@@ -70,7 +71,7 @@ fn documents() -> String {
     text
 }
 
-fn algorithms() -> Vec<(&'static str, Algorithm)> {
+fn algorithms() -> Vec<(&'static str, Settings)> {
     let forest = craftml::Params { trees: 3, leaf: 4, branches: 4, ..Default::default() };
     let trees = label_tree::Params {
         trees: 2,
@@ -87,18 +88,18 @@ fn algorithms() -> Vec<(&'static str, Algorithm)> {
         ..forest.clone()
     };
     let label_forest = label_forest::Params { submodels: 6, ..Default::default() };
-    let grove = grove::Params {
-        forest: forest.clone(),
-        label_tree: trees.clone(),
-        ..grove::Params::default()
-    };
+    let one_vs_rest = one_vs_rest::Params::default();
+    let two = vec![forest.clone().into(), trees.clone().into()];
+    let three = two.iter().cloned().chain([one_vs_rest.clone().into()]).collect();
+    let grove = |parts| Settings::from(grove::Params { parts, ..grove::Params::default() });
     vec![
         ("craftml", Settings::from(forest)),
         ("projected", Settings::from(projected)),
         ("label-tree", Settings::from(trees)),
-        ("one-vs-rest", Settings::from(one_vs_rest::Params::default())),
+        ("one-vs-rest", Settings::from(one_vs_rest)),
         ("label-forest", Settings::from(label_forest)),
-        ("grove", Settings::from(grove)),
+        ("grove", grove(two)),
+        ("grove of three", grove(three)),
     ]
 }
 
@@ -110,7 +111,7 @@ fn saved(parent: &Path, run: &Task) -> Vec<Saved> {
     let names = LabelIndexBuilder::default();
     let (reader, dataset) =
         TextReader::fit(documents.unwrap(), &options, text::Params::default(), names, run).unwrap();
-    let save = |(name, algorithm): (&'static str, Algorithm)| {
+    let save = |(name, algorithm): (&'static str, Settings)| {
         let folder = parent.join(name);
         let extras = TrainOptions {
             text: Some(&reader),
@@ -150,17 +151,15 @@ fn use_model(model: &Model, rows: &Csr, run: &Task) {
             }
         }
     }
-    match model.learned() {
-        Learned::CraftMl(forest) => {
-            assert!(forest.trees().iter().all(|tree| tree.figures().leaves > 0));
-        }
-        Learned::LabelTree(trees) => trees.trees().iter().for_each(|tree| drop(tree.clusters())),
-        Learned::LabelForest(trees) => {
-            trees.submodels().iter().for_each(|tree| drop(tree.clusters()));
-        }
-        Learned::OneVsRest(labels) => drop(labels.blocks()[0].weights_of(0)),
-        _ => {}
+    let (learned, mut tree) = (model.learned(), 0);
+    let figures = learned.figures();
+    if learned.settings().name() == "craftml" {
+        assert!(figures.iter().all(|(_, tree)| tree["leaves"].as_u64() > Some(0)));
     }
+    while learned.clusters(tree).is_some() {
+        tree += 1;
+    }
+    drop(learned.tables());
     if let Some(text) = model.text() {
         text.vectoriser().transform(&["w1 w2 w3", ""], run).unwrap();
     }

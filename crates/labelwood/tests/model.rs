@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use labelwood::Settings;
 use labelwood::craftml::{Metric, Params, Precision, Projection, Trainer};
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::model::store::{Load, Options, Start, StoreError};
-use labelwood::model::{Learned, Model, TrainOptions, Trained, train};
+use labelwood::model::{Model, TrainOptions, Trained, train};
 use labelwood::run::{Canceller, Pool, Task};
 use labelwood::sparse::{CsrView, Predictions, Query};
 use labelwood::weighting::Weighting;
@@ -53,23 +54,24 @@ fn store_any(dataset: &Dataset, algorithm: &Settings, run: &Task) -> (TempDir, P
 }
 
 fn small_grove() -> Settings {
-    let mut params = grove::Params::default();
-    params.forest = Params { trees: 2, branches: 3, leaf: 4, ..params.forest };
-    params.label_tree = label_tree::Params {
+    let forest = Params { trees: 2, branches: 3, leaf: 4, ..Params::default() };
+    let label_tree = label_tree::Params {
         trees: 1,
         branches: Some(3),
         leaf: Some(4),
         weighting: Weighting::Idf,
-        ..params.label_tree
+        ..label_tree::Params::default()
     };
-    Settings::from(params)
+    let parts = vec![forest.into(), label_tree.into()];
+    grove::Params { parts, ..grove::Params::default() }.into()
 }
 
 #[test]
 fn a_stored_grove_predicts_what_the_grove_in_memory_does() {
     let dataset = rows(90, 3);
     let run = Pool::new(2).unwrap().task();
-    let grove = Learned::train(dataset.view(), &small_grove(), &run).unwrap().unwrap();
+    let grove =
+        Model::train(dataset.view(), TrainOptions::default(), &small_grove(), &run).unwrap();
     let (_folder, target) = store_any(&dataset, &small_grove(), &run);
     let features = dataset.features.view();
     for load in [Load::Map, Load::Copy] {

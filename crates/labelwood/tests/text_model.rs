@@ -1,5 +1,6 @@
 //! Models that are trained on text keep all that is needed to read more of it.
 
+use labelwood::Settings;
 use labelwood::craftml::Params;
 use labelwood::data::documents::{Documents, Format, Labels, Options, Separator};
 use labelwood::data::{Dataset, LabelIndexBuilder};

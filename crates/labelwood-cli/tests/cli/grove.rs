@@ -39,8 +39,8 @@ fn a_grove_is_trained_inspected_and_asked() {
     let folder = generated();
     let line =
         json(&folder.run(&format!("{GROVE} --model model --test test.txt --json")).succeeds());
-    assert_eq!(line["settings"]["forest"]["trees"], 6);
-    assert_eq!(line["settings"]["label_tree"]["trees"], 2);
+    assert_eq!(line["settings"]["parts"][0]["trees"], 6);
+    assert_eq!(line["settings"]["parts"][1]["trees"], 2);
     let p1 = |line: &Value| line["metrics"]["p@1"].as_f64().expect("a number");
     assert!(p1(&line["test"]) > 0.4, "{line}");
     assert!(line["test"]["metrics"]["ece"].as_f64().expect("a number") < 0.15, "{line}");
@@ -51,9 +51,9 @@ fn a_grove_is_trained_inspected_and_asked() {
     for line in [
         "algorithm   grove\n",
         "\nblend: ",
-        "\n  tail, 3 rows",
-        "\ntree-0005 ",
-        "\nlabel-tree-0001 ",
+        "  craftml  ",
+        "\ncraftml-tree-0005 ",
+        "\nlabel-tree-tree-0001 ",
     ] {
         assert!(inside.contains(line), "{line}\n{inside}");
     }
@@ -87,8 +87,8 @@ fn a_grove_that_was_stopped_goes_on_to_the_same_bytes() {
     let whole = files(&folder, "whole");
     let some: [&[&str]; 3] = [
         &["blend"],
-        &["tree-0001", "tree-0004"],
-        &["blend", "tree-", "label-tree-0000-root", "label-tree-0001-part-00000"],
+        &["craftml-tree-0001", "craftml-tree-0004"],
+        &["blend", "craftml-", "label-tree-tree-0000-root", "label-tree-tree-0001-part-00000"],
     ];
     for kept in some {
         cut_off(&folder, "rest", &whole, kept);
@@ -122,12 +122,13 @@ fn settings_go_to_the_part_that_has_them() {
     let train = "train train.txt --algorithm grove --trees 2 -q --json --model";
     let line = folder.run(&format!("{train} a --repel 0.5 --cost 0.5 --beam 3")).succeeds();
     let settings = &json(&line)["settings"];
-    assert_eq!(settings["forest"]["repel"], 0.5);
-    assert_eq!(settings["label_tree"]["cost"], 0.5);
+    let [forest, label_tree] = [0, 1].map(|part| &settings["parts"][part]);
+    assert_eq!((&forest["algorithm"], &forest["repel"]), (&"craftml".into(), &0.5.into()));
     assert_eq!(
-        (&settings["forest"]["beam"], &settings["label_tree"]["beam"]),
-        (&3.into(), &3.into())
+        (&label_tree["algorithm"], &label_tree["cost"]),
+        (&"label-tree".into(), &0.5.into())
     );
+    assert_eq!((&forest["beam"], &label_tree["beam"]), (&3.into(), &3.into()));
     let error = folder.run(&format!("{train} b --submodels 3")).fails(1);
     assert!(error.contains("--submodels is no setting of grove"), "{error}");
     let error = folder.run(&format!("{train} b --label-trees 0")).fails(1);

@@ -1,5 +1,6 @@
 //! A folder with data and a model, for the tests of what uses models.
 
+use labelwood::Settings;
 use labelwood::craftml::Params;
 use labelwood::data::{self, ReadOptions};
 use labelwood::model::{store::Start, train};

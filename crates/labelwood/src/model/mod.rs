@@ -4,6 +4,7 @@
 //! [`Model::open`] maps one back. [`store`] knows the files, whatever the algorithm.
 //!
 //! ```
+//! use labelwood::Settings;
 //! use labelwood::craftml::Params;
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
 //! use labelwood::model::{Model, train, store::{Options, Start}};
@@ -166,6 +167,7 @@ pub fn train(
 /// reader.
 ///
 /// ```
+/// use labelwood::Settings;
 /// use labelwood::craftml::Params;
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
 /// use labelwood::model::{Model, train_text};
@@ -206,9 +208,10 @@ pub fn train_text(
 /// Trains a model into the folder `target` with further [`TrainOptions`].
 ///
 /// ```
+/// use labelwood::Settings;
 /// use labelwood::craftml::Params;
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
-/// use labelwood::model::{TrainOptions, Model, train_with};
+/// use labelwood::model::{Model, TrainOptions, train_with};
 /// use labelwood::run::Pool;
 /// let run = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
@@ -284,7 +287,8 @@ impl Model {
     ///
     /// ```
     /// use labelwood::data::{self, ReadOptions};
-    /// use labelwood::model::{Model};
+    /// use labelwood::Settings;
+    /// use labelwood::model::Model;
     /// use labelwood::run::Pool;
     /// let run = Pool::new(1)?.task();
     /// let read = data::read_bytes(b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &ReadOptions::default(), &run)?;

@@ -15,11 +15,9 @@ fn dataset(run: &Task) -> Dataset {
 }
 
 fn algorithm(name: &str, changes: &[(&str, i64)]) -> Settings {
-    let mut settings = Settings::preset(name, "default").unwrap().settings();
-    for &(setting, value) in changes {
-        assert!(Algorithm::set(&mut settings, setting, &value.into()), "{setting}");
-    }
-    Settings::from_values(name, settings).unwrap()
+    let set =
+        |settings: Settings, &(setting, value): &(&str, i64)| settings.set(setting, value).unwrap();
+    changes.iter().fold(Settings::named(name).unwrap(), set)
 }
 
 fn tree() -> Settings {
@@ -448,7 +446,8 @@ fn labels_without_rows_take_no_time() {
     let run = Pool::new(1).unwrap().task();
     let one_vs_rest = algorithm("one-vs-rest", &[]);
     let estimate = |dataset: &Dataset| {
-        let shards = cost::Costs::of(&one_vs_rest, dataset.view(), false, 1).shards(1);
+        let first = known_units(&one_vs_rest, dataset.labels.columns());
+        let shards = cost::PlanCosts::of(&one_vs_rest, first, dataset.view(), 1).shards(1);
         shards[0].seconds
     };
     let some = dataset(&run);

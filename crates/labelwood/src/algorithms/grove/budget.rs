@@ -57,7 +57,12 @@ impl Trainer<'_> {
             };
             if sizes[at] == 0 {
                 let alone = growers[0].grow(most[0], 0, |_, _| 0.0, None)?;
-                return Ok(parts[0].resized(&[alone]));
+                let alone = parts[0].resized(&[alone]);
+                // The units are now those of the part, under the names that it gives them.
+                for unit in alone.units(budget.labels, &|name| sinks[0].open(name))? {
+                    sinks[0].copy_to(&unit.name, units)?;
+                }
+                return Ok(alone);
             }
         }
         let mut learn_blend = self.params.learn_blend;

@@ -1,24 +1,39 @@
 use super::*;
+use crate::algorithms::{Train, craftml, label_tree, one_vs_rest};
 use crate::base::run::Pool;
 use crate::base::sparse::{Csr, LabelRows, LabelSet};
+use crate::base::store::UnitFile;
+use crate::data::Dataset;
 use crate::data::generate::{Generator, Profile, TEST_START};
+use serde_json::json;
 
-fn rows(count: u64, run: &Task) -> (Csr, LabelRows) {
+fn rows(count: u64, run: &Task) -> Dataset {
     let profile = Profile { instances: count, ..Profile::named("eurlex-4k").unwrap() };
-    Generator::new(profile, 1).unwrap().rows(0..count, run).unwrap()
+    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..count, run).unwrap();
+    Dataset { features, labels, label_names: None }
 }
 
 fn small() -> Params {
-    let mut params = Params::default();
-    params.forest.trees = 4;
-    params.label_tree.trees = 2;
-    params
+    let forest = craftml::Params { trees: 4, ..Default::default() };
+    let label_tree = label_tree::Params { trees: 2, ..Default::default() };
+    Params { parts: vec![forest.into(), label_tree.into()], ..Params::default() }
 }
 
-fn grown(count: u64, run: &Task) -> (Csr, LabelRows, Grove) {
-    let (features, labels) = rows(count, run);
-    let grove = Trainer::new(features.view(), labels.view(), small()).unwrap().grove(run).unwrap();
-    (features, labels, grove)
+fn learn(dataset: &Dataset, params: &Params, run: &Task) -> Box<dyn Predict> {
+    learn_in_memory(&Settings::from(params.clone()), dataset.view(), run).unwrap()
+}
+
+fn grown(count: u64, run: &Task) -> (Dataset, Box<dyn Predict>) {
+    let dataset = rows(count, run);
+    let grove = learn(&dataset, &small(), run);
+    (dataset, grove)
+}
+
+/// All units with their checksums.
+fn units(dataset: &Dataset, params: &Params, run: &Task) -> Vec<UnitFile> {
+    let units = UnitSink::in_memory();
+    Trainer::new(params, dataset.view()).unwrap().train(&units, run).unwrap();
+    units.all()
 }
 
 fn ids(predictions: &Predictions) -> Vec<Vec<u32>> {
@@ -28,37 +43,46 @@ fn ids(predictions: &Predictions) -> Vec<Vec<u32>> {
 #[test]
 fn a_blend_that_trusts_one_part_ranks_as_that_part_does() {
     let run = Pool::new(2).unwrap().task();
-    let (features, _, mut grove) = grown(400, &run);
-    let query = Query::top(5);
+    let dataset = rows(400, &run);
+    let (features, query) = (dataset.features.view(), Query::top(5));
+    let resolved = Trainer::new(&small(), dataset.view()).unwrap().params;
+    let learn = |part: &Settings| learn_in_memory(part, dataset.view(), &run).unwrap();
+    let mut grove = Grove {
+        parts: resolved.parts.iter().map(learn).collect(),
+        blend: Blend::prior(&resolved.parts),
+        counts: Array::from(dataset.labels.view().column_counts()),
+        learn_blend: false,
+    };
     let only = |at: usize| {
-        let mut weights = [0.0; blend::TERMS];
+        let mut weights = [0.0; 11];
         weights[at] = 1.0;
-        Blend { weights }
+        Blend::from_weights(2, weights.into_iter())
     };
     // Where a part has fewer labels than are asked for, the other fills up with ties.
     let agree = |found: &Predictions, part: &Predictions| {
         ids(found).iter().zip(&ids(part)).all(|(found, part)| found.starts_with(part))
     };
     grove.blend = only(2);
-    let forest = grove.forest.predict(features.view(), query, &run).unwrap();
-    assert!(agree(&grove.predict(features.view(), query, &run).unwrap(), &forest));
+    let forest = grove.parts[0].predict(features, query, &run).unwrap();
+    assert!(agree(&grove.predict(features, query, &run).unwrap(), &forest));
     grove.blend = only(4);
-    let trees = grove.label_tree.predict(features.view(), query, &run).unwrap();
-    assert!(agree(&grove.predict(features.view(), query, &run).unwrap(), &trees));
+    let trees = grove.parts[1].predict(features, query, &run).unwrap();
+    assert!(agree(&grove.predict(features, query, &run).unwrap(), &trees));
     assert_ne!(ids(&forest), ids(&trees));
 }
 
 #[test]
 fn the_threads_do_not_change_a_grove_or_its_answers() {
     let one = Pool::new(1).unwrap().task();
-    let (features, _, grove) = grown(300, &one);
-    let expected = grove.predict(features.view(), Query::top(5), &one).unwrap();
+    let (dataset, grove) = grown(300, &one);
+    let features = dataset.features.view();
+    let expected = grove.predict(features, Query::top(5), &one).unwrap();
     let many = Pool::new(5).unwrap().task();
-    let (_, _, again) = grown(300, &many);
-    assert!(grove == again);
-    assert_eq!(again.predict(features.view(), Query::top(5), &many).unwrap(), expected);
+    assert_eq!(units(&dataset, &small(), &one), units(&dataset, &small(), &many));
+    let (_, again) = grown(300, &many);
+    assert_eq!(again.predict(features, Query::top(5), &many).unwrap(), expected);
     for at in 0..20 {
-        let row = features.view().slice(at..at + 1);
+        let row = features.slice(at..at + 1);
         let alone = grove.predict(row.view(), Query::top(5), &many).unwrap();
         assert_eq!(alone.row(0), expected.row(at));
     }
@@ -67,13 +91,14 @@ fn the_threads_do_not_change_a_grove_or_its_answers() {
 #[test]
 fn more_labels_than_candidates_can_be_asked_for_and_some_forbidden() {
     let run = Pool::new(2).unwrap().task();
-    let (features, _, grove) = grown(400, &run);
-    let many = grove.predict(features.view(), Query::top(300), &run).unwrap();
-    let few = grove.predict(features.view(), Query::top(5), &run).unwrap();
+    let (dataset, grove) = grown(400, &run);
+    let features = dataset.features.view();
+    let many = grove.predict(features, Query::top(300), &run).unwrap();
+    let few = grove.predict(features, Query::top(5), &run).unwrap();
     assert!(many.row(0).len() > CANDIDATES && few.row(0).len() == 5);
     let allowed: LabelSet = [few.row(0)[1].id, few.row(0)[3].id].into_iter().collect();
     let query = Query { allowed: Some(&allowed), ..Query::top(5) };
-    let chosen = grove.predict(features.view(), query, &run).unwrap();
+    let chosen = grove.predict(features, query, &run).unwrap();
     assert!(chosen.rows().flatten().all(|label| allowed.contains(label.id)));
     assert_eq!(chosen.row(0).len(), 2);
 }
@@ -92,21 +117,26 @@ fn rows_without_features_or_labels_and_few_rows_are_learned_from() {
             let own: &[u32] = if row % 3 == 2 { &[] } else { &[(row % 3) as u32] };
             labels.push_row(own, &vec![(); own.len()]).unwrap();
         }
-        let trainer = Trainer::new(features.view(), labels.view(), small()).unwrap();
-        let grove = trainer.grove(&run).unwrap();
-        let found = grove.predict(features.view(), Query::top(1), &run).unwrap();
+        let dataset = Dataset { features, labels, label_names: None };
+        let grove = learn(&dataset, &small(), &run);
+        let found = grove.predict(dataset.features.view(), Query::top(1), &run).unwrap();
         assert_eq!(found.row(0)[0].id, 0, "{count} rows");
-        assert_eq!(count < 10, *grove.blend() == Blend::default());
+        let trainer = Trainer::new(&small(), dataset.view()).unwrap();
+        let prior = Blend::prior(&trainer.params.parts);
+        assert_eq!(count < 10, trainer.blend(&run).unwrap() == prior);
     }
 }
 
 #[test]
 fn a_cancelled_run_grows_nothing() {
     let run = Pool::new(1).unwrap().task();
-    let (features, labels) = rows(60, &run);
+    let dataset = rows(60, &run);
     run.canceller().cancel();
-    let trainer = Trainer::new(features.view(), labels.view(), small()).unwrap();
-    assert!(trainer.blend(&run).is_err() && trainer.grove(&run).is_err());
+    let trainer = Trainer::new(&small(), dataset.view()).unwrap();
+    let units = UnitSink::in_memory();
+    assert!(trainer.blend(&run).is_err() && trainer.train(&units, &run).is_err());
+    assert!(learn_in_memory(&small().into(), dataset.view(), &run).is_err());
+    assert_eq!(units.all(), []);
 }
 
 #[test]
@@ -115,7 +145,7 @@ fn the_scores_of_new_rows_are_probabilities() {
     let profile = Profile { instances: 2000, ..Profile::named("eurlex-4k").unwrap() };
     let generator = Generator::new(profile, 1).unwrap();
     let (features, labels) = generator.rows(0..2000, &run).unwrap();
-    let grove = Trainer::new(features.view(), labels.view(), small()).unwrap().grove(&run).unwrap();
+    let grove = learn(&Dataset { features, labels, label_names: None }, &small(), &run);
     let (features, truth) = generator.rows(TEST_START..TEST_START + 500, &run).unwrap();
     let found = grove.predict(features.view(), Query::top(5), &run).unwrap();
     let (mut expected, mut hits) = (0.0, 0.0);
@@ -124,19 +154,25 @@ fn the_scores_of_new_rows_are_probabilities() {
         let is_true = |label: &&Scored| truth.indices.binary_search(&label.id).is_ok();
         hits += row.iter().filter(is_true).count() as f64;
     }
-    assert!((expected / hits - 1.0).abs() < 0.15, "{expected} hits expected, {hits} found");
+    let ratio: f64 = expected / hits;
+    assert!((ratio - 1.0).abs() < 0.15, "{expected} hits expected, {hits} found");
 }
 
 #[test]
-fn a_blend_that_is_not_to_be_learned_is_the_default_one() {
+fn a_blend_that_is_not_to_be_learned_is_the_prior() {
     let run = Pool::new(2).unwrap().task();
-    let (features, labels) = rows(300, &run);
+    let dataset = rows(300, &run);
     let params = Params { learn_blend: false, ..small() };
-    let trainer = Trainer::new(features.view(), labels.view(), params).unwrap();
-    let grove = trainer.grove(&run).unwrap();
-    assert_eq!((grove.blend, grove.params()), (Blend::default(), trainer.params().clone()));
-    let learned = Trainer::new(features.view(), labels.view(), small()).unwrap();
-    assert_ne!(learned.blend(&run).unwrap(), Blend::default());
+    let trainer = Trainer::new(&params, dataset.view()).unwrap();
+    let prior = Blend::prior(&params.parts);
+    assert_eq!(trainer.blend(&run).unwrap(), prior);
+    assert_eq!(learn(&dataset, &params, &run).settings(), trainer.settings());
+    let units = UnitSink::in_memory();
+    trainer.train(&units, &run).unwrap();
+    let stored: Array<f32> = units.open(BLEND).unwrap().unwrap().array("weights").unwrap();
+    assert_eq!(stored[..], prior.weights());
+    let learned = Trainer::new(&small(), dataset.view()).unwrap();
+    assert_ne!(learned.blend(&run).unwrap(), prior);
 }
 
 #[test]
@@ -147,4 +183,40 @@ fn settings_tell_only_of_a_blend_that_is_not_learned() {
     let late = Params { learn_blend: false, ..small() };
     let written = serde_json::to_value(&late).unwrap();
     assert_eq!(serde_json::from_value::<Params>(written).unwrap(), late);
+}
+
+#[test]
+fn settings_reach_the_parts_that_have_them() {
+    let settings = Settings::from(small());
+    let value = |settings: &Settings, name: &str| settings.find(name).unwrap();
+    let seeded = settings.set("seed", 7).unwrap();
+    assert_eq!(value(&seeded, "craftml.seed"), 7);
+    assert_eq!(value(&seeded, "label-tree.seed"), 7);
+    let larger = settings.set("trees", 9).unwrap().set("label_trees", 3).unwrap();
+    assert_eq!(value(&larger, "craftml.trees"), 9);
+    assert_eq!(value(&larger, "label-tree.trees"), 3);
+    assert_eq!(larger.describe_size(), "9 trees and 3 label trees");
+    let own = settings.set("label-tree.leaf", 30).unwrap();
+    assert_eq!(value(&own, "label-tree.leaf"), 30);
+    assert_eq!(value(&own, "craftml.leaf"), value(&settings, "craftml.leaf"));
+    for unknown in ["one-vs-rest.cost", "craftml.cost", "colour"] {
+        assert!(settings.set(unknown, 1).is_err(), "{unknown}");
+    }
+    let forest = Settings::from(craftml::Params::default());
+    let linear = one_vs_rest::Params { weight_threshold: 0.5, ..Default::default() };
+    let parts = json!([{ "algorithm": "craftml" }, { "algorithm": "one-vs-rest", "weight_threshold": 0.5 }]);
+    let parsed = Settings::from_values("grove", json!({ "parts": parts })).unwrap();
+    assert_eq!(parsed.parts(), [forest, linear.into()]);
+}
+
+#[test]
+fn parts_that_make_no_grove_are_refused() {
+    let forest = || Settings::from(craftml::Params::default());
+    for parts in [vec![], vec![forest(), forest()], vec![forest(), small().into()]] {
+        let refused = Params { parts, ..Params::default() }.check().unwrap_err();
+        assert!(refused.to_string().contains("one algorithm or more, each once, and no grove"));
+    }
+    let impossible = craftml::Params { trees: 0, ..Default::default() };
+    let refused = Params { parts: vec![impossible.into()], ..Params::default() }.check();
+    assert!(refused.unwrap_err().to_string().starts_with("trees is 0"));
 }

@@ -121,7 +121,8 @@ impl Stored {
     /// use labelwood::run::Pool;
     /// let task = Pool::new(1)?.task();
     /// let rows = read_bytes(b"0 1:1\n1 2:1\n", "a.svm", &ReadOptions::default(), &task)?.dataset;
-    /// let model = Model::train(&rows, &Algorithm::CraftMl(Default::default()), &task)?;
+    /// let algorithm = Algorithm::CraftMl(Default::default());
+    /// let model = Model::train(rows.view(), Default::default(), &algorithm, &task)?;
     /// let files: Vec<Vec<u8>> =
     ///     model.stored().files().into_iter().map(|(_, bytes)| bytes.into()).collect();
     /// let again = Stored::from_files(files.iter().map(Vec::as_slice), &task)?;

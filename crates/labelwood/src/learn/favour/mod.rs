@@ -112,8 +112,8 @@ mod tests {
     #[test]
     fn names_are_those_of_model_files() {
         for name in Favour::NAMES {
-            let favour: Favour = serde_json::from_value(name.into()).unwrap();
-            assert_eq!(serde_json::to_value(favour).unwrap(), name);
+            let favour: Favour = serde_json::from_value((*name).into()).unwrap();
+            assert_eq!(serde_json::to_value(favour).unwrap(), *name);
         }
     }
 

@@ -1,13 +1,17 @@
 use super::*;
 use crate::base::run::Pool;
 use crate::data::generate::{Generator, Profile};
-use crate::{craftml as forest, grove as groves};
+use crate::{craftml as forest, grove as groves, label_tree};
+use std::time::{Duration, Instant};
 
 fn grove(trees: usize, label_trees: usize) -> Settings {
-    let mut params = groves::Params::default();
-    params.forest.trees = trees;
-    params.label_tree.trees = label_trees;
-    Settings::from(params)
+    groves_params(trees, label_trees).into()
+}
+
+fn groves_params(trees: usize, label_trees: usize) -> groves::Params {
+    let forest = forest::Params { trees, ..Default::default() };
+    let label_tree = label_tree::Params { trees: label_trees, ..Default::default() };
+    groves::Params { parts: vec![forest.into(), label_tree.into()], ..Default::default() }
 }
 
 fn craftml(trees: usize, leaf: usize) -> Settings {
@@ -23,15 +27,15 @@ fn rows(run: &Task) -> Dataset {
 #[test]
 fn limits_only_take_trees_away() {
     let leaf = forest::Params::default().leaf;
-    assert!(may_become(&grove(30, 3), &grove(12, 1)));
-    assert!(may_become(&grove(30, 3), &craftml(12, leaf)));
-    assert!(!may_become(&grove(30, 3), &craftml(12, leaf + 1)));
-    assert!(!may_become(&grove(30, 3), &grove(31, 3)));
-    let Settings::from(params) = grove(12, 1) else { unreachable!("it is a grove") };
-    let late = Settings::from(groves::Params { learn_blend: false, ..params });
-    assert!(may_become(&grove(30, 3), &late));
-    assert!(!may_become(&late, &grove(12, 1)));
-    assert!(!may_become(&craftml(30, leaf), &grove(30, 3)));
+    assert!(grove(30, 3).may_become(&grove(12, 1)));
+    assert!(grove(30, 3).may_become(&craftml(12, leaf)));
+    assert!(!grove(30, 3).may_become(&craftml(12, leaf + 1)));
+    assert!(!grove(30, 3).may_become(&grove(31, 3)));
+    let late = groves::Params { learn_blend: false, ..groves_params(12, 1) };
+    let late = Settings::from(late);
+    assert!(grove(30, 3).may_become(&late));
+    assert!(!late.may_become(&grove(12, 1)));
+    assert!(!craftml(30, leaf).may_become(&grove(30, 3)));
 }
 
 #[test]
@@ -51,7 +55,7 @@ fn a_late_start_grows_nothing_and_a_later_one_goes_on() {
     let resume = Start { resume: true, ..Start::default() };
     let trained = train(Limits::default(), resume, &run).unwrap();
     let Trained::Written(manifest) = &trained else { panic!("nothing was there") };
-    assert_eq!(manifest.training.settings["forest"]["trees"], 3);
+    assert_eq!(manifest.training.settings["parts"][0]["trees"], 3);
     assert_eq!(unfinished(&target).unwrap(), None);
     let again = train(late, resume, &run).unwrap();
     assert_eq!(again, Trained::AlreadyThere(manifest.clone()));

@@ -16,18 +16,21 @@ struct Trained {
 
 impl Trained {
     fn new(name: &str, changes: &[(&str, i64)], extras: TrainOptions<'_>) -> Self {
+        let set = |settings: Settings, &(setting, value): &(&str, i64)| {
+            settings.set(setting, value).unwrap()
+        };
+        let settings = changes.iter().fold(Settings::named(name).unwrap(), set);
+        Self::with(&settings, extras)
+    }
+
+    fn with(settings: &Settings, extras: TrainOptions<'_>) -> Self {
         let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
         let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
         let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, &run).unwrap();
         let dataset = Dataset { features, labels, label_names: None };
-        let mut settings = Settings::preset(name, "default").unwrap().settings();
-        for &(setting, value) in changes {
-            assert!(Algorithm::set(&mut settings, setting, &value.into()), "{setting}");
-        }
-        let algorithm = Settings::from_values(name, settings).unwrap();
         let trained = Trained { folder, dataset, run };
         let (path, run) = (trained.path(), &trained.run);
-        train_with(&trained.dataset, extras, &algorithm, &path, Default::default(), run).unwrap();
+        train_with(&trained.dataset, extras, settings, &path, Default::default(), run).unwrap();
         trained
     }
 

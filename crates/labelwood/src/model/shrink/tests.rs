@@ -5,7 +5,9 @@ use crate::base::run::Pool;
 use crate::base::sparse::Query;
 use crate::data::generate::{Generator, Profile};
 use crate::data::{Dataset, LabelIndex};
-use crate::model::{Learned, Model, train};
+use crate::craftml::{Params, Precision as CentroidPrecision};
+use crate::linear::Precision;
+use crate::model::{Model, train};
 use crate::{grove, label_forest, label_tree, one_vs_rest};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -29,7 +31,7 @@ fn rows(seed: u64) -> Dataset {
 }
 
 /// Every algorithm with all weights as they were learned.
-fn algorithms() -> [Algorithm; 4] {
+fn algorithms() -> [Settings; 4] {
     let tree = label_tree::Params {
         trees: 1,
         branches: Some(4),
@@ -59,6 +61,10 @@ fn algorithms() -> [Algorithm; 4] {
     ]
 }
 
+fn grove_of(forest: Params, label_tree: label_tree::Params) -> Settings {
+    grove::Params { parts: vec![forest.into(), label_tree.into()], ..Default::default() }.into()
+}
+
 fn trained(algorithm: &Settings, dataset: &Dataset, run: &Task) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
@@ -81,10 +87,10 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-fn same_values(algorithm: &Settings) -> Values {
-    match algorithm {
-        Settings::from(_) => Values::F16,
-        _ => Values::F32,
+fn same_values(algorithm: &Settings) -> StoredAs {
+    match algorithm.name() {
+        "craftml" => StoredAs::F16,
+        _ => StoredAs::F32,
     }
 }
 
@@ -109,9 +115,9 @@ fn narrow_values_take_less_and_score_nearly_the_same() {
     for algorithm in algorithms() {
         let folder = trained(&algorithm, &dataset, &run);
         let (from, to) = (folder.path().join("model"), folder.path().join("small"));
-        let (values, tolerance) = match algorithm {
-            Settings::from(_) => (Values::U8, 0.05),
-            _ => (Values::F16, 0.005),
+        let (values, tolerance) = match algorithm.name() {
+            "craftml" => (StoredAs::U8, 0.05),
+            _ => (StoredAs::F16, 0.005),
         };
         let how = Shrink { prune: None, values: Some(values) };
         let (before, after) = shrink(&from, &to, how, false, &run).unwrap();
@@ -137,17 +143,14 @@ fn the_smaller_model_keeps_its_labels_and_tells_where_it_comes_from() {
     let [_, algorithm, ..] = algorithms();
     let folder = trained(&algorithm, &dataset, &run);
     let (from, to) = (folder.path().join("model"), folder.path().join("small"));
-    let how = Shrink { prune: Some(0.25), values: Some(Values::F16) };
+    let how = Shrink { prune: Some(0.25), values: Some(StoredAs::F16) };
     let (before, after) = shrink(&from, &to, how, false, &run).unwrap();
     let model = Model::open(&to, Options::default(), &run).unwrap();
     assert_eq!(model.manifest(), &after);
     assert_eq!(model.labels().counts(), dataset.labels.view().column_counts());
     assert_eq!(model.labels().name(7), Some("name 7"));
-    let Learned::LabelTree(trees) = model.learned() else { panic!("it is a label tree") };
-    assert_eq!(
-        (trees.params().weight_threshold, trees.params().precision),
-        (0.25, Precision::Half)
-    );
+    let expected = algorithm.set("weight_threshold", 0.25).unwrap().set("precision", "half");
+    assert_eq!(model.learned().settings(), expected.unwrap());
     let told = after.training.shrunk.unwrap();
     let from_id = before.model_id().to_string();
     assert_eq!(told, serde_json::json!({"prune": 0.25, "values": "f16", "from": from_id}));
@@ -173,9 +176,9 @@ fn what_cannot_be_done_is_refused_and_leaves_nothing() {
     let negative = Shrink { prune: Some(-1.0), ..some };
     assert!(message(&from, &to, negative).contains("prune is -1"));
     assert!(message(&from, &to, Shrink { prune: Some(f32::NAN), ..some }).contains("prune is NaN"));
-    let bytes = Shrink { values: Some(Values::U8), ..some };
+    let bytes = Shrink { values: Some(StoredAs::U8), ..some };
     assert!(message(&from, &to, bytes).contains("label-tree stores values as f16 or f32"));
-    let wide = Shrink { values: Some(Values::F32), ..some };
+    let wide = Shrink { values: Some(StoredAs::F32), ..some };
     let craftml = forest.path().join("model");
     assert!(message(&craftml, &to, wide).contains("craftml stores values as u8 or f16"));
     assert!(message(&from, &from, some).contains("the model to make smaller"));
@@ -202,10 +205,9 @@ fn a_cancelled_run_leaves_nothing() {
 #[test]
 fn a_threshold_that_leaves_nothing_is_refused_with_the_largest_value() {
     let (dataset, run) = (rows(6), Pool::new(2).unwrap().task());
-    let mut grove = grove::Params::default();
-    grove.forest = Params { trees: 2, leaf: 4, ..grove.forest };
-    grove.label_tree.trees = 1;
-    for algorithm in algorithms().into_iter().chain([Settings::from(grove)]) {
+    let forest = Params { trees: 2, leaf: 4, ..Params::default() };
+    let label_tree = label_tree::Params { trees: 1, ..label_tree::Params::default() };
+    for algorithm in algorithms().into_iter().chain([grove_of(forest, label_tree)]) {
         let folder = trained(&algorithm, &dataset, &run);
         let (from, to) = (folder.path().join("model"), folder.path().join("small"));
         let shrunk =
@@ -213,7 +215,7 @@ fn a_threshold_that_leaves_nothing_is_refused_with_the_largest_value() {
         let Err(ShrinkError::NothingLeft { prune, what, largest }) = shrunk(1e9) else {
             panic!("{}: it is refused", algorithm.name());
         };
-        let of_forest = matches!(algorithm, Settings::from(_) | Settings::from(_));
+        let of_forest = ["craftml", "grove"].contains(&algorithm.name());
         assert_eq!((prune, what == "entries of centroids"), (1e9, of_forest));
         assert!(largest > 0.0, "{}: {largest}", algorithm.name());
         assert!(largest < 1.01 || !of_forest, "centroids have length 1: {largest}");
@@ -221,7 +223,7 @@ fn a_threshold_that_leaves_nothing_is_refused_with_the_largest_value() {
         // The largest is what decides.
         let refused = shrunk(largest).unwrap_err().to_string();
         assert!(refused.contains("none would be left"), "{refused}");
-        if !matches!(algorithm, Settings::from(_)) {
+        if algorithm.name() != "grove" {
             shrunk(largest * 0.999).unwrap();
         }
     }
@@ -242,7 +244,7 @@ proptest! {
         let algorithm = &algorithms()[which];
         let folder = trained(algorithm, &dataset, &run);
         let from = folder.path().join("model");
-        let values = narrow.then_some(Values::F16);
+        let values = narrow.then_some(StoredAs::F16);
         let mut last = u64::MAX;
         for (at, prune) in [0.0, low, low + more].into_iter().enumerate() {
             let to = folder.path().join(format!("small-{at}"));
@@ -264,20 +266,19 @@ proptest! {
 #[test]
 fn both_parts_of_a_grove_become_smaller() {
     let (dataset, run) = (rows(3), Pool::new(2).unwrap().task());
-    let mut params = grove::Params::default();
-    params.forest = Params { trees: 2, leaf: 4, ..params.forest };
-    params.label_tree = label_tree::Params {
+    let forest = Params { trees: 2, leaf: 4, ..Params::default() };
+    let label_tree = label_tree::Params {
         trees: 1,
         branches: Some(3),
         leaf: Some(4),
         weight_threshold: 0.0,
-        ..params.label_tree
+        ..label_tree::Params::default()
     };
-    let folder = trained(&Settings::from(params), &dataset, &run);
+    let folder = trained(&grove_of(forest, label_tree), &dataset, &run);
     let (from, to) = (folder.path().join("model"), folder.path().join("small"));
     let how = Shrink { prune: Some(0.3), values: None };
     let (before, after) = shrink(&from, &to, how, false, &run).unwrap();
-    for name in ["tree-0000", "label-tree-0000"] {
+    for name in ["craftml-tree-0000", "label-tree-tree-0000"] {
         let bytes = |manifest: &Manifest| -> u64 {
             let own = manifest.units.iter().filter(|unit| unit.name().starts_with(name));
             own.map(|unit| unit.bytes).sum()
@@ -285,7 +286,7 @@ fn both_parts_of_a_grove_become_smaller() {
         assert!(bytes(&after) < bytes(&before), "{name}");
     }
     assert_eq!(predictions(&to, &dataset, &run).len(), dataset.len());
-    let how = Shrink { prune: None, values: Some(Values::U8) };
+    let how = Shrink { prune: None, values: Some(StoredAs::U8) };
     let error = shrink(&from, &folder.path().join("x"), how, false, &run).unwrap_err();
     assert!(error.to_string().contains("grove stores values as f16"), "{error}");
 }

@@ -133,6 +133,7 @@ impl From<Interrupted> for UpdateError {
 /// is not replaced: that would lose what the other one did.
 ///
 /// ```
+/// use labelwood::Settings;
 /// use labelwood::craftml::Params;
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::model::{Model, train, update};

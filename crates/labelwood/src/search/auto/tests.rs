@@ -1,34 +1,49 @@
 use super::*;
 use crate::base::run::Pool;
+use crate::base::sparse::{Csr, LabelRows};
 use crate::data::Dataset;
 use crate::data::generate::{Generator, Profile};
 use std::time::Duration;
 
-fn sizes(seconds: f64, bytes: f64) -> Sizes {
-    Sizes { seconds, bytes }
+fn needs(seconds: f64, bytes: f64) -> Needs {
+    Needs { seconds, bytes }
 }
 
 fn chooser(seconds: Option<u64>, bytes: Option<u64>) -> Chooser {
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let forecast = Forecast { tree: sizes(2.0, 10e6), label_tree: sizes(20.0, 50e6) };
-    Chooser { seed: 7, limits: Limits { until, bytes }, forecast, threads: 2.0 }
+    let forecasts = vec![needs(2.0, 10e6), needs(20.0, 50e6)];
+    Chooser { limits: Limits { until, bytes }, forecasts, threads: 2.0 }
+}
+
+/// A grove as it is chosen from.
+fn grove() -> Settings {
+    Settings::named("grove").unwrap().set("seed", 7).unwrap()
+}
+
+/// A sample on which one of the parts was better.
+fn sample(label_tree_is_better: bool) -> Sample {
+    let measured = |precision| Measured { needs: Needs::default(), rows: vec![precision] };
+    let label_tree = if label_tree_is_better { 0.6 } else { 0.4 };
+    let none = || Dataset { features: Csr::new(0), labels: LabelRows::new(0), label_names: None };
+    Sample { rows: Rows { train: none(), test: none() }, parts: vec![measured(0.5), measured(label_tree)] }
 }
 
 fn chosen(chooser: &Chooser, label_tree_is_better: bool) -> Result<&'static str, ChooseError> {
     let mut why = Vec::new();
-    let chosen = chooser.choose(label_tree_is_better, |_| true, &mut why)?;
+    let chosen = chooser.choose(&grove(), &sample(label_tree_is_better), |_| true, &mut why)?;
     assert!(why.last().is_some_and(|last| last.contains(chosen.name())), "{why:?}");
+    assert_eq!(chosen.seed(), 7);
     Ok(chosen.name())
 }
 
 #[test]
 fn a_forecast_follows_the_power_of_the_last_two_samples() {
-    let points = [(1000.0, sizes(1.0, 5.0)), (4000.0, sizes(5.0, 20.0))];
-    let found = forecast(&points, 16_000.0);
+    let points = [(1000.0, needs(1.0, 5.0)), (4000.0, needs(5.0, 20.0))];
+    let found = forecast_from(&points, 16_000.0);
     assert!((found.seconds - 25.0).abs() < 1e-9 && found.bytes == 80.0, "{found:?}");
     // A sample that is quicker than the one before it, as small ones may be, promises nothing.
-    let points = [(1000.0, sizes(5.0, 5.0)), (4000.0, sizes(4.0, 20.0))];
-    assert!((forecast(&points, 8000.0).seconds - 8.0).abs() < 1e-9);
+    let points = [(1000.0, needs(5.0, 5.0)), (4000.0, needs(4.0, 20.0))];
+    assert!((forecast_from(&points, 8000.0).seconds - 8.0).abs() < 1e-9);
 }
 
 #[test]
@@ -49,11 +64,15 @@ fn what_takes_too_long_gives_way_to_the_better_part() {
 #[test]
 fn what_becomes_too_large_is_pruned_or_gives_way() {
     let pruned = chooser(None, Some(300_000_000));
-    assert!(pruned.is_pruned() && !chooser(None, Some(1_000_000_000)).is_pruned());
-    let Ok(Settings::from(params)) = pruned.choose(true, |_| true, &mut Vec::new()) else {
-        panic!("a grove has room");
+    let roomy = chooser(None, Some(1_000_000_000));
+    assert!(pruned.is_large(&grove()) && !roomy.is_large(&grove()));
+    let choose = |chooser: &Chooser| {
+        chooser.choose(&grove(), &sample(true), |_| true, &mut Vec::new()).unwrap()
     };
-    assert_eq!((params.forest.keep, params.forest.seed), (Some(0.2), 7));
+    assert_eq!(choose(&roomy), grove());
+    let pruned = choose(&pruned);
+    assert_eq!((pruned.name(), pruned.seed()), ("grove", 7));
+    assert_eq!(pruned.find("craftml.keep"), Some(0.2.into()));
     assert_eq!(chosen(&chooser(None, Some(60_000_000)), true), Ok("label-tree"));
     assert_eq!(chosen(&chooser(None, Some(30_000_000)), true), Ok("craftml"));
     let error = chosen(&chooser(None, Some(1_000_000)), true).unwrap_err();
@@ -63,8 +82,8 @@ fn what_becomes_too_large_is_pruned_or_gives_way() {
 #[test]
 fn what_has_no_memory_is_passed_over() {
     let mut why = Vec::new();
-    let fits = |algorithm: &Settings| algorithm.name() == "craftml";
-    let found = chooser(None, None).choose(true, fits, &mut why);
+    let fits = |settings: &Settings| settings.name() == "craftml";
+    let found = chooser(None, None).choose(&grove(), &sample(true), fits, &mut why);
     assert_eq!(found.map(|found| found.name()), Ok("craftml"));
     assert!(why.contains(&"grove would take more memory than there is".to_owned()), "{why:?}");
 }
@@ -79,8 +98,8 @@ fn a_choice_without_a_clock_is_the_same_on_any_number_of_threads() {
         choose(dataset.view(), 1, Limits::default(), |_| true, &run).unwrap()
     };
     let (one, many) = (choice(1), choice(3));
-    assert_eq!(one.algorithm, many.algorithm);
-    assert_eq!(one.algorithm.name(), "grove");
+    assert_eq!(one.settings, many.settings);
+    assert_eq!(one.settings.name(), "grove");
 }
 
 #[test]
@@ -90,5 +109,5 @@ fn a_handful_of_rows_makes_a_grove_untried() {
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..10, &run).unwrap();
     let dataset = Dataset { features, labels, label_names: None };
     let choice = choose(dataset.view(), 1, Limits::default(), |_| true, &run).unwrap();
-    assert_eq!(choice.algorithm.name(), "grove");
+    assert_eq!(choice.settings.name(), "grove");
 }

@@ -30,14 +30,6 @@ fn timeless(outcome: &Outcome) -> Vec<Vec<Standing>> {
 }
 
 #[test]
-fn a_lead_has_a_standard_error() {
-    let (one, other) = (results(&[1.0, 0.0, 1.0, 0.0], 0), results(&[0.0; 4], 0));
-    assert_eq!(one.lead_over(&other), (0.5, 0.25));
-    assert_eq!(other.lead_over(&one), (-0.5, 0.25));
-    assert_eq!(one.lead_over(&one), (0.0, 0.0));
-}
-
-#[test]
 fn candidates_are_ranked_by_score_then_size_then_order() {
     let tried = [
         results(&[0.5, 0.5], 9),

@@ -4,10 +4,10 @@ use super::*;
 use crate::learn::weighting::Weighting;
 
 /// The name of the setting that is refused.
-fn refused(params: Params) -> &'static str {
+fn refused(params: Params) -> String {
     let error = params.check().unwrap_err();
     assert!(error.to_string().starts_with(&format!("{} is ", error.setting)), "{error}");
-    error.setting
+    error.setting.into_owned()
 }
 
 #[test]
