@@ -213,10 +213,11 @@ impl<'m> Widths<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithms::Settings;
     use crate::base::run::Pool;
     use crate::data::LabelIndexBuilder;
     use crate::data::documents::{Format, Options};
-    use crate::model::{Algorithm, Extras};
+    use crate::model::TrainOptions;
     use crate::text::{Params, TextReader};
 
     /// A model of text, or one of the same vectors.
@@ -228,9 +229,9 @@ mod tests {
         let names = LabelIndexBuilder::default();
         let (reader, rows) =
             TextReader::fit(documents, &options, Params::default(), names, run).unwrap();
-        let algorithm = Algorithm::preset("one-vs-rest", "default").unwrap();
-        let extras = Extras { text: is_text.then_some(&reader), ..Extras::default() };
-        Model::train(rows.view(), extras, &algorithm, run).unwrap()
+        let settings = Settings::named("one-vs-rest").unwrap();
+        let options = TrainOptions { text: is_text.then_some(&reader), ..Default::default() };
+        Model::train(rows.view(), options, &settings, run).unwrap()
     }
 
     #[test]

@@ -56,10 +56,10 @@ pub fn predict_at_least(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithms::Settings;
     use crate::base::run::Pool;
     use crate::data::Dataset;
     use crate::data::generate::{Generator, Profile};
-    use crate::model::Algorithm;
 
     #[test]
     fn rows_with_many_good_labels_get_all_of_them() {
@@ -67,8 +67,8 @@ mod tests {
         let profile = Profile { instances: 60, ..Profile::named("eurlex-4k").unwrap() };
         let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..60, &run).unwrap();
         let dataset = Dataset { features, labels, label_names: None };
-        let algorithm = Algorithm::preset("one-vs-rest", "default").unwrap();
-        let model = Model::train(dataset.view(), Default::default(), &algorithm, &run).unwrap();
+        let settings = Settings::named("one-vs-rest").unwrap();
+        let model = Model::train(dataset.view(), Default::default(), &settings, &run).unwrap();
         let (rows, labels) = (dataset.features.view(), model.labels().counts().len());
         let all = model.predict(rows, Query::top(labels), &run).unwrap();
         let score = |rank: usize| all.row(3)[rank].score;

@@ -4,7 +4,7 @@ use super::encoding::Encoder;
 use super::node_index::NodeIndexes;
 use super::params::Precision;
 use super::tree::{Child, Tree};
-use crate::base::array::Growing;
+use crate::base::array::NumbersBuilder;
 use crate::base::sparse::LabelRowsView;
 use crate::learn::cluster::lanes::{LANES, Lanes};
 use std::collections::BTreeMap;
@@ -22,9 +22,9 @@ pub(super) struct Builder {
     values_start: Vec<u64>,
     values: Vec<u8>,
     leaf_start: Vec<u64>,
-    leaf_instances: Growing,
-    leaf_labels: Growing,
-    leaf_counts: Growing,
+    leaf_instances: NumbersBuilder,
+    leaf_labels: NumbersBuilder,
+    leaf_counts: NumbersBuilder,
 }
 
 /// A node to append: its centroids in lanes, one lane for each child.
@@ -56,9 +56,9 @@ impl Builder {
             values_start: vec![0],
             values: Vec::new(),
             leaf_start: vec![0],
-            leaf_instances: Growing::default(),
-            leaf_labels: Growing::default(),
-            leaf_counts: Growing::default(),
+            leaf_instances: NumbersBuilder::default(),
+            leaf_labels: NumbersBuilder::default(),
+            leaf_counts: NumbersBuilder::default(),
         }
     }
 

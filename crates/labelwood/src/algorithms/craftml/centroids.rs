@@ -3,7 +3,7 @@
 use super::params::{Metric, Params, Precision};
 use crate::base::random::{Stream, derive};
 use crate::base::sparse::Entries;
-use crate::learn::cluster::NOWHERE;
+use crate::learn::cluster::UNASSIGNED;
 use crate::learn::cluster::lanes::{LANES, Lanes, best_lane, products};
 use crate::learn::solver::{self, Rows, Workspace};
 
@@ -79,7 +79,7 @@ impl Centroids {
             biases = Some(self.learn_classifiers(rows, sample, clusters, &lane_of, params));
         } else {
             for (&row, &cluster) in sample.iter().zip(clusters) {
-                if cluster != NOWHERE {
+                if cluster != UNASSIGNED {
                     self.add(rows.row(row), 1.0, lane_of[cluster as usize % LANES]);
                 }
             }
@@ -112,7 +112,7 @@ impl Centroids {
         let learned = Rows::gather(rows, sample, &mut vec![0; self.table.len()]);
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); self.lanes];
         for (at, &cluster) in
-            clusters.iter().enumerate().filter(|(_, cluster)| **cluster != NOWHERE)
+            clusters.iter().enumerate().filter(|(_, cluster)| **cluster != UNASSIGNED)
         {
             members[lane_of[cluster as usize % LANES]].push(at as u32);
         }
@@ -144,7 +144,7 @@ impl Centroids {
         for (&row, &cluster) in sample.iter().zip(clusters) {
             let near = nearness.of(&products(&self.table, rows.row(row)));
             let best = best_lane(&near, self.lanes);
-            if cluster != NOWHERE && best != lane_of[cluster as usize % LANES] {
+            if cluster != UNASSIGNED && best != lane_of[cluster as usize % LANES] {
                 misplaced.push((row, best));
             }
         }
@@ -165,7 +165,7 @@ impl Centroids {
     /// The lane of each cluster, and how many members each lane has.
     fn assign_lanes(&mut self, clusters: &[u8]) -> ([usize; LANES], [usize; LANES]) {
         let mut sizes = [0usize; LANES];
-        for &cluster in clusters.iter().filter(|&&cluster| cluster != NOWHERE) {
+        for &cluster in clusters.iter().filter(|&&cluster| cluster != UNASSIGNED) {
             sizes[cluster as usize] += 1;
         }
         let (mut lane_of, mut members) = ([0; LANES], [0; LANES]);

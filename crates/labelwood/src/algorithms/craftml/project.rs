@@ -5,7 +5,7 @@
 
 use super::params::Projection;
 use crate::base::random::{Stream, derive, mix};
-use crate::base::sparse::{Entries, MOST_PLACES, OwnedEntries};
+use crate::base::sparse::{Entries, MAX_DENSE_COLUMNS, OwnedEntries};
 use std::collections::HashMap;
 
 /// A projection of a known number of columns.
@@ -102,7 +102,7 @@ enum Sums {
 
 impl Sums {
     fn new(dimensions: usize) -> Self {
-        if dimensions <= MOST_PLACES {
+        if dimensions <= MAX_DENSE_COLUMNS {
             Sums::Dense(vec![0.0; dimensions])
         } else {
             Sums::Sparse(HashMap::new())

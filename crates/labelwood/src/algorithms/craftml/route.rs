@@ -15,7 +15,7 @@ use super::tree::{Child, Tree};
 use super::values::{Hit, expand};
 use super::vote::{ReachedLeaf, ReachedLeaves};
 use crate::base::random::derive;
-use crate::base::sparse::{Entries, MOST_PLACES, OwnedEntries};
+use crate::base::sparse::{Entries, MAX_DENSE_COLUMNS, OwnedEntries};
 use crate::learn::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
 
 /// Rows at a node whose products with its centroids are held at a time.
@@ -181,7 +181,7 @@ impl<'a> Router<'a> {
         let wanted: usize = self.ids.iter().map(|&row| entries.row(row).0.len()).sum();
         let words = self.tree.words_of(node).len();
         let lookup =
-            self.width > MOST_PLACES || self.batch.prefers_lookup(rows.len(), wanted, words);
+            self.width > MAX_DENSE_COLUMNS || self.batch.prefers_lookup(rows.len(), wanted, words);
         if !lookup {
             self.slot_of.resize(self.width.max(self.slot_of.len()), 0);
             let scratch = (&mut self.slot_of[..], &mut self.table, &mut self.used);

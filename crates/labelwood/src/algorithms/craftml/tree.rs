@@ -185,14 +185,14 @@ impl Tree {
     /// Prefetches what [`Tree::prefetch_leaf_labels`] reads.
     pub(super) fn prefetch_leaf_bounds(&self, leaf: usize) {
         prefetch(&self.leaf_start, leaf);
-        self.leaf_instances.fetch(leaf);
+        self.leaf_instances.prefetch(leaf);
     }
 
     /// Prefetches the labels of a leaf.
     pub(super) fn prefetch_leaf_labels(&self, leaf: usize) {
         let first = self.leaf_range(leaf).start;
-        self.leaf_labels.fetch(first);
-        self.leaf_counts.fetch(first);
+        self.leaf_labels.prefetch(first);
+        self.leaf_counts.prefetch(first);
     }
 
     fn leaf_range(&self, leaf: usize) -> std::ops::Range<usize> {

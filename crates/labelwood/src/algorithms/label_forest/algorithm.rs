@@ -180,7 +180,7 @@ impl Train for Trainer {
 
     /// Several submodels at a time, each of them whole: there are many, and few labels in each.
     fn train(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), Interrupted> {
-        weights::write(&self.ground.weights, units)?;
+        weights::write(&self.training.weights, units)?;
         let total = self.params.submodels;
         let missing: Vec<usize> =
             (0..total).filter(|&number| units.lacks(&unit_name(number))).collect();

@@ -34,7 +34,7 @@ mod sample;
 
 pub use params::{Params, Sampling};
 
-use crate::algorithms::label_tree::{Ensemble, Ground, Grower, LabelVectors, Tree};
+use crate::algorithms::label_tree::{Ensemble, Grower, LabelVectors, TrainingRows, Tree};
 use crate::base::random::derive;
 use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::ParamError;
@@ -54,7 +54,7 @@ const SUBSETS: u64 = u64::MAX - 1;
 /// Grows submodels, each a pure function of the rows, the settings and its number.
 pub struct Trainer {
     params: Params,
-    ground: Ground,
+    training: TrainingRows,
     /// The labels of each submodel.
     subsets: Vec<Vec<u32>>,
     undrawn: Vec<u32>,
@@ -84,14 +84,14 @@ impl Trainer {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         params.check()?;
         let params = params.resolve(features, labels);
-        let ground = Ground::new(features, labels, &params.tree);
-        let known = ground.known_labels();
+        let training = TrainingRows::new(features, labels, &params.tree);
+        let known = training.labels_with_rows();
         let seed = params.tree.seed;
         let groups = match params.group {
             1 => known.iter().map(|&label| vec![label]).collect(),
             most => {
                 let vectors = &LabelVectors::new(&known);
-                let grower = Grower { ground: &ground, vectors, params: &params.tree, run };
+                let grower = Grower { training: &training, vectors, params: &params.tree, run };
                 let group = || grower.small_groups(known.clone(), most, derive(seed, GROUPS));
                 // A cancelled run ends with its first submodel, whichever labels that has.
                 run.install(group).unwrap_or_default()
@@ -100,7 +100,7 @@ impl Trainer {
         let subsets = sample::draw(&groups, &params, derive(seed, SUBSETS));
         let drawn: LabelSet = subsets.iter().flatten().copied().collect();
         let undrawn = known.into_iter().filter(|&label| !drawn.contains(label)).collect();
-        Ok(Trainer { params, ground, subsets, undrawn, label_count: labels.columns() })
+        Ok(Trainer { params, training, subsets, undrawn, label_count: labels.columns() })
     }
 
     /// The settings with every automatic choice made.
@@ -110,7 +110,7 @@ impl Trainer {
 
     /// The learned weight of each feature, if there are weights.
     pub fn feature_weights(&self) -> Option<&[f32]> {
-        self.ground.weights.0.as_deref()
+        self.training.weights.0.as_deref()
     }
 
     /// The labels of a submodel, whose number is below [`Params::submodels`].
@@ -131,7 +131,7 @@ impl Trainer {
     pub fn submodel(&self, submodel: usize, run: &Task) -> Result<Tree, Stopped> {
         let (labels, seed) = (&self.subsets[submodel], self.seed(submodel));
         let vectors = &LabelVectors::new(labels);
-        let grower = Grower { ground: &self.ground, vectors, params: &self.params.tree, run };
+        let grower = Grower { training: &self.training, vectors, params: &self.params.tree, run };
         run.install(|| {
             let root = if self.params.sampling.keeps_first_level() {
                 grower.gate(labels, seed)?
@@ -140,7 +140,7 @@ impl Trainer {
             };
             if root.groups.iter().all(|group| group.len() <= self.params.tree.leaf()) {
                 // They were needed to divide the root's labels, and no others are divided.
-                vectors.forget();
+                vectors.clear();
             }
             Ok(grower.tree(root, seed)?.joined())
         })
@@ -164,8 +164,8 @@ impl Trainer {
         })?;
         Ok(LabelForest::new(
             self.params.clone(),
-            self.ground.weights.clone(),
-            self.ground.features,
+            self.training.weights.clone(),
+            self.training.features,
             self.label_count,
             submodels,
         ))

@@ -1,20 +1,20 @@
-//! Drawing: which submodel knows which labels.
+//! Draws the labels of each submodel.
 
 use super::Params;
 use crate::base::random::{Stream, derive};
 
-/// What the streams are for.
+/// Keep the random streams of the two draws apart.
 const SUBSETS: u64 = 1;
 const COVER: u64 = 2;
 
-/// The labels of each submodel, in increasing order; `groups` are drawn whole.
+/// The labels of each submodel, in increasing order. A group is drawn whole or not at all.
 ///
-/// No submodel is empty while there are as many groups as it takes.
+/// No submodel is empty if there are enough groups.
 pub(super) fn draw(groups: &[Vec<u32>], params: &Params, seed: u64) -> Vec<Vec<u32>> {
     let mut drawn = if params.sampling.is_partition() {
-        deal(groups.len(), params, seed)
+        partition(groups.len(), params, seed)
     } else {
-        choose(groups.len(), params, seed)
+        draw_subsets(groups.len(), params, seed)
     };
     if params.cover {
         let mut is_drawn = vec![false; groups.len()];
@@ -33,12 +33,12 @@ pub(super) fn draw(groups: &[Vec<u32>], params: &Params, seed: u64) -> Vec<Vec<u
     drawn.iter().map(labels).collect()
 }
 
-/// Each submodel draws its share of the groups.
-fn choose(groups: usize, params: &Params, seed: u64) -> Vec<Vec<u32>> {
+/// Each submodel draws its share of the groups, whatever the others draw.
+fn draw_subsets(groups: usize, params: &Params, seed: u64) -> Vec<Vec<u32>> {
     let count = ((params.rate * groups as f64).round() as usize).clamp(1.min(groups), groups);
     let mut order: Vec<u32> = (0..groups as u32).collect();
     let draw = |submodel| {
-        // From the same order whatever was drawn before.
+        // Restored, so that a draw does not depend on those before it.
         order.sort_unstable();
         Stream::new(derive(derive(seed, SUBSETS), submodel)).sample_to_front(&mut order, count);
         order[..count].to_vec()
@@ -46,15 +46,16 @@ fn choose(groups: usize, params: &Params, seed: u64) -> Vec<Vec<u32>> {
     (0..params.submodels as u64).map(draw).collect()
 }
 
-/// Each round of submodels deals all groups among them.
-fn deal(groups: usize, params: &Params, seed: u64) -> Vec<Vec<u32>> {
-    let parts = params.parts();
+/// Submodels come in rounds; each round divides all groups evenly among its submodels.
+fn partition(groups: usize, params: &Params, seed: u64) -> Vec<Vec<u32>> {
+    let per_round = params.parts();
     let mut drawn = Vec::with_capacity(params.submodels);
-    for round in 0..params.submodels.div_ceil(parts) as u64 {
+    for round in 0..params.submodels.div_ceil(per_round) as u64 {
         let mut order: Vec<u32> = (0..groups as u32).collect();
         Stream::new(derive(derive(seed, SUBSETS), round)).sample_to_front(&mut order, groups);
-        let part = |part: usize| order[part * groups / parts..(part + 1) * groups / parts].to_vec();
-        drawn.extend((0..parts).take(params.submodels - drawn.len()).map(part));
+        let start = |submodel: usize| submodel * groups / per_round;
+        let share = |submodel: usize| order[start(submodel)..start(submodel + 1)].to_vec();
+        drawn.extend((0..per_round).take(params.submodels - drawn.len()).map(share));
     }
     drawn
 }

@@ -4,8 +4,8 @@ use super::sample::draw;
 use super::*;
 use crate::base::run::Pool;
 use crate::base::sparse::{Csr, LabelRows, Scored};
-use crate::learn::linear::testing::{Written, axes, nodes, small_rows};
-use crate::learn::linear::{Link, Within};
+use crate::learn::linear::testing::{NodeSpec, nodes, one_hot_rows, small_rows};
+use crate::learn::linear::{Limits, Link};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -99,7 +99,7 @@ fn other_seeds_draw_other_labels_and_the_same_seed_the_same() {
 
 #[test]
 fn labels_that_are_never_drawn_are_named() {
-    let (features, labels) = axes(30, 10);
+    let (features, labels) = one_hot_rows(30, 10);
     let params = Params { submodels: 2, rate: 0.2, cover: false, ..Params::default() };
     let uncovered = trainer(&features, &labels, &params);
     let mut all: Vec<u32> = uncovered.undrawn().to_vec();
@@ -114,7 +114,7 @@ fn labels_that_are_never_drawn_are_named() {
 fn equation_14_by_hand() {
     // Margins are biases; the probability of margin 1 is 1, that of margin 0 is exp(-1).
     let tree = |margins: &[(u32, f32)]| Tree {
-        root: nodes(&[Written {
+        root: nodes(&[NodeSpec {
             children: margins
                 .iter()
                 .map(|&(label, margin)| (Child::Label(label), margin))
@@ -147,7 +147,7 @@ fn equation_14_by_hand() {
 
 #[test]
 fn every_variant_learns_which_feature_means_which_label() {
-    let (features, labels) = axes(60, 12);
+    let (features, labels) = one_hot_rows(60, 12);
     let run = Pool::new(2).unwrap().task();
     for (at, sampling) in SAMPLINGS.into_iter().enumerate() {
         for group in [1, 3] {
@@ -170,7 +170,7 @@ fn every_variant_learns_which_feature_means_which_label() {
 
 #[test]
 fn rows_without_a_drawn_label_are_negative_unless_they_are_dropped() {
-    let (features, labels) = axes(60, 12);
+    let (features, labels) = one_hot_rows(60, 12);
     let run = Pool::new(1).unwrap().task();
     let params = Params { submodels: 2, rate: 0.5, ..Params::default() };
     let scores = |params: Params| {
@@ -237,7 +237,7 @@ proptest! {
         let run = Pool::new(2).unwrap().task();
         for (number, tree) in forest.submodels().iter().enumerate() {
             prop_assert_eq!(&trainer.submodel(number, &run).unwrap(), tree);
-            tree.root.check(Within::anything(None)).unwrap();
+            tree.root.check(Limits::none(None)).unwrap();
             prop_assert!(tree.subtrees.is_empty());
         }
         let known = labels.view().column_counts();
@@ -251,7 +251,7 @@ proptest! {
 
 #[test]
 fn a_submodel_is_estimated_at_about_its_share_of_the_full_tree() {
-    let (features, labels) = axes(5000, 1000);
+    let (features, labels) = one_hot_rows(5000, 1000);
     let params = Params::default();
     let estimate = |params: &Params| params.estimate(features.view(), labels.view(), 2);
     let forest = estimate(&params);

@@ -1,7 +1,7 @@
 //! Label trees behind the traits of the registry: a unit for each root, one for each subtree below it,
 //! and one for the weights of features.
 
-use super::{LabelTrees, Params, Renewed, Root, Trainer, Tree, Updater};
+use super::{LabelTrees, Params, Root, Trainer, Tree, UpdatedTree, Updater};
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Growth, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Shrink, Shrunk, Size, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, linear,
@@ -226,7 +226,7 @@ impl Trainer {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        weights::write(&self.ground.weights, units)?;
+        weights::write(&self.training.weights, units)?;
         let mut groups = Vec::new();
         for tree in trees.clone() {
             groups.push(self.write_root(tree, units, task)?);
@@ -241,7 +241,7 @@ impl Trainer {
         let missing: Vec<_> = all.filter(is_missing).collect();
         let labels: Vec<u32> =
             missing.iter().flat_map(|(.., labels)| labels.iter().copied()).collect();
-        self.want(&labels);
+        self.restrict_vectors_to(&labels);
         let total = (trees.len() + groups.iter().map(Vec::len).sum::<usize>()) as u64;
         let done = AtomicU64::new(total - missing.len() as u64);
         task.progress(Stage::Units("parts"), done.load(Ordering::Relaxed), total);
@@ -329,7 +329,7 @@ impl Predict for LabelTrees {
             if units.find(&root_name(tree)).is_some() {
                 continue;
             }
-            let Renewed { root, subtrees } = updater.tree(tree, task)?;
+            let UpdatedTree { root, subtrees } = updater.tree(tree, task)?;
             for (subtree, nodes) in subtrees.iter().enumerate() {
                 if let Some(nodes) = nodes {
                     units.write(&subtree_name(tree, subtree), &arrays(nodes))?;

@@ -1,24 +1,26 @@
-//! Growing: labels are divided into groups, and each group learns to be told from the others.
+//! Growing a tree: labels are divided into groups, level by level, and each node learns one
+//! classifier for each of its groups.
 
 use super::{Params, Tree};
 use crate::base::random::{Stream, derive};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{CsrView, LabelRows, LabelRowsView, LabelSet, OwnedEntries};
-use crate::learn::cluster::wide;
+use crate::learn::cluster::parallel_kmeans;
 use crate::learn::favour::Emphasis;
-use crate::learn::linear::{Builder, Child, Learn, Nodes};
+use crate::learn::linear::{Builder, Child, ClassifierParams, Nodes};
 use crate::learn::solver::{Loss, Rows};
 use crate::learn::weighting::FeatureWeights;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the streams of a node are for.
+/// Keep apart the random streams of one node: those that cluster its labels, those that learn its
+/// weights, and the seeds of its children.
 const CLUSTERS: u64 = 1;
 const WEIGHTS: u64 = 2;
 pub(super) const CHILDREN: u64 = 3;
 
-/// The rows as every tree sees them: shared by all trees, whichever labels those know.
-pub(crate) struct Ground {
+/// The training rows, prepared once and shared by all trees, whichever labels those have.
+pub(crate) struct TrainingRows {
     pub weights: FeatureWeights,
     pub features: usize,
     /// The rows' weighted features, each row of length 1.
@@ -28,11 +30,12 @@ pub(crate) struct Ground {
     emphasis: Emphasis,
 }
 
-/// The mean of the rows of each of some labels, of length 1, once labels are to be grouped.
+/// The mean of each label's rows, scaled to length 1. Made at the first use, since a tree that
+/// never groups labels needs none.
 pub(crate) struct LabelVectors(Mutex<Vectors>);
 
 struct Vectors {
-    of: LabelSet,
+    labels: LabelSet,
     made: Option<Arc<OwnedEntries>>,
 }
 
@@ -45,16 +48,16 @@ pub struct Root {
     pub groups: Vec<Vec<u32>>,
 }
 
-/// Grows the parts of a tree.
+/// Grows roots and subtrees.
 pub(crate) struct Grower<'a> {
-    pub ground: &'a Ground,
-    /// Of all labels that grow here.
+    pub training: &'a TrainingRows,
+    /// Has all labels that are grown.
     pub vectors: &'a LabelVectors,
     pub params: &'a Params,
     pub run: &'a Task,
 }
 
-/// Scratch memory that is the same before and after each node.
+/// Scratch memory for growing nodes; each node leaves it as it was before.
 pub(super) struct Scratch {
     /// The position of each row among those of the node, else `u32::MAX`.
     position_of: Vec<u32>,
@@ -62,14 +65,14 @@ pub(super) struct Scratch {
     column_of: Vec<u32>,
 }
 
-impl Ground {
+impl TrainingRows {
     pub fn new(features: CsrView<'_>, labels: LabelRowsView<'_>, params: &Params) -> Self {
         let weights = FeatureWeights::learn(params.weighting, features);
-        Self::weighted(features, labels, weights, params)
+        Self::with_weights(features, labels, weights, params)
     }
 
-    /// The rows by weights that are known already.
-    pub fn weighted(
+    /// Like [`TrainingRows::new`], with feature weights that were learned before.
+    pub fn with_weights(
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
         weights: FeatureWeights,
@@ -78,31 +81,31 @@ impl Ground {
         let rows = Rows::all(weights.prepare(features).view(), features.columns());
         let rows_of = labels.transpose();
         let emphasis = Emphasis::of_rows(rows_of.view(), labels.len(), params.tail_weight());
-        Ground { weights, features: features.columns(), rows, rows_of, emphasis }
+        TrainingRows { weights, features: features.columns(), rows, rows_of, emphasis }
     }
 
-    /// The labels that occur.
-    pub fn known_labels(&self) -> Vec<u32> {
+    /// The labels that at least one row has.
+    pub fn labels_with_rows(&self) -> Vec<u32> {
         let has_rows = |&label: &u32| !self.rows_of.row(label as usize).indices.is_empty();
         (0..self.rows_of.len() as u32).filter(has_rows).collect()
     }
 
     pub(super) fn rows_of(&self, label: u32) -> &[u32] {
-        // A label that does not exist is a damaged file's.
+        // Only a damaged file names a label that does not exist.
         if label as usize >= self.rows_of.len() {
             return &[];
         }
         self.rows_of.row(label as usize).indices
     }
 
-    /// How much the positive rows of a label count.
+    /// The weight of a label's positive rows.
     pub(super) fn emphasis_of(&self, label: u32) -> f32 {
         self.emphasis.of(self.rows_of(label).len())
     }
 
-    /// For each label the sum of its rows, scaled to length 1; then entries below `threshold` are
-    /// left out, and the rest scaled again. Labels that are not asked for have no entries.
-    pub(super) fn mean_rows(
+    /// The sum of each label's rows, scaled to length 1; then entries below `threshold` are dropped,
+    /// and the rest is scaled again. Labels that are not in `labels` get no entries.
+    pub(super) fn label_vectors(
         &self,
         labels: &LabelSet,
         threshold: f32,
@@ -141,33 +144,35 @@ impl Ground {
 }
 
 impl LabelVectors {
-    /// Nothing is made yet.
+    /// The vectors of these labels; none is made yet.
     pub fn new(labels: &[u32]) -> Self {
-        LabelVectors(Mutex::new(Vectors { of: labels.iter().copied().collect(), made: None }))
+        LabelVectors(Mutex::new(Vectors { labels: labels.iter().copied().collect(), made: None }))
     }
 
-    /// Says which labels will be asked for: only theirs are made, unless they have been.
-    pub fn want(&self, labels: &[u32]) {
+    /// Makes only the vectors of these labels from now on. Vectors that are made already are kept
+    /// if they include these.
+    pub fn restrict_to(&self, labels: &[u32]) {
         let mut vectors = self.lock();
-        let is_made = labels.iter().all(|&label| vectors.of.contains(label));
+        let is_made = labels.iter().all(|&label| vectors.labels.contains(label));
         if vectors.made.is_none() || !is_made {
-            *vectors = Vectors { of: labels.iter().copied().collect(), made: None };
+            *vectors = Vectors { labels: labels.iter().copied().collect(), made: None };
         }
     }
 
-    /// Frees them until somebody asks again.
-    pub fn forget(&self) {
+    /// Frees the vectors; the next use makes them again.
+    pub fn clear(&self) {
         self.lock().made = None;
     }
 
-    /// Whoever comes first makes them, and others wait for it.
+    /// The vectors; the first thread that asks makes them, and others wait for it.
     fn get(&self, grower: &Grower<'_>) -> Result<Arc<OwnedEntries>, Stopped> {
         let mut vectors = self.lock();
         if let Some(made) = &vectors.made {
             return Ok(made.clone());
         }
         let threshold = grower.params.vector_threshold;
-        let made = Arc::new(grower.ground.mean_rows(&vectors.of, threshold, grower.run)?);
+        let made =
+            Arc::new(grower.training.label_vectors(&vectors.labels, threshold, grower.run)?);
         vectors.made = Some(made.clone());
         Ok(made)
     }
@@ -178,48 +183,54 @@ impl LabelVectors {
 }
 
 impl Grower<'_> {
-    /// Groups of labels that are alike, each of at most `most` labels: halves of halves.
+    /// Groups of similar labels, each of at most `max_size` labels, found by halving again and again.
     pub fn small_groups(
         &self,
         labels: Vec<u32>,
-        most: usize,
+        max_size: usize,
         seed: u64,
     ) -> Result<Vec<Vec<u32>>, Stopped> {
-        if labels.len() <= most {
+        if labels.len() <= max_size {
             return Ok(vec![labels]);
         }
         let passes = self.params.passes;
-        let halves = wide::Params { clusters: 2, passes, balanced: true, smallest: 1 };
-        let half = self.group(&labels, halves, seed)?;
-        let part = |of: u32| {
-            let labels = labels.iter().zip(&half).filter(|(_, half)| **half == of);
+        let halves = parallel_kmeans::Params { clusters: 2, passes, balanced: true, smallest: 1 };
+        let half_of = self.cluster(&labels, halves, seed)?;
+        let groups_of_half = |half: u32| {
+            let labels = labels.iter().zip(&half_of).filter(|(_, of)| **of == half);
             let labels = labels.map(|(&label, _)| label).collect();
-            self.small_groups(labels, most, derive(seed, u64::from(of)))
+            self.small_groups(labels, max_size, derive(seed, u64::from(half)))
         };
-        let (groups, rest) = rayon::join(|| part(0), || part(1));
+        let (groups, rest) = rayon::join(|| groups_of_half(0), || groups_of_half(1));
         let mut groups = groups?;
         groups.extend(rest?);
         Ok(groups)
     }
 
-    fn group(&self, labels: &[u32], params: wide::Params, seed: u64) -> Result<Vec<u32>, Stopped> {
+    /// The cluster of each label, by the label vectors.
+    fn cluster(
+        &self,
+        labels: &[u32],
+        params: parallel_kmeans::Params,
+        seed: u64,
+    ) -> Result<Vec<u32>, Stopped> {
         let vectors = self.vectors.get(self)?;
-        let (columns, mut random) = (self.ground.rows.columns(), Stream::new(seed));
-        wide::group(vectors.view(), labels, columns, params, &mut random, self.run)
+        let (columns, mut random) = (self.training.rows.columns(), Stream::new(seed));
+        parallel_kmeans::cluster(vectors.view(), labels, columns, params, &mut random, self.run)
     }
 
-    /// Grows the root over `labels`, which all occur. With `all_rows`, rows that have none of the
-    /// labels are negative for all of them; without, they are left out.
+    /// Grows the root over `labels`, each of which has a row. With `all_rows`, rows that have none of
+    /// the labels are negative for all of them; without, they are left out.
     pub fn root(&self, labels: &[u32], all_rows: bool, seed: u64) -> Result<Root, Stopped> {
         let mut builder = Builder::new(self.params.precision);
         let groups = self.divide(labels, 1, seed)?;
         let emphasis = self.emphasis(labels, groups.as_deref());
         if all_rows {
             let positives = self.positives(labels, groups.as_deref(), |row| row);
-            self.learn(&mut builder, &self.ground.rows, &positives, &emphasis, seed)?;
+            self.learn(&mut builder, &self.training.rows, &positives, &emphasis, seed)?;
         } else {
             let (groups, scratch) = (groups.as_deref(), &mut self.scratch());
-            self.learn_own(&mut builder, labels, groups, &emphasis, seed, scratch)?;
+            self.learn_node(&mut builder, labels, groups, &emphasis, seed, scratch)?;
         }
         match groups {
             None => {
@@ -235,18 +246,18 @@ impl Grower<'_> {
         }
     }
 
-    /// A root with one subtree, whose one classifier tells rows that have any of `labels` from all
-    /// others.
+    /// A root with one subtree. Its only classifier tells rows that have any of `labels` from all
+    /// other rows.
     pub fn gate(&self, labels: &[u32], seed: u64) -> Result<Root, Stopped> {
         let mut builder = Builder::new(self.params.precision);
         let group = labels.to_vec();
         let positives = self.positives(labels, Some(std::slice::from_ref(&group)), |row| row);
-        self.learn(&mut builder, &self.ground.rows, &positives, &[1.0], seed)?;
+        self.learn(&mut builder, &self.training.rows, &positives, &[1.0], seed)?;
         builder.set_child(0, 0, Child::Node(0));
         Ok(Root { nodes: builder.finish(), groups: vec![group] })
     }
 
-    /// Grows the subtrees of a root, whose seed is given.
+    /// Grows all subtrees of a root; `seed` is the root's.
     pub fn tree(&self, root: Root, seed: u64) -> Result<Tree, Stopped> {
         let groups = root.groups.par_iter().enumerate().with_max_len(1);
         let subtrees = groups.map(|(number, labels)| self.subtree(labels, number, seed));
@@ -257,25 +268,25 @@ impl Grower<'_> {
     pub fn subtree(&self, labels: &[u32], number: usize, seed: u64) -> Result<Nodes, Stopped> {
         let mut builder = Builder::new(self.params.precision);
         let seed = derive(derive(seed, CHILDREN), number as u64);
-        self.nodes(&mut builder, labels, 2, seed, &mut self.scratch())?;
+        self.grow_nodes(&mut builder, labels, 2, seed, &mut self.scratch())?;
         Ok(builder.finish())
     }
 
     pub(super) fn scratch(&self) -> Scratch {
         Scratch {
-            position_of: vec![u32::MAX; self.ground.rows.len()],
-            column_of: vec![0; self.ground.rows.columns()],
+            position_of: vec![u32::MAX; self.training.rows.len()],
+            column_of: vec![0; self.training.rows.columns()],
         }
     }
 
-    /// Grows the node of some labels and all nodes below it, each before those below it.
+    /// Grows the node of some labels and all nodes below it, parents before their children.
     ///
-    /// A list of what is left to grow, rather than calls within calls: how deep a tree becomes is up
-    /// to its settings and the data.
+    /// Keeps a list of pending nodes instead of recursing: settings and data decide how deep a tree
+    /// becomes, and the stack must not overflow.
     ///
-    /// A group of one label gets a node of its own, too: its classifier has positive rows only and
-    /// says how much a row is like them, which keeps rare labels from being given away.
-    fn nodes(
+    /// A group of one label gets a node of its own, too. Its classifier has positive rows only and
+    /// scores how similar a row is to them; without it, rare labels would be predicted too often.
+    fn grow_nodes(
         &self,
         builder: &mut Builder,
         labels: &[u32],
@@ -283,20 +294,21 @@ impl Grower<'_> {
         seed: u64,
         scratch: &mut Scratch,
     ) -> Result<(), Stopped> {
-        let mut left = vec![Step { labels: labels.to_vec(), level, seed, parent: None }];
-        while let Some(Step { labels, level, seed, parent }) = left.pop() {
+        let mut pending = vec![PendingNode { labels: labels.to_vec(), level, seed, parent: None }];
+        while let Some(PendingNode { labels, level, seed, parent }) = pending.pop() {
             self.run.check()?;
             let groups = self.divide(&labels, level, seed)?;
             let emphasis = self.emphasis(&labels, groups.as_deref());
             let node =
-                self.learn_own(builder, &labels, groups.as_deref(), &emphasis, seed, scratch)?;
+                self.learn_node(builder, &labels, groups.as_deref(), &emphasis, seed, scratch)?;
             if let Some((parent, at)) = parent {
                 builder.set_child(parent, at, Child::Node(node as u32));
             }
             match groups {
                 None => set_labels(builder, node, &labels),
                 Some(groups) => {
-                    left.extend(groups.into_iter().enumerate().rev().map(|(at, labels)| Step {
+                    let children = groups.into_iter().enumerate().rev();
+                    pending.extend(children.map(|(at, labels)| PendingNode {
                         labels,
                         level: level + 1,
                         seed: derive(derive(seed, CHILDREN), at as u64),
@@ -308,7 +320,7 @@ impl Grower<'_> {
         Ok(())
     }
 
-    /// The groups that the labels of a node on some level fall into; none if they stay together.
+    /// Divides the labels of a node on the given level into groups; none if they stay together.
     fn divide(
         &self,
         labels: &[u32],
@@ -321,7 +333,7 @@ impl Grower<'_> {
         let mut groups = vec![labels.to_vec()];
         for layer in 0..=self.params.collapse {
             let before = groups.len();
-            // Apart from the places of weights and children, whichever layer it is.
+            // Steps of 8, so that no layer shares a stream with WEIGHTS or CHILDREN.
             let seed = derive(seed, CLUSTERS + layer as u64 * 8);
             let divided = groups.into_iter().enumerate();
             let divided =
@@ -334,18 +346,19 @@ impl Grower<'_> {
         Ok((groups.len() > 1).then_some(groups))
     }
 
+    /// Divides labels into as many groups as a node has branches, unless they are few.
     fn divide_once(&self, labels: Vec<u32>, seed: u64) -> Result<Vec<Vec<u32>>, Stopped> {
         let params = self.params;
         if labels.len() <= params.leaf() || params.branches() == 1 {
             return Ok(vec![labels]);
         }
-        let group = wide::Params {
+        let kmeans = parallel_kmeans::Params {
             clusters: params.branches(),
             passes: params.passes,
             balanced: params.balanced,
             smallest: params.smallest_group,
         };
-        let assigned = self.group(&labels, group, seed)?;
+        let assigned = self.cluster(&labels, kmeans, seed)?;
         let mut groups = vec![Vec::new(); params.branches()];
         for (&label, &group) in labels.iter().zip(&assigned) {
             groups[group as usize].push(label);
@@ -354,8 +367,8 @@ impl Grower<'_> {
         Ok(groups)
     }
 
-    /// Learns a node from the rows that have any of its labels.
-    pub(super) fn learn_own(
+    /// Learns a node from those rows only that have any of its labels.
+    pub(super) fn learn_node(
         &self,
         builder: &mut Builder,
         labels: &[u32],
@@ -365,7 +378,7 @@ impl Grower<'_> {
         scratch: &mut Scratch,
     ) -> Result<usize, Stopped> {
         let mut rows = Vec::new();
-        for &row in labels.iter().flat_map(|&label| self.ground.rows_of(label)) {
+        for &row in labels.iter().flat_map(|&label| self.training.rows_of(label)) {
             let position = &mut scratch.position_of[row as usize];
             if *position == u32::MAX {
                 *position = rows.len() as u32;
@@ -376,16 +389,16 @@ impl Grower<'_> {
         for &row in &rows {
             scratch.position_of[row as usize] = u32::MAX;
         }
-        let rows = self.ground.rows.select(&rows, &mut scratch.column_of);
+        let rows = self.training.rows.select(&rows, &mut scratch.column_of);
         self.learn(builder, &rows, &positives, emphasis, seed)
     }
 
-    /// How much the positive rows of each group count, or of each label if there are no groups. All
-    /// groups count alike: otherwise rows would be led to rare labels that none of them has.
+    /// The weight of the positive rows of each group, or of each label if there are no groups. All
+    /// groups weigh the same: otherwise rows would be sent towards rare labels that they do not have.
     fn emphasis(&self, labels: &[u32], groups: Option<&[Vec<u32>]>) -> Vec<f32> {
         match groups {
             Some(groups) => vec![1.0; groups.len()],
-            None => labels.iter().map(|&label| self.ground.emphasis_of(label)).collect(),
+            None => labels.iter().map(|&label| self.training.emphasis_of(label)).collect(),
         }
     }
 
@@ -397,7 +410,7 @@ impl Grower<'_> {
         position_of: impl Fn(u32) -> u32,
     ) -> Vec<Vec<u32>> {
         let positions = |labels: &[u32]| {
-            let rows = labels.iter().flat_map(|&label| self.ground.rows_of(label));
+            let rows = labels.iter().flat_map(|&label| self.training.rows_of(label));
             let mut positions: Vec<u32> = rows.map(|&row| position_of(row)).collect();
             positions.sort_unstable();
             positions.dedup();
@@ -409,7 +422,7 @@ impl Grower<'_> {
         }
     }
 
-    /// Learns a node's classifiers; the positive rows of each count as much as `emphasis` says.
+    /// Learns a node's classifiers; `emphasis` is the weight of each one's positive rows.
     pub(super) fn learn(
         &self,
         builder: &mut Builder,
@@ -420,19 +433,19 @@ impl Grower<'_> {
     ) -> Result<usize, Stopped> {
         let mut solver = self.params.solver;
         if self.params.scale_cost && solver.loss == Loss::Logistic {
-            solver.cost *= self.ground.rows.len() as f32 / rows.len().max(1) as f32;
+            solver.cost *= self.training.rows.len() as f32 / rows.len().max(1) as f32;
         }
-        let learn = Learn { solver, threshold: self.params.weight_threshold };
-        builder.learn(rows, positives, emphasis, learn, derive(seed, WEIGHTS), self.run)
+        let params = ClassifierParams { solver, threshold: self.params.weight_threshold };
+        builder.learn(rows, positives, emphasis, params, derive(seed, WEIGHTS), self.run)
     }
 }
 
-/// A node that is left to grow.
-struct Step {
+/// A node that is still to be grown.
+struct PendingNode {
     labels: Vec<u32>,
     level: usize,
     seed: u64,
-    /// The node that it is a child of, and which of its children.
+    /// The parent node, and which of its children this is.
     parent: Option<(usize, usize)>,
 }
 

@@ -33,9 +33,9 @@ mod update;
 
 pub(crate) use beam::Ensemble;
 pub use grow::Root;
-pub(crate) use grow::{Ground, Grower, LabelVectors};
+pub(crate) use grow::{Grower, LabelVectors, TrainingRows};
 pub use params::Params;
-pub use update::{Renewed, Updater};
+pub use update::{UpdatedTree, Updater};
 
 use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
@@ -50,7 +50,7 @@ const VOTES: usize = 100;
 /// Grows the parts of trees, each a pure function of the rows, the settings and its numbers.
 pub struct Trainer {
     params: Params,
-    ground: Ground,
+    training: TrainingRows,
     vectors: LabelVectors,
     labels: Vec<u32>,
     label_count: usize,
@@ -85,10 +85,10 @@ impl Trainer {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         params.check()?;
         let params = params.resolve(features, labels);
-        let ground = Ground::new(features, labels, &params);
-        let known = ground.known_labels();
+        let training = TrainingRows::new(features, labels, &params);
+        let known = training.labels_with_rows();
         let vectors = LabelVectors::new(&known);
-        Ok(Trainer { params, ground, vectors, labels: known, label_count: labels.columns() })
+        Ok(Trainer { params, training, vectors, labels: known, label_count: labels.columns() })
     }
 
     /// The settings with every automatic choice made.
@@ -98,24 +98,24 @@ impl Trainer {
 
     /// The learned weight of each feature, if there are weights.
     pub fn feature_weights(&self) -> Option<&[f32]> {
-        self.ground.weights.0.as_deref()
+        self.training.weights.0.as_deref()
     }
 
     fn grower<'a>(&'a self, run: &'a Task) -> Grower<'a> {
-        Grower { ground: &self.ground, vectors: &self.vectors, params: &self.params, run }
+        Grower { training: &self.training, vectors: &self.vectors, params: &self.params, run }
     }
 
     /// Grows the root of a tree; its number is below [`Params::trees`].
     pub fn root(&self, tree: usize, run: &Task) -> Result<Root, Stopped> {
         let seed = derive(self.params.seed, tree as u64);
-        self.vectors.want(&self.labels);
+        self.vectors.restrict_to(&self.labels);
         run.install(|| self.grower(run).root(&self.labels, true, seed))
     }
 
     /// Says which labels the subtrees have that will be grown next, so that nothing is made of
     /// others.
-    pub(crate) fn want(&self, labels: &[u32]) {
-        self.vectors.want(labels);
+    pub(crate) fn restrict_vectors_to(&self, labels: &[u32]) {
+        self.vectors.restrict_to(labels);
     }
 
     /// Grows one subtree below a root: `labels` are those of the root's group of that number.
@@ -133,15 +133,15 @@ impl Trainer {
     /// Grows all trees in memory.
     pub fn trees(&self, run: &Task) -> Result<LabelTrees, Stopped> {
         let grower = self.grower(run);
-        self.vectors.want(&self.labels);
+        self.vectors.restrict_to(&self.labels);
         let trees = (0..self.params.trees).map(|tree| {
             let seed = derive(self.params.seed, tree as u64);
             run.install(|| grower.tree(grower.root(&self.labels, true, seed)?, seed))
         });
         Ok(LabelTrees {
             params: self.params.clone(),
-            weights: self.ground.weights.clone(),
-            features: self.ground.features,
+            weights: self.training.weights.clone(),
+            features: self.training.features,
             labels: self.label_count,
             trees: trees.collect::<Result<_, Stopped>>()?,
         })
@@ -151,7 +151,7 @@ impl Trainer {
 impl Tree {
     /// The same tree with all nodes together: the root, then its subtrees in their order.
     pub(crate) fn joined(self) -> Tree {
-        Tree { root: Nodes::joined(&self.root, &self.subtrees), subtrees: Vec::new() }
+        Tree { root: Nodes::flattened(&self.root, &self.subtrees), subtrees: Vec::new() }
     }
 
     /// The labels below each child of the root, sorted; a label that is itself a child is alone.

@@ -35,7 +35,7 @@ use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::base::sparse::{CsrView, LabelRows, LabelRowsView, Predictions, Query, Scored};
 use crate::learn::favour::Emphasis;
-use crate::learn::linear::{Builder, Child, Learn, Nodes, NodesFigures};
+use crate::learn::linear::{Builder, Child, ClassifierParams, Nodes, NodesFigures};
 use crate::learn::solver::Rows;
 use crate::learn::weighting::FeatureWeights;
 use std::ops::Range;
@@ -138,7 +138,10 @@ impl Trainer {
         // with as many rows are about as slow.
         labels.sort_by_key(|&label| std::cmp::Reverse(rows_of(label).len()));
         let positives: Vec<&[u32]> = labels.iter().map(|&label| rows_of(label)).collect();
-        let learn = Learn { solver: self.params.solver, threshold: self.params.weight_threshold };
+        let learn = ClassifierParams {
+            solver: self.params.solver,
+            threshold: self.params.weight_threshold,
+        };
         let emphasis: Vec<f32> =
             positives.iter().map(|rows| self.emphasis.of(rows.len())).collect();
         let seed = derive(self.params.seed, number as u64);

@@ -3,13 +3,13 @@
 use super::OneVsRest;
 use crate::base::run::{Stage, Stopped, Task};
 use crate::base::sparse::{CsrView, Entries, Predictions, Query, Scored, best_first, top_k};
-use crate::learn::linear::{Child, Meeting, Nodes, Scorer};
+use crate::learn::linear::{Child, Nodes, RowAtNode, Scorer};
 use rayon::prelude::*;
 
-/// Rows that are weighted together.
+/// Rows whose features are weighted together.
 const ROWS: usize = 16_384;
-/// Rows that a thread scores with one block of labels after the other: enough of them that reading
-/// a block's weights is shared by many, few enough that all threads have work.
+/// Rows that a thread scores with one block of labels after the other. Many rows share the cost of
+/// reading a block's weights; too many would leave threads without work.
 const CHUNK: usize = 256;
 
 /// The best labels of each row.
@@ -39,18 +39,18 @@ pub(super) fn margins(
         let end = (start + ROWS).min(features.len());
         let rows = model.weights.apply(features.slice(start..end).view(), model.features);
         let (width, ids) = (rows.view().width(), Vec::from_iter(0..(end - start) as u32));
-        // Threads that have no rows of their own take a part of the labels.
-        let parts = run.threads().div_ceil(ids.len().div_ceil(CHUNK));
-        let blocks = model.blocks.len().div_ceil(parts).max(1);
+        // With fewer chunks of rows than threads, the labels are split among threads, too.
+        let splits = run.threads().div_ceil(ids.len().div_ceil(CHUNK));
+        let block_chunk = model.blocks.len().div_ceil(splits).max(1);
         let chunk = |ids: &[u32]| {
-            let part =
+            let best_of =
                 |blocks: &[Nodes]| best(model, blocks, (rows.view(), width), ids, query, run);
-            let parts = model.blocks.par_chunks(blocks).map(part);
-            let mut parts = parts.collect::<Result<Vec<_>, Stopped>>()?;
+            let found = model.blocks.par_chunks(block_chunk).map(best_of);
+            let mut found = found.collect::<Result<Vec<_>, Stopped>>()?;
             let mut ranked = Predictions::default();
             for row in 0..ids.len() {
                 let mut best = Best::new(query.k);
-                parts.iter_mut().for_each(|part| best.kept.append(&mut part[row].kept));
+                found.iter_mut().for_each(|found| best.kept.append(&mut found[row].kept));
                 ranked.push_row(&best.finish());
             }
             Ok(ranked)
@@ -63,7 +63,7 @@ pub(super) fn margins(
     Ok(predictions)
 }
 
-/// The labels of some blocks that are among the best of each row, or may be.
+/// Each row's best labels in some blocks.
 fn best<'m>(
     model: &OneVsRest,
     blocks: &'m [Nodes],
@@ -74,14 +74,17 @@ fn best<'m>(
 ) -> Result<Vec<Best>, Stopped> {
     let mut scorer = Scorer::new(width, rows.offsets.len() - 1);
     let mut best = vec![Best::new(query.k); ids.len()];
-    // Few rows meet many blocks at once: none waits for another's memory.
+    // A few rows are scored with many blocks at once, so that their waits for memory overlap.
     for blocks in blocks.chunks((CHUNK / ids.len().max(1)).max(1)) {
         run.check()?;
         let rows_at = |block| (0..ids.len()).map(move |at| (block, at));
         let visits: Vec<(&Nodes, usize)> = blocks.iter().flat_map(rows_at).collect();
-        let meeting =
-            |&(nodes, at): &(&'m Nodes, usize)| Meeting { nodes, node: 0, row: rows.row(ids[at]) };
-        scorer.score(&visits, meeting, |&(block, at), margins| {
+        let row_at_node = |&(nodes, at): &(&'m Nodes, usize)| RowAtNode {
+            nodes,
+            node: 0,
+            row: rows.row(ids[at]),
+        };
+        scorer.score(&visits, row_at_node, |&(block, at), margins| {
             let best = &mut best[at];
             for (child, &margin) in margins.iter().enumerate() {
                 if margin >= best.least
@@ -97,13 +100,13 @@ fn best<'m>(
     Ok(best)
 }
 
-/// The best `k` labels by their margins, with their probabilities.
+/// Cuts margins down to the best `k` and turns them into probabilities.
 pub(super) fn ranked(mut margins: Vec<Scored>, k: usize, model: &OneVsRest) -> Vec<Scored> {
     top_k(&mut margins, k);
     for best in &mut margins {
         best.score = libm::expf(model.params.link.log_probability(best.score));
     }
-    // Different margins may have the same probability.
+    // Different margins may round to the same probability.
     margins.sort_unstable_by(best_first);
     margins
 }
@@ -112,9 +115,9 @@ pub(super) fn ranked(mut margins: Vec<Scored>, k: usize, model: &OneVsRest) -> V
 #[derive(Clone)]
 struct Best {
     k: usize,
-    /// Lower margins are not among the best.
+    /// No label with a lower margin can be among the best.
     least: f32,
-    /// The best, and up to as many that were.
+    /// The best so far, and up to `k` more that were not dropped yet.
     kept: Vec<Scored>,
 }
 

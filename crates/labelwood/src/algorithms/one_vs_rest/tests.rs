@@ -4,8 +4,8 @@ use super::*;
 use crate::base::random::Stream;
 use crate::base::run::Pool;
 use crate::base::sparse::{Csr, LabelSet, Scored, best_first, top_k};
-use crate::learn::linear::testing::{axes, margins, small_rows};
-use crate::learn::linear::{Precision, Within};
+use crate::learn::linear::testing::{margins, one_hot_rows, small_rows};
+use crate::learn::linear::{Limits, Precision};
 use crate::learn::solver::{self, Workspace};
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ proptest! {
         let run = Pool::new(2).unwrap().task();
         let trainer = Trainer::new(features.view(), labels.view(), Params { tail_weight, ..exact() }).unwrap();
         let block = trainer.block(0, &run).unwrap();
-        block.check(Within::anything(Some(0))).unwrap();
+        block.check(Limits::none(Some(0))).unwrap();
         for label in 0..labels.columns() as u32 {
             let positives = trainer.rows_of.row(label as usize).indices;
             let is_known = (0..block.children.len()).find(|&at| block.child(at) == Child::Label(label));
@@ -86,7 +86,7 @@ proptest! {
 
 #[test]
 fn labels_fall_into_fixed_blocks_that_are_learned_in_any_order() {
-    let (features, labels) = axes(1100, 1100);
+    let (features, labels) = one_hot_rows(1100, 1100);
     let run = Pool::new(2).unwrap().task();
     let trainer = Trainer::new(features.view(), labels.view(), Params::default()).unwrap();
     assert_eq!(trainer.blocks(), 2);
@@ -138,7 +138,7 @@ fn settings_are_checked_and_come_back_from_their_text() {
 
 #[test]
 fn estimates_grow_with_threads_and_with_the_weights_that_are_kept() {
-    let (features, labels) = axes(5000, 100);
+    let (features, labels) = one_hot_rows(5000, 100);
     let estimate =
         |params: &Params, threads| params.estimate(features.view(), labels.view(), threads);
     let params = Params::default();

@@ -1,20 +1,19 @@
 //! Typed arrays that are either owned or lie in a file.
 //!
-//! A trained model is a handful of flat arrays. Right after training they are vectors; later they
-//! are sections of a memory-mapped file. [`Array`] is both, and derefs to a slice, so that the code
+//! A trained model is a few flat arrays. Right after training they are vectors; later they are
+//! sections of a memory-mapped file. [`Array`] is either and derefs to a slice, so that the code
 //! that uses a model never asks which it is. Nothing else in the library knows about memory maps.
 //!
-//! [`FileBytes`] holds the bytes of one file, mapped or copied; [`Array::in_file`] is a typed
+//! `FileBytes` holds the bytes of one file, mapped or copied; `Array::in_file` makes a typed
 //! section of it. Types and alignment are checked once, when the array is made.
 
-mod growing;
 mod numbers;
 mod lazy_per_node;
+mod numbers_builder;
 
-pub(crate) use growing::Growing;
 pub(crate) use lazy_per_node::LazyPerNode;
-pub use numbers::Numbers;
-pub(crate) use numbers::{each_pair, joined};
+pub(crate) use numbers::{Numbers, concatenated, each_pair};
+pub(crate) use numbers_builder::NumbersBuilder;
 
 use std::fmt;
 use std::fs::File;
@@ -31,7 +30,7 @@ compile_error!("labelwood maps little-endian files as they are and needs a littl
 
 /// An array of numbers, owned or a section of a file.
 ///
-/// Cloning an array that lies in a file copies a pointer; cloning an owned one copies its numbers.
+/// Cloning an array in a file copies a pointer; cloning an owned one copies its numbers.
 ///
 /// ```
 /// use labelwood::array::Array;
@@ -40,23 +39,23 @@ compile_error!("labelwood maps little-endian files as they are and needs a littl
 /// assert_eq!(array[1..], [1, 2]);
 /// ```
 #[derive(Clone)]
-pub struct Array<T: Element>(Place<T>);
+pub struct Array<T: Element>(Storage<T>);
 
 #[derive(Clone)]
-enum Place<T> {
+enum Storage<T> {
     Owned(Vec<T>),
     File { bytes: FileBytes, range: Range<usize> },
 }
 
 /// The bytes of a file, mapped into memory or copied; clones share them.
 ///
-/// Both ways start at an address that suits every [`Element`].
+/// Either way they start at an address that is aligned for every [`Element`].
 #[derive(Clone)]
-pub struct FileBytes(Arc<Backing>);
+pub(crate) struct FileBytes(Arc<Backing>);
 
 enum Backing {
     Mapped(Mmap),
-    /// Words rather than bytes, for their alignment.
+    /// Words rather than bytes, so that they are aligned.
     Copied {
         words: Vec<u64>,
         len: usize,
@@ -154,16 +153,7 @@ impl Element for f32 {
 
 impl<T: Element> Array<T> {
     /// The section `range` of a file, as numbers of type `T`.
-    ///
-    /// ```
-    /// use labelwood::array::{Array, FileBytes};
-    /// let bytes = FileBytes::copy(&[1u8, 0, 0, 0, 2, 0, 0, 0][..], 8)?;
-    /// let array = Array::<u32>::in_file(&bytes, 0..8)?;
-    /// assert_eq!(*array, [1, 2]);
-    /// assert!(Array::<u32>::in_file(&bytes, 2..6).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn in_file(bytes: &FileBytes, range: Range<usize>) -> Result<Self, ArrayError> {
+    pub(crate) fn in_file(bytes: &FileBytes, range: Range<usize>) -> Result<Self, ArrayError> {
         let Range { start, end } = range;
         let section = bytes.get(range.clone()).ok_or(ArrayError::OutOfFile {
             start,
@@ -171,20 +161,20 @@ impl<T: Element> Array<T> {
             len: bytes.len(),
         })?;
         match <[T]>::ref_from_bytes(section) {
-            Ok(_) => Ok(Array(Place::File { bytes: bytes.clone(), range })),
+            Ok(_) => Ok(Array(Storage::File { bytes: bytes.clone(), range })),
             Err(_) => Err(ArrayError::Misaligned { start, end, kind: T::KIND }),
         }
     }
 }
 
-/// Where the entries of one of several parts are among `len`; `starts` has where each part starts,
-/// and last where the last one ends.
+/// The range of one section among `len` elements: `starts` has where each section starts, and last
+/// where the last one ends.
 ///
-/// Starts are checked when a model is opened. A file that is mapped may be changed afterwards: then
-/// there are no entries where its starts do not fit.
+/// Starts are checked when a model is opened, but a mapped file may change afterwards. The range is
+/// empty where starts do not fit.
 #[inline(always)]
-pub(crate) fn section<T: Copy + Into<u64>>(starts: &[T], part: usize, len: usize) -> Range<usize> {
-    match starts.get(part..).and_then(<[T]>::first_chunk) {
+pub(crate) fn section<T: Copy + Into<u64>>(starts: &[T], at: usize, len: usize) -> Range<usize> {
+    match starts.get(at..).and_then(<[T]>::first_chunk) {
         Some(&[start, end]) if start.into() <= end.into() && end.into() <= len as u64 => {
             start.into() as usize..end.into() as usize
         }
@@ -202,12 +192,12 @@ impl<T: Element> Array<T> {
     /// assert_eq!(*array, [1, 2, 3]);
     /// ```
     pub fn to_mut(&mut self) -> &mut Vec<T> {
-        if let Place::File { .. } = self.0 {
-            self.0 = Place::Owned(self.to_vec());
+        if let Storage::File { .. } = self.0 {
+            self.0 = Storage::Owned(self.to_vec());
         }
         match &mut self.0 {
-            Place::Owned(numbers) => numbers,
-            Place::File { .. } => unreachable!("what lay in a file was just copied"),
+            Storage::Owned(numbers) => numbers,
+            Storage::File { .. } => unreachable!("an array in a file was just copied"),
         }
     }
 }
@@ -218,8 +208,8 @@ impl<T: Element> Deref for Array<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         match &self.0 {
-            Place::Owned(numbers) => numbers,
-            Place::File { bytes, range } => <[T]>::ref_from_bytes(&bytes[range.clone()])
+            Storage::Owned(numbers) => numbers,
+            Storage::File { bytes, range } => <[T]>::ref_from_bytes(&bytes[range.clone()])
                 .expect("length and alignment were checked when the array was made"),
         }
     }
@@ -227,7 +217,7 @@ impl<T: Element> Deref for Array<T> {
 
 impl<T: Element> From<Vec<T>> for Array<T> {
     fn from(numbers: Vec<T>) -> Self {
-        Array(Place::Owned(numbers))
+        Array(Storage::Owned(numbers))
     }
 }
 
@@ -246,15 +236,15 @@ impl<T: Element> PartialEq for Array<T> {
 impl<T: Element> fmt::Debug for Array<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = match &self.0 {
-            Place::Owned(_) => "owned",
-            Place::File { .. } => "in a file",
+            Storage::Owned(_) => "owned",
+            Storage::File { .. } => "in a file",
         };
         write!(out, "Array({} {}, {place})", self.len(), T::KIND)
     }
 }
 
 impl FileBytes {
-    /// Maps a file into memory: nothing is read until it is used.
+    /// Maps a file into memory; the system reads a page when it is first used.
     ///
     /// The file must stay as it is while the bytes are in use. Where something may cut it short or
     /// write into it (a network disk, a folder that is copied over), use [`FileBytes::copy`]:
@@ -268,11 +258,11 @@ impl FileBytes {
         Ok(FileBytes(Arc::new(Backing::Mapped(map))))
     }
 
-    /// Maps a file for random access (`MADV_RANDOM`).
-    pub(crate) fn map_scattered(file: &File) -> io::Result<Self> {
+    /// [`FileBytes::map`] for random access (`MADV_RANDOM`).
+    pub(crate) fn map_random_access(file: &File) -> io::Result<Self> {
         let bytes = Self::map(file)?;
-        // Walking a tree jumps about: without this, the system maps the neighbours of every page
-        // that is touched, and a single prediction makes a quarter of a large model resident.
+        // Prediction reads a few places all over a model. Without this, the system also loads the
+        // neighbours of each page, and one prediction makes a quarter of a large model resident.
         #[cfg(unix)]
         if let Backing::Mapped(map) = &*bytes.0 {
             map.advise(memmap2::Advice::Random)?;
@@ -313,7 +303,7 @@ impl fmt::Debug for FileBytes {
     }
 }
 
-/// Asks for the cache line of an element, which need not be there.
+/// Prefetches the cache line of an element; a position beyond the slice is allowed.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,11 +1,11 @@
-//! Whole numbers stored as narrowly as they allow.
+//! Whole numbers in the narrowest type that holds them all.
 
 use super::{Array, prefetch};
 use std::ops::Range;
 
 /// An array of whole numbers in the narrowest type that holds them all.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Numbers {
+pub(crate) enum Numbers {
     /// All below 2^8.
     U8(Array<u8>),
     /// All below 2^16.
@@ -24,19 +24,14 @@ impl Numbers {
         }
     }
 
-    /// Asks for the memory of the element at a position.
+    /// Prefetches the element at a position.
     #[inline(always)]
-    pub(crate) fn fetch(&self, at: usize) {
+    pub(crate) fn prefetch(&self, at: usize) {
         match self {
             Numbers::U8(numbers) => prefetch(numbers, at),
             Numbers::U16(numbers) => prefetch(numbers, at),
             Numbers::U32(numbers) => prefetch(numbers, at),
         }
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Whether an element is 0.
@@ -49,13 +44,15 @@ impl Numbers {
     }
 
     /// The elements of some arrays, one after the other.
-    pub(crate) fn join<'a>(parts: impl Iterator<Item = &'a Numbers> + Clone) -> Numbers {
-        if parts.clone().any(|part| matches!(part, Numbers::U32(_))) {
-            Numbers::U32(joined(parts, Numbers::len, Numbers::get).into())
-        } else if parts.clone().any(|part| matches!(part, Numbers::U16(_))) {
-            Numbers::U16(joined(parts, Numbers::len, |part, at| part.get(at) as u16).into())
+    pub(crate) fn concat<'a>(arrays: impl Iterator<Item = &'a Numbers> + Clone) -> Numbers {
+        if arrays.clone().any(|array| matches!(array, Numbers::U32(_))) {
+            Numbers::U32(concatenated(arrays, Numbers::len, Numbers::get).into())
+        } else if arrays.clone().any(|array| matches!(array, Numbers::U16(_))) {
+            Numbers::U16(
+                concatenated(arrays, Numbers::len, |array, at| array.get(at) as u16).into(),
+            )
         } else {
-            Numbers::U8(joined(parts, Numbers::len, |part, at| part.get(at) as u8).into())
+            Numbers::U8(concatenated(arrays, Numbers::len, |array, at| array.get(at) as u8).into())
         }
     }
 
@@ -70,19 +67,19 @@ impl Numbers {
     }
 }
 
-/// What `get` makes of all elements of some arrays, one after the other, in no more room than that
-/// takes.
-pub(crate) fn joined<'a, A: 'a, T>(
-    parts: impl Iterator<Item = &'a A> + Clone,
+/// The elements of some arrays, one after the other, each as `get` gives it, without spare capacity.
+pub(crate) fn concatenated<'a, A: 'a, T>(
+    arrays: impl Iterator<Item = &'a A> + Clone,
     len: fn(&A) -> usize,
     get: impl Fn(&A, usize) -> T,
 ) -> Vec<T> {
-    let mut joined = Vec::with_capacity(parts.clone().map(len).sum());
-    parts.for_each(|part| joined.extend((0..len(part)).map(|at| get(part, at))));
-    joined
+    let mut all = Vec::with_capacity(arrays.clone().map(len).sum());
+    arrays.for_each(|array| all.extend((0..len(array)).map(|at| get(array, at))));
+    all
 }
 
-/// Calls `each` with the elements of two arrays at the positions of a range, their types known.
+/// Calls `each` with the pairs of elements of two arrays at the positions of a range. Tells the types
+/// apart once, not for each pair.
 #[inline(always)]
 pub(crate) fn each_pair(
     left: &Numbers,
@@ -147,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn joined_numbers_are_as_wide_as_the_widest() {
-        let parts = [vec![1, 2], vec![], vec![300], vec![70_000, 4]].map(Numbers::from);
-        for count in 0..=parts.len() {
+    fn concatenated_numbers_are_as_wide_as_the_widest() {
+        let arrays = [vec![1, 2], vec![], vec![300], vec![70_000, 4]].map(Numbers::from);
+        for count in 0..=arrays.len() {
             let numbers =
-                |part: &Numbers| (0..part.len()).map(|at| part.get(at)).collect::<Vec<_>>();
+                |array: &Numbers| (0..array.len()).map(|at| array.get(at)).collect::<Vec<_>>();
             let expected =
-                Numbers::from(parts[..count].iter().flat_map(numbers).collect::<Vec<_>>());
-            assert_eq!(Numbers::join(parts[..count].iter()), expected);
+                Numbers::from(arrays[..count].iter().flat_map(numbers).collect::<Vec<_>>());
+            assert_eq!(Numbers::concat(arrays[..count].iter()), expected);
         }
     }
 

@@ -1,22 +1,22 @@
-//! Random streams that depend on nothing but the seed and a place.
+//! Random streams that depend only on the seed and on where they are used.
 //!
-//! Every stream is derived from the seed and the numbers that name the place where it is used
-//! (the tree, the node), so results do not depend on which thread came first. Shuffling and
-//! sampling are written here rather than taken from a crate: an upgrade must not change models.
+//! Every stream is derived from the seed and the numbers of where it is used (the tree, the node),
+//! so that results do not depend on which thread came first. Shuffling and sampling are written here
+//! rather than taken from a crate: an upgrade must not change models.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// Mixes the bits of a number so that near numbers become unrelated (SplitMix64's finaliser).
-pub fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-/// The seed of place `at` below the place that has `seed`.
-pub fn derive(seed: u64, at: u64) -> u64 {
+/// The seed of number `at` below the one that has `seed`, such as a child node's below its parent's.
+pub(crate) fn derive(seed: u64, at: u64) -> u64 {
     mix(seed ^ mix(at))
 }
 
@@ -35,29 +35,29 @@ impl Stream {
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
 
-    /// A uniform number below 2^64 - 1, the same on machines of any word size: a seed for others.
-    pub fn seed(&mut self) -> u64 {
+    /// A uniform number below 2^64 - 1, to seed other streams; the same on machines of any word size.
+    pub(crate) fn seed(&mut self) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(u64::MAX)) >> 64) as u64
     }
 
     /// A uniform number in `[0, 1)` with 53 random bits.
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
     /// A standard normal number (Box and Muller's method).
-    pub fn normal(&mut self) -> f32 {
+    pub(crate) fn normal(&mut self) -> f32 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         (radius * libm::cos(std::f64::consts::TAU * self.unit())) as f32
     }
 
     /// Brings all elements into random order.
-    pub fn shuffle<T>(&mut self, elements: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, elements: &mut [T]) {
         self.sample_to_front(elements, elements.len());
     }
 
     /// Moves a uniform sample of `count` elements, in random order, to the front.
-    pub fn sample_to_front<T>(&mut self, elements: &mut [T], count: usize) {
+    pub(crate) fn sample_to_front<T>(&mut self, elements: &mut [T], count: usize) {
         for at in 0..count.min(elements.len()) {
             let from = at + self.below(elements.len() - at);
             elements.swap(at, from);

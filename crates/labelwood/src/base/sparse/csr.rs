@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::ops::Deref;
 use thiserror::Error;
 
-/// A sparse matrix that owns its arrays, or holds those of a file.
+/// A sparse matrix whose arrays are owned or lie in a file.
 ///
 /// ```
 /// use labelwood::sparse::Csr;
@@ -21,7 +21,7 @@ pub struct Csr<V: Entry = f32> {
     columns: usize,
     offsets: Array<u64>,
     indices: Array<u32>,
-    values: V::Many,
+    values: V::Stored,
 }
 
 /// A sparse matrix over borrowed arrays; copying it copies three pointers.
@@ -90,23 +90,23 @@ pub enum SparseError {
     },
 }
 
-/// What can stand in a matrix: `f32` (which must be finite) or nothing at all.
+/// The type of a matrix's values: `f32` (which must be finite) or `()` for none.
 pub trait Entry: Copy + Send + Sync + 'static {
-    /// How many of them are kept.
-    type Many: Deref<Target = [Self]> + From<Vec<Self>> + Clone + Debug + PartialEq + Send + Sync;
+    /// What stores the values of a matrix.
+    type Stored: Deref<Target = [Self]> + From<Vec<Self>> + Clone + Debug + PartialEq + Send + Sync;
 
     /// Whether this value may be stored.
     fn is_valid(self) -> bool;
 
-    /// The values, to change.
-    fn to_mut(many: &mut Self::Many) -> &mut Vec<Self>;
+    /// The stored values as a vector that can be changed.
+    fn to_mut(stored: &mut Self::Stored) -> &mut Vec<Self>;
 }
 
 impl Entry for f32 {
-    type Many = Array<f32>;
+    type Stored = Array<f32>;
 
-    fn to_mut(many: &mut Array<f32>) -> &mut Vec<f32> {
-        many.to_mut()
+    fn to_mut(stored: &mut Array<f32>) -> &mut Vec<f32> {
+        stored.to_mut()
     }
 
     fn is_valid(self) -> bool {
@@ -115,10 +115,10 @@ impl Entry for f32 {
 }
 
 impl Entry for () {
-    type Many = Vec<()>;
+    type Stored = Vec<()>;
 
-    fn to_mut(many: &mut Vec<()>) -> &mut Vec<()> {
-        many
+    fn to_mut(stored: &mut Vec<()>) -> &mut Vec<()> {
+        stored
     }
 
     fn is_valid(self) -> bool {
@@ -142,12 +142,12 @@ impl<V: Entry> Csr<V> {
         Self::try_from_arrays(columns, offsets.into(), indices.into(), values.into())
     }
 
-    /// The same of arrays that may lie in a file.
+    /// [`Csr::try_new`] for arrays that may lie in a file.
     pub(crate) fn try_from_arrays(
         columns: usize,
         offsets: Array<u64>,
         indices: Array<u32>,
-        values: V::Many,
+        values: V::Stored,
     ) -> Result<Self, SparseError> {
         CsrView::try_new(columns, &offsets, &indices, &values)?;
         Ok(Csr { columns, offsets, indices, values })
@@ -212,12 +212,6 @@ impl<V: Entry> Csr<V> {
         V::to_mut(&mut self.values)
     }
 
-    /// The values of one row, to change in place. The caller keeps them valid (finite).
-    pub fn row_values_mut(&mut self, row: usize) -> &mut [V] {
-        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
-        &mut V::to_mut(&mut self.values)[range]
-    }
-
     /// Widens the matrix to at least `columns` columns.
     pub fn widen(&mut self, columns: usize) {
         self.columns = self.columns.max(columns);
@@ -254,11 +248,11 @@ impl<'a, V: Entry> CsrView<'a, V> {
         Ok(view)
     }
 
-    /// Whether [`check_row`] has nothing to say on any row, found without looking at rows one by one:
-    /// columns must fall, or stay, as often from one row to the next as they do at all.
+    /// Whether [`check_row`] accepts all rows, found faster than row by row: columns are in order if
+    /// they fail to increase only where a new row starts.
     fn has_sound_rows(&self) -> bool {
-        let falls = |pair: &&[u32]| pair[0] >= pair[1];
-        let all = self.indices.windows(2).filter(falls).count();
+        let stays_or_falls = |pair: &&[u32]| pair[0] >= pair[1];
+        let all = self.indices.windows(2).filter(stays_or_falls).count();
         let (mut between, mut before) = (0, 0);
         for &offset in self.offsets {
             let at = offset as usize;
@@ -293,7 +287,7 @@ impl<'a, V: Entry> CsrView<'a, V> {
         self.indices.len()
     }
 
-    /// Where each row starts, and last the number of entries.
+    /// Where each row starts; the last element is the number of entries.
     pub fn offsets(&self) -> &'a [u64] {
         self.offsets
     }
@@ -344,7 +338,7 @@ impl<'a, V: Entry> CsrView<'a, V> {
         Csr::owned(self.columns, offsets, indices, values)
     }
 
-    /// Rows become columns.
+    /// The matrix with rows and columns exchanged.
     pub fn transpose(&self) -> Csr<V> {
         let counts = self.column_counts();
         let mut offsets = vec![0u64; self.columns + 1];

@@ -5,12 +5,12 @@
 //! (a `Vec`, a memory map, NumPy) and is what every algorithm takes. Features have `f32` values;
 //! label rows have none, which is `Csr<()>`, a matrix whose value array takes no memory.
 //!
-//! [`top_k`] selects the best scores in one fixed order, and [`Predictions`] holds what it selects;
-//! [`Votes`] adds scores up in any order. [`Query`] says what is asked for, [`LabelSet`] of which labels.
+//! [`top_k`] selects the best scores in one fixed order, and [`Predictions`] holds what it selects.
+//! `Votes` sums scores in any order. A [`Query`] says how many labels to predict, and a [`LabelSet`]
+//! which.
 
 mod csr;
 mod entries;
-mod ops;
 mod bitmap32;
 mod query;
 mod top_k;
@@ -19,16 +19,15 @@ mod votes;
 pub(crate) use bitmap32::Bitmap32;
 pub use csr::{Csr, CsrView, Entry, Row, SparseError};
 pub use entries::Entries;
-pub(crate) use entries::{MOST_PLACES, OwnedEntries, scale_to_unit};
-pub use ops::{dot, l2_norm};
+pub(crate) use entries::{MAX_DENSE_COLUMNS, OwnedEntries, l2_norm, scale_to_unit};
 pub use query::{LabelSet, Query};
 pub use top_k::{Predictions, Scored, best_first, top_k};
-pub use votes::Votes;
+pub(crate) use votes::Votes;
 
 /// The labels of each row: a matrix of indices without values.
 ///
-/// Every entry is a relevant label, and no label is more relevant than another. Who has a matrix
-/// with values makes an entry of every value that is not zero.
+/// Every entry is a relevant label, and all are equally relevant. To convert a matrix with values,
+/// make an entry of every value that is not zero.
 pub type LabelRows = Csr<()>;
 /// A borrowed [`LabelRows`].
 pub type LabelRowsView<'a> = CsrView<'a, ()>;

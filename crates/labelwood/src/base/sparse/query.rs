@@ -1,6 +1,6 @@
-//! What is asked of a model.
+//! A request for predictions: how many labels, and which.
 
-/// How many labels are asked for, how widely a model looks for them, and which it may name.
+/// How many labels to predict, how widely a model searches for them, and which it may predict.
 ///
 /// ```
 /// use labelwood::sparse::{LabelSet, Query};
@@ -10,12 +10,12 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Query<'a> {
-    /// How many labels are named for each row, at most.
+    /// The most labels to predict for each row.
     pub k: usize,
-    /// How many nodes of a level are followed, at most; without a number, as many as the model's
-    /// settings say. Models without levels look at every label.
+    /// The most nodes of a level to follow; `None` for as many as the model's settings say. Models
+    /// without levels score every label.
     pub beam: Option<usize>,
-    /// The labels that may be named; all without a set.
+    /// The labels that may be predicted; `None` for all.
     pub allowed: Option<&'a LabelSet>,
 }
 
@@ -25,14 +25,14 @@ impl Query<'_> {
         Query { k, beam: None, allowed: None }
     }
 
-    /// Whether a label may be named.
+    /// Whether a label may be predicted.
     #[inline(always)]
     pub fn allows(&self, label: u32) -> bool {
         self.allowed.is_none_or(|allowed| allowed.contains(label))
     }
 }
 
-/// Some labels, one bit each.
+/// A set of labels, one bit each.
 ///
 /// ```
 /// use labelwood::sparse::LabelSet;

@@ -1,4 +1,4 @@
-//! The best few of many scores, always in the same order.
+//! Selects the best of many scores, always in the same order.
 
 use std::cmp::Ordering;
 
@@ -55,7 +55,7 @@ impl Predictions {
         self.push_ranked(scored);
     }
 
-    /// Appends the predictions of one row, whose order does not follow from the scores alone.
+    /// Appends the predictions of one row in an order of their own, not in [`best_first`] order.
     pub fn push_ranked(&mut self, scored: &[Scored]) {
         self.scored.extend_from_slice(scored);
         self.offsets.push(self.scored.len() as u64);
@@ -78,7 +78,7 @@ impl Predictions {
         self.len() == 0
     }
 
-    /// The memory that they take.
+    /// The bytes of the arrays.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.scored[..]) + size_of_val(&self.offsets[..])
     }

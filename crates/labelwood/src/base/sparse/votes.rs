@@ -1,4 +1,4 @@
-//! Sums of scores that do not depend on their order.
+//! Sums scores in such a way that their order does not matter.
 
 use super::top_k::{Scored, top_k};
 use std::cell::Cell;
@@ -6,42 +6,32 @@ use std::cell::Cell;
 /// Votes are counted in units of 2^-40.
 const VOTE: f64 = (1u64 << 40) as f64;
 
-/// Adds up the votes of several voters for one row at a time.
+/// Sums the votes of several voters for one row at a time.
 ///
-/// Sums are whole numbers: any order of the votes, and any split of the voters, gives the same.
-///
-/// ```
-/// use labelwood::sparse::Votes;
-/// let mut votes = Votes::new(10);
-/// votes.add(7, Votes::units(0.5));
-/// votes.add(3, Votes::units(0.25));
-/// votes.add(7, Votes::units(1.0));
-/// let best = votes.best(5, 2);
-/// assert_eq!((best[0].id, best[0].score), (7, 0.75));
-/// assert_eq!((best[1].id, best[1].score), (3, 0.125));
-/// ```
-pub struct Votes {
+/// Sums are whole numbers, so that any order of the votes, and any split of the voters, gives the
+/// same sums.
+pub(crate) struct Votes {
     sums: Vec<u64>,
     voted: Vec<u32>,
 }
 
 thread_local! {
-    /// The sums of the last votes on this thread, all zero. Fresh memory for the sums of many labels
-    /// would cost a single row more than its prediction does.
-    static LAST: Cell<Vec<u64>> = const { Cell::new(Vec::new()) };
+    /// The last sums of this thread, reset to zero, to be reused: allocating the sums of many labels
+    /// would take longer than the prediction of a single row.
+    static REUSED: Cell<Vec<u64>> = const { Cell::new(Vec::new()) };
 }
 
 impl Votes {
     /// For labels below `labels`.
     pub fn new(labels: usize) -> Self {
-        let mut sums = LAST.take();
+        let mut sums = REUSED.take();
         if sums.len() != labels {
             sums = vec![0; labels];
         }
         Votes { sums, voted: Vec::new() }
     }
 
-    /// A vote, which is at least 0, as a whole number.
+    /// A vote, which is not negative, in units of 2^-40.
     #[inline(always)]
     pub fn units(vote: f64) -> u64 {
         (vote * VOTE) as u64
@@ -57,17 +47,7 @@ impl Votes {
         *sum = sum.wrapping_add(units);
     }
 
-    /// The sums that are not zero by their labels; forgets all votes.
-    ///
-    /// ```
-    /// use labelwood::sparse::Votes;
-    /// let mut votes = Votes::new(10);
-    /// votes.add(7, 2);
-    /// votes.add(3, 1);
-    /// votes.add(7, 2);
-    /// assert_eq!(votes.take(), [(3, 1), (7, 4)]);
-    /// assert_eq!(votes.take(), []);
-    /// ```
+    /// The labels whose sums are not zero, in order, with their sums; resets all sums.
     pub fn take(&mut self) -> Vec<(u32, u64)> {
         let sums = &mut self.sums;
         let taken = self.voted.drain(..).map(|id| (id, std::mem::take(&mut sums[id as usize])));
@@ -77,12 +57,12 @@ impl Votes {
         taken
     }
 
-    /// The best `k` labels with their mean over so many voters; forgets all votes.
+    /// The best `k` labels with their mean over so many voters; resets all sums.
     pub fn best(&mut self, k: usize, voters: usize) -> Vec<Scored> {
         self.best_by(k, |_| voters)
     }
 
-    /// The best `k` labels, each with its mean over its own number of voters; forgets all votes.
+    /// The best `k` labels, each with its mean over its own number of voters; resets all sums.
     pub fn best_by(&mut self, k: usize, voters: impl Fn(u32) -> usize) -> Vec<Scored> {
         let mut scored = Vec::with_capacity(self.voted.len());
         for id in self.voted.drain(..) {
@@ -117,7 +97,7 @@ impl Votes {
 impl Drop for Votes {
     fn drop(&mut self) {
         self.voted.iter().for_each(|&id| self.sums[id as usize] = 0);
-        LAST.set(std::mem::take(&mut self.sums));
+        REUSED.set(std::mem::take(&mut self.sums));
     }
 }
 
@@ -126,7 +106,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn votes_that_nobody_counted_are_forgotten() {
+    fn the_best_labels_have_the_mean_of_their_votes() {
+        let mut votes = Votes::new(10);
+        votes.add(7, Votes::units(0.5));
+        votes.add(3, Votes::units(0.25));
+        votes.add(7, Votes::units(1.0));
+        let best = votes.best_by(5, |_| 2);
+        assert_eq!(best, [(7, 0.75), (3, 0.125)].map(|(id, score)| Scored { id, score }));
+    }
+
+    #[test]
+    fn sums_are_taken_once_in_the_order_of_labels() {
+        let mut votes = Votes::new(10);
+        for (label, units) in [(7, 2), (3, 1), (7, 2)] {
+            votes.add(label, units);
+        }
+        assert_eq!(votes.take(), [(3, 1), (7, 4)]);
+        assert_eq!(votes.take(), []);
+    }
+
+    #[test]
+    fn votes_that_were_not_taken_do_not_reach_the_next_sums() {
         for labels in [10, 10, 5, 20] {
             let mut votes = Votes::new(labels);
             assert_eq!(votes.take(), []);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn two_counts_at_once_do_not_meet() {
+    fn two_sums_on_one_thread_are_independent() {
         let (mut one, mut other) = (Votes::new(4), Votes::new(4));
         one.add(1, 2);
         other.add(1, 3);

@@ -182,7 +182,7 @@ impl Unit {
 
     fn from_file(path: &Path, file: &File, len: u64, load: Load) -> Result<Self, StoreError> {
         let bytes = match load {
-            Load::Map => FileBytes::map_scattered(file),
+            Load::Map => FileBytes::map_random_access(file),
             Load::Copy => FileBytes::copy(file, len as usize),
         };
         let bytes = bytes.map_err(|error| StoreError::io("load", path, error))?;
@@ -240,7 +240,7 @@ impl Unit {
     }
 
     /// One array of whole numbers, of whichever width it was stored in.
-    pub fn numbers(&self, name: &str) -> Result<Numbers, FormatError> {
+    pub(crate) fn numbers(&self, name: &str) -> Result<Numbers, FormatError> {
         let dtype = self.header.info(name).map(|info| info.dtype);
         if dtype == Some(Kind::U8.dtype()) {
             self.array(name).map(Numbers::U8)

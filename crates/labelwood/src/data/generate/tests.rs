@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::run::Pool;
-use crate::base::sparse::dot;
+use crate::base::sparse::Row;
 
 fn small() -> Generator {
     let profile = Profile {
@@ -118,6 +118,12 @@ fn labels_follow_a_power_law_and_come_together() {
         }
     }
     assert!(together * 2 > pairs, "{together} of {pairs}");
+}
+
+/// The dot product of two sparse rows.
+fn dot(left: Row<'_>, right: Row<'_>) -> f32 {
+    let of_right = |column| right.indices.binary_search(&column).map_or(0.0, |at| right.values[at]);
+    left.iter().map(|(column, value)| value * of_right(column)).sum()
 }
 
 #[test]

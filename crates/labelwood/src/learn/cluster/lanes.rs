@@ -1,4 +1,4 @@
-//! Sixteen similarities at a time.
+//! Dot products of a sparse row with sixteen vectors at a time.
 //!
 //! The centres of at most [`LANES`] clusters are kept column-major: one [`Lanes`] per column holds
 //! that column's value in every centre, so that one pass over a sparse row updates the similarities
@@ -21,17 +21,17 @@ impl Lanes {
 
     /// Multiplies each lane by its own factor.
     #[inline(always)]
-    pub fn scale(&mut self, factors: &Lanes) {
+    pub(crate) fn scale(&mut self, factors: &Lanes) {
         for lane in 0..LANES {
             self.0[lane] *= factors.0[lane];
         }
     }
 
-    /// The first `count` lanes, and zeros.
+    /// The first `count` lanes, with zeros in the others.
     ///
-    /// To write some lanes alone would make the next step, which reads all, wait for it.
+    /// Writes all lanes: writing some only would stall the next read of all of them.
     #[inline(always)]
-    pub fn first(mut self, count: usize) -> Self {
+    pub(crate) fn first(mut self, count: usize) -> Self {
         for lane in 0..LANES {
             self.0[lane] = if lane < count { self.0[lane] } else { 0.0 };
         }
@@ -40,7 +40,7 @@ impl Lanes {
 
     /// One bit for each lane that is not zero.
     #[inline(always)]
-    pub fn nonzero(&self) -> u16 {
+    pub(crate) fn nonzero(&self) -> u16 {
         let mut bits = 0;
         for lane in 0..LANES {
             bits |= u16::from(self.0[lane] != 0.0) << lane;
@@ -50,7 +50,7 @@ impl Lanes {
 
     /// The sum of all lanes, added up by halves.
     #[inline(always)]
-    pub fn sum(&self) -> f32 {
+    pub(crate) fn sum(&self) -> f32 {
         let mut sums = self.0;
         for half in [8, 4, 2, 1] {
             for lane in 0..half {
@@ -62,7 +62,7 @@ impl Lanes {
 
     /// Adds each of `other`'s lanes times a value.
     #[inline(always)]
-    pub fn add_product(&mut self, value: f32, other: &Lanes) {
+    pub(crate) fn add_product(&mut self, value: f32, other: &Lanes) {
         for lane in 0..LANES {
             self.0[lane] += value * other.0[lane];
         }
@@ -70,7 +70,7 @@ impl Lanes {
 
     /// Adds the square of each of `other`'s lanes.
     #[inline(always)]
-    pub fn add_squares(&mut self, other: &Lanes) {
+    pub(crate) fn add_squares(&mut self, other: &Lanes) {
         for lane in 0..LANES {
             self.0[lane] += other.0[lane] * other.0[lane];
         }
@@ -81,16 +81,16 @@ impl Lanes {
 ///
 /// Slot 0 is always zero: a column that no centre has maps to it and adds nothing.
 #[derive(Clone, Copy)]
-pub struct Table<'a> {
+pub(crate) struct Table<'a> {
     /// The slot of every column.
     pub slot_of: &'a [u32],
     /// The centres' values by slot.
     pub lanes: &'a [Lanes],
 }
 
-/// A row's dot product with every centre of a table with one slot for each column.
+/// A row's dot product with every centre; `lanes` has one element for each column.
 #[inline(always)]
-pub fn products(lanes: &[Lanes], (columns, values): (&[u32], &[f32])) -> Lanes {
+pub(crate) fn products(lanes: &[Lanes], (columns, values): (&[u32], &[f32])) -> Lanes {
     let mut sums = Lanes::ZERO;
     for (&column, &value) in columns.iter().zip(values) {
         sums.add_product(value, &lanes[column as usize]);
@@ -99,7 +99,7 @@ pub fn products(lanes: &[Lanes], (columns, values): (&[u32], &[f32])) -> Lanes {
 }
 
 /// Calls `each(position, products)` with every row's dot product with every centre, in order.
-pub fn similarities(
+pub(crate) fn similarities(
     table: &Table<'_>,
     entries: Entries<'_>,
     rows: &[u32],
@@ -143,22 +143,21 @@ fn similarities_portable(
 
 /// The lane of the largest of the first `count` values; ties go to the lowest lane.
 #[inline(always)]
-pub fn best_lane(values: &Lanes, count: usize) -> usize {
+pub(crate) fn best_lane(values: &Lanes, count: usize) -> usize {
     // No branches: the maximum by halves, then the first lane that has it.
-    let mut open = [f32::NEG_INFINITY; LANES];
-    for (lane, (open, &value)) in open.iter_mut().zip(&values.0).enumerate() {
-        *open = if lane < count { value } else { f32::NEG_INFINITY };
+    let mut used = [f32::NEG_INFINITY; LANES];
+    for (lane, (used, &value)) in used.iter_mut().zip(&values.0).enumerate() {
+        *used = if lane < count { value } else { f32::NEG_INFINITY };
     }
-    let mut most = open;
+    let mut max = used;
     for half in [8, 4, 2, 1] {
         for lane in 0..half {
-            most[lane] =
-                if most[lane + half] > most[lane] { most[lane + half] } else { most[lane] };
+            max[lane] = if max[lane + half] > max[lane] { max[lane + half] } else { max[lane] };
         }
     }
     let mut best = 0u16;
-    for (lane, &value) in open.iter().enumerate() {
-        best |= u16::from(value == most[0]) << lane;
+    for (lane, &value) in used.iter().enumerate() {
+        best |= u16::from(value == max[0]) << lane;
     }
     best.trailing_zeros() as usize % LANES
 }

@@ -1,26 +1,27 @@
 //! Spherical k-means on sparse rows.
 //!
-//! Groups rows by the cosine of their angle. CRAFTML clusters the instances of a node by their
-//! labels with it: a few passes over short rows, at most [`lanes::LANES`] groups, thousands of
-//! times a tree. So the centres live in one column-major table that a [`Workspace`] keeps between
+//! Clusters rows by the cosine of their angle. CRAFTML clusters the instances of a node by their
+//! labels with it: a few passes over short rows, at most `LANES` clusters, thousands of
+//! times a tree. So the centres live in one column-major table that a `Workspace` keeps between
 //! calls; rows number their columns without gaps, which keeps it small.
 //!
-//! The entry point is [`Workspace::cluster`]; [`Params`] says how many groups, starts and passes.
+//! The entry point is `Workspace::cluster`; `Params` says how many clusters, starts and passes.
+//! `parallel_kmeans` is for few, large calls.
 
-pub mod lanes;
-mod spread;
-pub mod wide;
+mod divide;
+pub(crate) mod lanes;
+pub(crate) mod parallel_kmeans;
 
 use crate::base::random::Stream;
 use crate::base::settings::choices;
 use crate::base::sparse::Entries;
+use divide::DivideScratch;
 use lanes::{LANES, Lanes, best_lane, products};
-use spread::Spreading;
 
 /// How rows are clustered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// How many groups there are at most, at most [`LANES`].
+pub(crate) struct Params {
+    /// The most clusters to make; at most [`LANES`].
     pub clusters: usize,
     /// How the first centres are chosen.
     pub starts: Starts,
@@ -43,15 +44,15 @@ choices! {
     }
 }
 
-/// The cluster number of a row that has no entries, or nothing in common with any centre.
-pub const NOWHERE: u8 = u8::MAX;
+/// Stands for the cluster of a row without entries, or without a column in common with any centre.
+pub(crate) const UNASSIGNED: u8 = u8::MAX;
 
-/// One row in this many may be lost without another pass being worth it.
-const FEW_LOST: usize = 50;
+/// Another pass is not worth it while at most one row in this many is unassigned.
+const TOLERATED_UNASSIGNED: usize = 50;
 
 /// Scratch memory for clustering.
 #[derive(Default)]
-pub struct Workspace {
+pub(crate) struct Workspace {
     /// The centres by column, of any length.
     lanes: Vec<Lanes>,
     /// One over each centre's length.
@@ -59,19 +60,18 @@ pub struct Workspace {
     starts: Vec<u32>,
     /// For k-means++, each row's largest cosine with a start.
     nearest: Vec<f32>,
-    spreading: Spreading,
+    divide_scratch: DivideScratch,
 }
 
 impl Workspace {
-    /// Puts each of `rows` into a group and its number into `assigned`.
+    /// Puts the number of each row's cluster into `assigned`.
     ///
-    /// Rows are unit vectors or empty, with less than the given number of columns; empty ones get
-    /// [`NOWHERE`]. Groups may stay empty.
+    /// Rows are unit vectors or empty, and their columns are below `columns`; empty ones get
+    /// [`UNASSIGNED`]. Clusters may stay empty.
     ///
-    /// With very many columns most rows have nothing in common with any of the first centres. They
-    /// stay out of the means, so that centres grow by what their members have in common, pass by
-    /// pass, until nearly all rows are reached. No group has nearly all rows in the end, unless
-    /// nearly all are alike.
+    /// With very many columns, most rows share no column with any of the first centres. They are left
+    /// out of the means, so that centres gain columns from their members, pass by pass, until nearly
+    /// all rows share some. In the end no cluster has nearly all rows, unless nearly all are alike.
     pub fn cluster(
         &mut self,
         entries: Entries<'_>,
@@ -83,10 +83,10 @@ impl Workspace {
     ) {
         assert!(params.clusters <= LANES, "at most {LANES} clusters");
         self.assign_to_nearest(entries, columns, rows, params, random, assigned);
-        self.spread(entries, rows, params.clusters, random, assigned);
+        self.divide_leftovers(entries, rows, params.clusters, random, assigned);
     }
 
-    /// Finds the nearest centre of each row; rows with nothing in common with any get [`NOWHERE`].
+    /// Finds the nearest centre of each row; rows orthogonal to all centres get [`UNASSIGNED`].
     fn assign_to_nearest(
         &mut self,
         entries: Entries<'_>,
@@ -100,7 +100,7 @@ impl Workspace {
         self.lanes.resize(columns, Lanes::ZERO);
         match params.starts {
             Starts::Random => self.random_starts(entries, rows, params.clusters, random),
-            Starts::PlusPlus => self.spread_starts(entries, rows, params.clusters, random),
+            Starts::PlusPlus => self.plus_plus_starts(entries, rows, params.clusters, random),
         }
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -122,7 +122,7 @@ impl Workspace {
         self.refine(entries, rows, params, assigned);
     }
 
-    /// Assigns rows to centres and takes the means of centres in turn.
+    /// Alternates between assigning rows to centres and setting centres to the means of their rows.
     #[inline(always)]
     fn refine(
         &mut self,
@@ -133,11 +133,12 @@ impl Workspace {
     ) {
         self.set_centres_to_starts(entries);
         self.assign(entries, rows, assigned);
-        let lost = |assigned: &[u8]| assigned.iter().filter(|&&to| to == NOWHERE).count();
+        let unassigned = |assigned: &[u8]| assigned.iter().filter(|&&to| to == UNASSIGNED).count();
         let mut before = usize::MAX;
         for pass in 1..params.passes + params.more_passes {
-            let now = lost(assigned);
-            if pass >= params.passes && (now >= before || now * FEW_LOST <= rows.len()) {
+            let now = unassigned(assigned);
+            if pass >= params.passes && (now >= before || now * TOLERATED_UNASSIGNED <= rows.len())
+            {
                 break;
             }
             before = now;
@@ -146,7 +147,7 @@ impl Workspace {
         }
     }
 
-    /// Draws distinct rows; equal ones are passed over while there is hope of finding others.
+    /// Draws distinct rows. Gives up after three draws a cluster, since most rows may be equal.
     fn random_starts(
         &mut self,
         entries: Entries<'_>,
@@ -170,7 +171,7 @@ impl Workspace {
 
     /// Draws a row with a probability in proportion to 1 - cosine with the nearest start, which is
     /// half its squared distance, until there are enough or all rows lie on a start.
-    fn spread_starts(
+    fn plus_plus_starts(
         &mut self,
         entries: Entries<'_>,
         rows: &[u32],
@@ -180,7 +181,7 @@ impl Workspace {
         let distance = |&cosine: &f32| f64::from((1.0 - cosine).max(0.0));
         self.starts.clear();
         self.nearest.clear();
-        // An empty row is as good as a start: never drawn.
+        // A cosine of 1 means a distance of 0: empty rows are never drawn.
         self.nearest.extend(rows.iter().map(|&row| f32::from(entries.row(row).0.is_empty())));
         while self.starts.len() < clusters {
             let total: f64 = self.nearest.iter().map(distance).sum();
@@ -225,7 +226,7 @@ impl Workspace {
     fn set_centres_to_means(&mut self, entries: Entries<'_>, rows: &[u32], assigned: &[u8]) {
         self.lanes.fill(Lanes::ZERO);
         for (&row, &cluster) in rows.iter().zip(assigned) {
-            if cluster != NOWHERE {
+            if cluster != UNASSIGNED {
                 self.add_row(entries, row, cluster as usize);
             }
         }
@@ -240,12 +241,12 @@ impl Workspace {
     #[inline(always)]
     fn assign(&self, entries: Entries<'_>, rows: &[u32], assigned: &mut Vec<u8>) {
         let clusters = self.starts.len();
-        assigned.resize(rows.len(), NOWHERE);
+        assigned.resize(rows.len(), UNASSIGNED);
         for (to, &row) in assigned.iter_mut().zip(rows) {
             let mut cosines = products(&self.lanes, entries.row(row));
             cosines.scale(&self.scales);
             let best = best_lane(&cosines, clusters);
-            *to = if cosines.0[best] > 0.0 { best as u8 } else { NOWHERE };
+            *to = if cosines.0[best] > 0.0 { best as u8 } else { UNASSIGNED };
         }
     }
 }

@@ -27,7 +27,7 @@ fn cluster(rows: &[Vec<(u32, f32)>], params: Params, seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn rows_of_two_directions_fall_into_two_groups() {
+fn rows_of_two_directions_fall_into_two_clusters() {
     let left = vec![(0, 1.0), (1, 0.2)];
     let right = vec![(2, 1.0), (3, 0.1)];
     let rows = [left.clone(), right.clone(), left.clone(), vec![], right, left];
@@ -38,19 +38,19 @@ fn rows_of_two_directions_fall_into_two_groups() {
             assert_eq!(found[0], found[2]);
             assert_eq!(found[0], found[5]);
             assert_eq!(found[1], found[4]);
-            // Random starts may all be drawn from one direction, spread ones never.
+            // Random starts may all have one direction, those of k-means++ never.
             assert!(starts == Starts::Random || found[0] != found[1]);
-            assert_eq!(found[3], NOWHERE);
+            assert_eq!(found[3], UNASSIGNED);
         }
     }
 }
 
 #[test]
-fn equal_rows_make_one_group_and_empty_rows_none() {
+fn equal_rows_make_one_cluster_and_empty_rows_none() {
     for starts in [Starts::Random, Starts::PlusPlus] {
         let params = Params { clusters: 4, starts, passes: 3, more_passes: 5 };
         assert_eq!(cluster(&vec![vec![(1, 2.0)]; 5], params, 3), [0; 5]);
-        assert_eq!(cluster(&vec![vec![]; 3], params, 3), [NOWHERE; 3]);
+        assert_eq!(cluster(&vec![vec![]; 3], params, 3), [UNASSIGNED; 3]);
     }
 }
 
@@ -76,13 +76,13 @@ fn reference(rows: &[Vec<f32>], starts: &[u32], passes: usize) -> Vec<u8> {
             .map(|row| {
                 let mut best = 0;
                 for cluster in 1..centres.len() {
-                    // Rounding may turn a tie either way: only a clear lead counts.
+                    // Only a clear lead counts, since rounding may decide a tie either way.
                     if dot(row, &centres[cluster]) > dot(row, &centres[best]) + 1e-5 {
                         best = cluster;
                     }
                 }
                 let near = centres.get(best).is_some_and(|centre| dot(row, centre) > 0.0);
-                if near { best as u8 } else { NOWHERE }
+                if near { best as u8 } else { UNASSIGNED }
             })
             .collect();
     }
@@ -111,7 +111,7 @@ proptest! {
         workspace.assign_to_nearest(entries, 32, &all, params, &mut Stream::new(seed), &mut found);
         let expected = reference(&dense, &workspace.starts, passes);
         let differing = found.iter().zip(&expected).filter(|(left, right)| left != right).count();
-        // Near-ties may fall either way and move a centre a little; more would be a mistake.
+        // Rounding may decide near-ties either way and move a centre a little, but not more.
         prop_assert!(differing * 10 <= rows.len(), "{found:?} {expected:?}");
     }
 
@@ -148,7 +148,7 @@ fn the_best_lane_is_the_first_of_the_largest_in_use() {
 
 #[test]
 fn a_chain_of_common_columns_is_followed_pass_by_pass() {
-    // Each row shares a column with the next only: two centres reach all of them in time.
+    // Each row shares a column with the next only, so that centres reach one row more a pass.
     let rows: Vec<Vec<(u32, f32)>> = (0..20).map(|at| vec![(at, 1.0), (at + 1, 1.0)]).collect();
     let (offsets, columns, values) = flat(&rows);
     let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
@@ -161,13 +161,13 @@ fn a_chain_of_common_columns_is_followed_pass_by_pass() {
         assigned.iter().filter(|&&to| to == 0).count()
     };
     let (few, many) = (first(0), first(20));
-    assert!(few > 14, "the rows that were not reached are in the first group: {few}");
+    assert!(few > 14, "the rows that were not reached are in the first cluster: {few}");
     assert!(many < few, "all were reached: {many}");
 }
 
-/// How many rows each group has.
+/// How many rows each cluster has.
 fn sizes(assigned: &[u8]) -> Vec<usize> {
-    (0..LANES as u8).map(|group| assigned.iter().filter(|&&to| to == group).count()).collect()
+    (0..LANES as u8).map(|cluster| assigned.iter().filter(|&&to| to == cluster).count()).collect()
 }
 
 /// Rows of two columns out of 32, the first one common to all of them.
@@ -199,7 +199,7 @@ fn a_column_that_all_rows_have_does_not_keep_them_together() {
 }
 
 #[test]
-fn few_rows_that_no_centre_reaches_come_into_the_first_group() {
+fn few_rows_that_no_centre_reaches_come_into_the_first_cluster() {
     let mut rows = vec![vec![(0, 1.0)]; 20];
     rows.extend(vec![vec![(1, 1.0)]; 20]);
     rows.push(vec![(2, 1.0)]);
@@ -212,15 +212,15 @@ fn few_rows_that_no_centre_reaches_come_into_the_first_group() {
 
 proptest! {
     #[test]
-    fn every_row_with_columns_has_a_group_and_equal_rows_the_same(
+    fn every_row_with_columns_has_a_cluster_and_equal_rows_the_same(
         rows in proptest::collection::vec(proptest::collection::btree_map(0u32..32, 0.1f32..1.0, 0..4), 1..80),
         clusters in 2usize..=LANES, passes in 1usize..4, seed in any::<u64>()) {
         let rows: Vec<Vec<(u32, f32)>> = rows.into_iter().map(Vec::from_iter).collect();
         for starts in [Starts::Random, Starts::PlusPlus] {
             let found = cluster(&rows, Params { clusters, starts, passes, more_passes: 2 }, seed);
             for (at, row) in rows.iter().enumerate() {
-                prop_assert_eq!(found[at] == NOWHERE, row.is_empty());
-                prop_assert!(found[at] == NOWHERE || usize::from(found[at]) < clusters);
+                prop_assert_eq!(found[at] == UNASSIGNED, row.is_empty());
+                prop_assert!(found[at] == UNASSIGNED || usize::from(found[at]) < clusters);
                 let equal = rows.iter().position(|other| other == row).unwrap();
                 prop_assert_eq!(found[equal], found[at]);
             }

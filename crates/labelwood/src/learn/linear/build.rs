@@ -1,4 +1,4 @@
-//! Nodes as they are learned, one after the other.
+//! Learns nodes and collects them, one after the other.
 
 use super::nodes::{Child, Nodes, Precision, Values};
 use crate::base::array::{LazyPerNode, Numbers};
@@ -8,8 +8,8 @@ use crate::learn::solver::{LANES, Params, Rows, Workspace};
 use rayon::prelude::*;
 use std::sync::{Mutex, MutexGuard};
 
-/// Puts nodes together.
-pub struct Builder {
+/// Collects learned nodes into [`Nodes`].
+pub(crate) struct Builder {
     children_start: Vec<u32>,
     children: Vec<u32>,
     biases: Vec<f32>,
@@ -22,21 +22,21 @@ pub struct Builder {
     precision: Precision,
 }
 
-/// The kept weights of a block of children, feature by feature.
+/// The kept weights of at most [`LANES`] children, feature by feature.
 #[derive(Default)]
-struct Block {
+struct BlockWeights {
     biases: Vec<f32>,
-    /// The rank of each feature among those of the node, and a bit for each child with a weight.
+    /// Each feature's position among those of the node, and a bit for each child with a weight.
     features: Vec<(u32, u16)>,
     /// The weights of each feature, child by child.
     weights: Vec<f32>,
 }
 
-/// How a node's weights are learned and which are kept.
+/// How a node's classifiers are learned, and which weights are kept.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Learn {
+pub(crate) struct ClassifierParams {
     pub solver: Params,
-    /// Smaller weights are dropped.
+    /// Weights of at most this magnitude are dropped.
     pub threshold: f32,
 }
 
@@ -62,26 +62,22 @@ impl Builder {
         self.children_start.len() - 1
     }
 
-    /// Whether there are no nodes yet.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Learns a node: `positives[child]` are the positions in `rows` that child fits.
+    /// Learns a node: `positives[child]` are the positions in `rows` of the child's positive rows,
+    /// and `emphasis[child]` is their weight.
     ///
-    /// Returns the node's number; its children are set by [`Builder::set_child`].
+    /// Returns the node's number; [`Builder::set_child`] says what its children are.
     pub(crate) fn learn(
         &mut self,
         rows: &Rows,
         positives: &[impl AsRef<[u32]> + Sync],
         emphasis: &[f32],
-        learn: Learn,
+        params: ClassifierParams,
         seed: u64,
         run: &Task,
     ) -> Result<usize, Stopped> {
         let mut order: Vec<u32> = (0..rows.features().len() as u32).collect();
         order.sort_unstable_by_key(|&column| rows.features()[column as usize]);
-        // One for each thread that solves; used again and again, since they are large.
+        // One for each thread that solves; reused, since they are large.
         let workspaces = Mutex::new(Vec::new());
         let blocks = positives
             .par_chunks(LANES)
@@ -97,23 +93,23 @@ impl Builder {
                     rows,
                     &lists,
                     &emphasis[at * LANES..],
-                    &learn.solver,
+                    &params.solver,
                     &mut random,
                 );
                 run.check()?;
-                let mut block = Block::default();
+                let mut block = BlockWeights::default();
                 block.biases.extend(&weights.bias.0[..lists.len()]);
-                for (rank, &column) in order.iter().enumerate() {
+                for (at, &column) in order.iter().enumerate() {
                     let lanes = &weights.columns[column as usize];
                     let mut kept = 0;
                     for (lane, &weight) in lanes.0[..lists.len()].iter().enumerate() {
-                        if weight.abs() > learn.threshold {
+                        if weight.abs() > params.threshold {
                             kept |= 1 << lane;
                             block.weights.push(weight);
                         }
                     }
                     if kept != 0 {
-                        block.features.push((rank as u32, kept));
+                        block.features.push((at as u32, kept));
                     }
                 }
                 lock(&workspaces).push(workspace);
@@ -121,16 +117,16 @@ impl Builder {
             })
             .collect::<Result<Vec<_>, Stopped>>()?;
         drop(workspaces);
-        let bias = learn.solver.bias;
+        let bias = params.solver.bias;
         self.biases
             .extend(blocks.iter().flat_map(|block| &block.biases).map(|weight| weight * bias));
         self.children.resize(self.biases.len(), Child::Label(0).pack());
         self.children_start.push(self.children.len() as u32);
-        self.merge(&blocks, |rank| rows.features()[order[rank as usize] as usize]);
+        self.push_weights(&blocks, |at| rows.features()[order[at as usize] as usize]);
         Ok(self.len() - 1)
     }
 
-    /// Appends a copy of a node as it is, where its children lead included.
+    /// Appends a copy of a node, its children included.
     pub(crate) fn push_copy(&mut self, nodes: &Nodes, node: usize) {
         let children = nodes.children(node);
         self.children.extend_from_slice(&nodes.children[children.clone()]);
@@ -145,8 +141,8 @@ impl Builder {
         self.weights_start.push(self.owners.len() as u64);
     }
 
-    /// Brings the weights of all blocks into the order of features.
-    fn merge(&mut self, blocks: &[Block], feature_at: impl Fn(u32) -> u32) {
+    /// Appends the weights of all blocks of a node, merged into the order of features.
+    fn push_weights(&mut self, blocks: &[BlockWeights], feature_at: impl Fn(u32) -> u32) {
         let base = self.owners.len();
         let weights = blocks.iter().map(|block| block.weights.len()).sum();
         self.owners.reserve(weights);
@@ -172,7 +168,7 @@ impl Builder {
         self.weights_start.push(self.owners.len() as u64);
     }
 
-    /// Says where a node's child leads; `at` counts from the node's first child.
+    /// Sets a node's child; `at` counts from the node's first.
     pub fn set_child(&mut self, node: usize, at: usize, child: Child) {
         self.children[self.children_start[node] as usize + at] = child.pack();
     }
@@ -189,7 +185,7 @@ impl Builder {
             ends: self.ends.into(),
             owners: Numbers::from(self.owners),
             values: Values::new(self.values, self.precision),
-            ranks: LazyPerNode::default(),
+            feature_indexes: LazyPerNode::default(),
         }
     }
 }

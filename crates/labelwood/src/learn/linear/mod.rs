@@ -1,26 +1,25 @@
-//! Linear classifiers as they are stored and asked.
+//! Linear classifiers: how they are stored and how rows are scored with them.
 //!
-//! One-vs-rest, label trees and label forests all end in the same thing: nodes with some children,
-//! each child with a weight for some features. [`Nodes`] keeps the children of a node side by side,
-//! feature by feature, so that one pass over a row's features scores all of them; [`Scorer`] does
-//! that for all rows that have come to a node.
+//! One-vs-rest, label trees and label forests all store the same: nodes with children, and for each
+//! child the weights of some features. [`Nodes`] stores a node's weights by feature, so that one pass
+//! over a row's features scores all children; `Scorer` does that for many rows at many nodes.
 
 mod build;
 mod estimate;
-mod few;
-mod join;
+mod feature_index;
+mod flatten;
+mod interleaved;
 mod nodes;
-mod ranks;
 mod score;
 mod shrink;
 pub(crate) mod stored;
 
-pub use build::Builder;
-pub(crate) use build::Learn;
+pub(crate) use build::{Builder, ClassifierParams};
 pub(crate) use estimate::Shape;
 pub use nodes::{Child, Nodes, NodesFigures, Precision};
-pub(crate) use nodes::{Values, Within};
-pub use score::{Link, Meeting, Scorer};
+pub(crate) use nodes::{Limits, Values};
+pub use score::Link;
+pub(crate) use score::{RowAtNode, Scorer};
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -1,7 +1,7 @@
 //! Nodes and their children's weights, in flat arrays.
 
-use super::ranks::Ranks;
-use crate::base::array::{Array, LazyPerNode, Numbers, joined, section};
+use super::feature_index::FeatureIndex;
+use crate::base::array::{Array, LazyPerNode, Numbers, concatenated, section};
 use crate::base::settings::choices;
 use half::f16;
 use serde::Serialize;
@@ -19,31 +19,28 @@ choices! {
     }
 }
 
-/// Where a node's child leads.
+/// What a child of a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Child {
-    /// To a label.
+    /// A label.
     Label(u32),
-    /// To another node.
+    /// Another node.
     Node(u32),
 }
 
 /// The bit that tells nodes from labels among stored children.
-const NODE: u32 = 1 << 31;
+const NODE_BIT: u32 = 1 << 31;
 
 impl Child {
-    /// The most labels, and nodes, that can be told apart.
-    pub const MOST: usize = NODE as usize;
-
     pub(super) fn pack(self) -> u32 {
         match self {
             Child::Label(label) => label,
-            Child::Node(node) => node | NODE,
+            Child::Node(node) => node | NODE_BIT,
         }
     }
 
     fn unpack(packed: u32) -> Self {
-        if packed & NODE == 0 { Child::Label(packed) } else { Child::Node(packed & !NODE) }
+        if packed & NODE_BIT == 0 { Child::Label(packed) } else { Child::Node(packed & !NODE_BIT) }
     }
 }
 
@@ -54,19 +51,19 @@ pub(crate) enum Values {
     Single(Array<f32>),
 }
 
-/// The most levels that a tree may have, which is the most that its settings allow.
-const MOST_LEVELS: u32 = 1000;
+/// The most levels that a tree may have: as many as its settings allow.
+const MAX_LEVELS: u32 = 1000;
 
-/// What the children and features of some nodes may be.
+/// The ids that a model's children and features must stay below.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Within {
+pub(crate) struct Limits {
     /// How many labels the model has.
     pub labels: usize,
     /// How many features the model has.
     pub features: usize,
-    /// How many parts the children of a root, or of a block of labels, may name; none if children are
-    /// nodes beside their own.
-    pub parts: Option<usize>,
+    /// The number of subtrees, if a [`Child::Node`] is the number of a subtree, as in a root; none if
+    /// it is the number of a node in the same array.
+    pub subtrees: Option<usize>,
 }
 
 /// Some nodes of a label tree, or a block of labels.
@@ -74,24 +71,24 @@ pub(crate) struct Within {
 /// Each node has children; each feature of a node lists the children that have a weight for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nodes {
-    /// Where each node's children start, and last their number.
+    /// Where each node's children start; the last element is the number of all children.
     pub(crate) children_start: Array<u32>,
     pub(crate) children: Array<u32>,
     /// The score of each child for a row without features.
     pub(crate) biases: Array<f32>,
-    /// Where each node's features start, and last their number.
+    /// Where each node's features start; the last element is the number of all features.
     pub(crate) features_start: Array<u64>,
     /// The features of each node, in increasing order.
     pub(crate) features: Array<u32>,
-    /// Where each node's weights start, and last their number.
+    /// Where each node's weights start; the last element is the number of all weights.
     pub(crate) weights_start: Array<u64>,
-    /// Where each feature's weights end, counted from the start of its node's.
+    /// Where each feature's weights end, counted from the first weight of its node.
     pub(crate) ends: Array<u32>,
-    /// The child, counted from the node's first, that each weight belongs to.
+    /// The child that each weight belongs to, counted from the node's first.
     pub(crate) owners: Numbers,
     pub(crate) values: Values,
-    /// For single rows.
-    pub(crate) ranks: LazyPerNode<Ranks>,
+    /// Speed up the scoring of few rows; built per node when needed.
+    pub(crate) feature_indexes: LazyPerNode<FeatureIndex>,
 }
 
 /// The size of some nodes.
@@ -106,11 +103,11 @@ pub struct NodesFigures {
 }
 
 impl std::iter::Sum for NodesFigures {
-    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(NodesFigures::default(), |sum, part| NodesFigures {
-            nodes: sum.nodes + part.nodes,
-            labels: sum.labels + part.labels,
-            weights: sum.weights + part.weights,
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(NodesFigures::default(), |sum, next| NodesFigures {
+            nodes: sum.nodes + next.nodes,
+            labels: sum.labels + next.labels,
+            weights: sum.weights + next.weights,
         })
     }
 }
@@ -136,7 +133,7 @@ impl Nodes {
         &self.features[self.feature_range(node)]
     }
 
-    /// Where the weights of each of these end.
+    /// Where the weights of each of the node's features end, counted from the node's first weight.
     pub(super) fn ends_of(&self, node: usize) -> &[u32] {
         &self.ends[self.feature_range(node)]
     }
@@ -145,7 +142,7 @@ impl Nodes {
         section(&self.features_start, node, self.features.len())
     }
 
-    /// Where a node's weights are.
+    /// The positions of a node's weights.
     pub(super) fn weight_range(&self, node: usize) -> Range<usize> {
         section(&self.weights_start, node, self.owners.len())
     }
@@ -163,9 +160,10 @@ impl Nodes {
         })
     }
 
-    /// Where the features of a node are, if these are many.
-    pub(super) fn ranks_of(&self, node: usize) -> Option<&Ranks> {
-        self.ranks.get_or_init(self.len(), node, || Ranks::new(self.features_of(node)))
+    /// The feature index of a node, built at the first call; none if the node has too few features.
+    pub(super) fn feature_index_of(&self, node: usize) -> Option<&FeatureIndex> {
+        let build = || FeatureIndex::new(self.features_of(node));
+        self.feature_indexes.get_or_init(self.len(), node, build)
     }
 
     /// The child at a position.
@@ -202,9 +200,9 @@ impl Nodes {
         labels
     }
 
-    /// How much there is.
+    /// The sizes of these nodes.
     pub fn figures(&self) -> NodesFigures {
-        let labels = self.children.iter().filter(|&&packed| packed & NODE == 0).count();
+        let labels = self.children.iter().filter(|&&packed| packed & NODE_BIT == 0).count();
         NodesFigures {
             nodes: self.len() as u64,
             labels: labels as u64,
@@ -212,7 +210,7 @@ impl Nodes {
         }
     }
 
-    /// The bytes of its arrays.
+    /// The bytes of the arrays.
     pub fn bytes(&self) -> usize {
         let owner = match self.owners {
             Numbers::U8(_) => 1,
@@ -257,18 +255,18 @@ impl Nodes {
         found
     }
 
-    /// Says what does not fit together, so that no walk leaves the arrays, goes round in circles or
-    /// comes to a node twice.
+    /// Refuses arrays that do not fit together, so that no walk from node to node leaves the arrays,
+    /// is endless or reaches a node twice.
     ///
-    /// Costs a look at every child and every feature, but not at every weight: what a wrong owner
-    /// could do is checked where it is used.
-    pub(crate) fn check(&self, within: Within) -> Result<(), String> {
+    /// Looks at every child and feature, but not at every weight: an owner is checked where it is
+    /// used.
+    pub(crate) fn check(&self, limits: Limits) -> Result<(), String> {
         let nodes = self.children_start.len().saturating_sub(1);
         if nodes == 0 {
             return Err("it has no nodes".to_owned());
         }
         self.check_lengths(nodes)?;
-        // Borrowed once: finding an array in its file again for each node takes longer than the rest.
+        // Borrowed once: dereferencing a mapped array for each node would take longer than the rest.
         let (features, ends) = (&self.features[..], &self.ends[..]);
         let (starts, weights) = (&self.features_start[..], &self.weights_start[..]);
         for node in 0..nodes {
@@ -280,18 +278,18 @@ impl Nodes {
                 return Err(format!("the features of node {node} are not in order"));
             }
             if let Some(&feature) =
-                features.last().filter(|&&last| last as usize >= within.features)
+                features.last().filter(|&&last| last as usize >= limits.features)
             {
                 return Err(format!(
                     "node {node} has feature {feature}, but the model has {}",
-                    within.features
+                    limits.features
                 ));
             }
         }
-        self.check_children(nodes, within)
+        self.check_children(nodes, limits)
     }
 
-    /// Whether all arrays have the lengths that go with so many nodes.
+    /// Whether all arrays have the lengths that this number of nodes asks for.
     fn check_lengths(&self, nodes: usize) -> Result<(), String> {
         fn divides<T: Copy + PartialOrd + Into<u64>>(
             starts: &[T],
@@ -321,29 +319,29 @@ impl Nodes {
         Ok(())
     }
 
-    /// Whether every child is a label of the model or a node with this one parent, and every node has
-    /// a parent.
-    fn check_children(&self, nodes: usize, within: Within) -> Result<(), String> {
-        // The level of each node that a child may name, 0 until it has a parent.
-        let mut levels = vec![0u32; within.parts.unwrap_or(nodes)];
-        if within.parts.is_none() {
+    /// Whether every child is a label of the model or an existing node, and every node has exactly
+    /// one parent.
+    fn check_children(&self, nodes: usize, limits: Limits) -> Result<(), String> {
+        // The level of each node or subtree that a child may name, 0 until it has a parent.
+        let mut levels = vec![0u32; limits.subtrees.unwrap_or(nodes)];
+        if limits.subtrees.is_none() {
             levels[0] = 1;
         }
         let (starts, children) = (&self.children_start[..], &self.children[..]);
         for node in 0..nodes {
-            // Children come after their node, so that no walk goes in circles.
-            let (first, level) = match within.parts {
+            // Children come after their node, so that no walk is endless.
+            let (first, level) = match limits.subtrees {
                 Some(_) => (0, 2),
                 None => (node + 1, levels[node] + 1),
             };
-            if level > MOST_LEVELS + 1 {
-                return Err(format!("it has more than {MOST_LEVELS} levels"));
+            if level > MAX_LEVELS + 1 {
+                return Err(format!("it has more than {MAX_LEVELS} levels"));
             }
             for &packed in &children[starts[node] as usize..starts[node + 1] as usize] {
                 match Child::unpack(packed) {
-                    Child::Label(label) if (label as usize) < within.labels => {}
+                    Child::Label(label) if (label as usize) < limits.labels => {}
                     Child::Label(label) => {
-                        let labels = within.labels;
+                        let labels = limits.labels;
                         return Err(format!("it has label {label}, but the model has {labels}"));
                     }
                     Child::Node(child) => {
@@ -372,18 +370,23 @@ impl Values {
         match precision {
             Precision::Single => Values::Single(values.into()),
             Precision::Half => {
-                Values::Half(values.into_iter().map(narrowed).collect::<Vec<_>>().into())
+                Values::Half(values.into_iter().map(f32_to_f16).collect::<Vec<_>>().into())
             }
         }
     }
 
     /// The numbers of some arrays, one after the other.
-    pub fn join<'a>(parts: impl Iterator<Item = &'a Values> + Clone, precision: Precision) -> Self {
+    pub fn concat<'a>(
+        arrays: impl Iterator<Item = &'a Values> + Clone,
+        precision: Precision,
+    ) -> Self {
         match precision {
-            Precision::Single => Values::Single(joined(parts, Values::len, Values::get).into()),
-            Precision::Half => {
-                Values::Half(joined(parts, Values::len, |part, at| narrowed(part.get(at))).into())
+            Precision::Single => {
+                Values::Single(concatenated(arrays, Values::len, Values::get).into())
             }
+            Precision::Half => Values::Half(
+                concatenated(arrays, Values::len, |array, at| f32_to_f16(array.get(at))).into(),
+            ),
         }
     }
 
@@ -396,23 +399,23 @@ impl Values {
 
     pub fn get(&self, at: usize) -> f32 {
         match self {
-            Values::Half(values) => widened(values[at]),
+            Values::Half(values) => f16_to_f32(values[at]),
             Values::Single(values) => values[at],
         }
     }
 }
 
 /// A single-precision number as a half-precision one.
-fn narrowed(weight: f32) -> u16 {
-    // The largest half: a weight beyond it would become infinite.
-    let most = f16::MAX.to_f32();
-    f16::from_f32(weight.clamp(-most, most)).to_bits()
+fn f32_to_f16(weight: f32) -> u16 {
+    // Clamped, since a weight beyond the largest half would become infinite.
+    let max = f16::MAX.to_f32();
+    f16::from_f32(weight.clamp(-max, max)).to_bits()
 }
 
 /// A half-precision number as a single-precision one, without a branch; exact for finite numbers.
 #[inline(always)]
-pub(super) fn widened(bits: u16) -> f32 {
-    // The bits fall into the place of a single's, whose exponent counts from 112 less.
+pub(super) fn f16_to_f32(bits: u16) -> f32 {
+    // Shifted to the bits of a single; then times 2^112, the difference of the exponents' biases.
     let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * f32::from_bits(0x7780_0000);
     f32::from_bits(magnitude.to_bits() | u32::from(bits & 0x8000) << 16)
 }
@@ -426,14 +429,14 @@ mod tests {
         for bits in 0..=u16::MAX {
             let half = f16::from_bits(bits);
             if half.is_finite() {
-                assert_eq!(widened(bits).to_bits(), half.to_f32().to_bits(), "{bits:#x}");
+                assert_eq!(f16_to_f32(bits).to_bits(), half.to_f32().to_bits(), "{bits:#x}");
             }
         }
     }
 
     #[test]
     fn children_are_labels_or_nodes() {
-        for child in [Child::Label(7), Child::Node(7), Child::Label(NODE - 1), Child::Node(0)] {
+        for child in [Child::Label(7), Child::Node(7), Child::Label(NODE_BIT - 1), Child::Node(0)] {
             assert_eq!(Child::unpack(child.pack()), child);
         }
     }

@@ -1,10 +1,10 @@
-//! Scores: rows at a node meet the weights of its children.
+//! Scores rows at nodes with the weights of the nodes' children.
 
-use super::few::Spot;
-use super::nodes::{Nodes, Values, widened};
+use super::interleaved::Lookup;
+use super::nodes::{Nodes, Values, f16_to_f32};
 use crate::base::array::Numbers;
 use crate::base::settings::choices;
-use crate::base::sparse::MOST_PLACES;
+use crate::base::sparse::MAX_DENSE_COLUMNS;
 
 choices! {
 /// How a margin becomes a probability.
@@ -42,28 +42,23 @@ fn log_sigmoid(x: f32) -> f32 {
     if x > 0.0 { -libm::log1pf(libm::expf(-x)) } else { x - libm::log1pf(libm::expf(x)) }
 }
 
-/// A call of so many rows, at most, has nodes remember where their features are.
-const FEW: usize = 256;
-/// Rows with a node nearly for themselves that are scored at once: what is asked for must stay in the
-/// cache until it is read.
-const TOGETHER: usize = 64;
+/// Batches of up to this many rows build a feature index per node: more such batches are likely.
+const SMALL_BATCH: usize = 256;
+/// Lookups that are interleaved at a time. Prefetched memory must stay in the cache until it is read.
+const INTERLEAVED: usize = 64;
 
-/// Scores rows at nodes; holds the scratch memory for it.
-pub struct Scorer {
+/// Scores rows at nodes, and holds the scratch memory for it.
+pub(crate) struct Scorer {
     width: usize,
-    /// Whether further calls will bring few rows again, for which ranks are there then.
-    makes_ranks: bool,
-    /// One more than the position of each of the node's features; all 0 between nodes. Empty until
-    /// a node's features are mapped.
+    builds_indexes: bool,
+    /// By feature, one more than its position among the node's features; 0 if the node does not have
+    /// it. All 0 between nodes, and empty until the first use.
     position_of: Vec<u32>,
-    /// Where the searches for features are.
-    pub(super) places: Vec<u32>,
-    /// The entries of a row whose features the node has.
     pub(super) hits: Vec<Hit>,
     pub(super) scores: Vec<f32>,
 }
 
-/// An entry of a row: its value, and where its feature's weights are.
+/// An entry of a row whose feature the node has: its value, and the range of the feature's weights.
 #[derive(Clone, Copy)]
 pub(super) struct Hit {
     pub start: u32,
@@ -72,7 +67,7 @@ pub(super) struct Hit {
 }
 
 impl Hit {
-    /// An entry whose feature is the node's at a position.
+    /// The hit of the node's feature at a position.
     #[inline(always)]
     pub fn new(ends: &[u32], at: usize, factor: f32) -> Self {
         let end = |at: usize| ends.get(at).copied().unwrap_or(0);
@@ -82,23 +77,23 @@ impl Hit {
 
 /// A row at a node.
 #[derive(Clone, Copy)]
-pub struct Meeting<'a> {
-    /// The nodes that the node is among.
+pub(crate) struct RowAtNode<'a> {
+    /// The array that holds the node.
     pub nodes: &'a Nodes,
-    /// Which of them it is.
+    /// The number of the node in it.
     pub node: usize,
     /// The row's columns and values.
     pub row: (&'a [u32], &'a [f32]),
 }
 
-impl Meeting<'_> {
-    fn shares_node_with(&self, other: &Meeting<'_>) -> bool {
+impl RowAtNode<'_> {
+    fn shares_node_with(&self, other: &RowAtNode<'_>) -> bool {
         self.node == other.node && std::ptr::eq(self.nodes, other.nodes)
     }
 }
 
-/// Evaluates an expression with the owners and weights of some nodes as slices of their types, and
-/// with what makes a number of a weight.
+/// Evaluates an expression with the owners and weights of some nodes as typed slices, and with the
+/// function that converts a weight to `f32`.
 macro_rules! with_weights {
     ($nodes:expr, |$owners:ident, $values:ident, $widen:ident| $work:expr) => {{
         macro_rules! arm {
@@ -108,9 +103,9 @@ macro_rules! with_weights {
             }};
         }
         match (&$nodes.owners, &$nodes.values) {
-            (Numbers::U8(o), Values::Half(v)) => arm!(o, v, widened),
-            (Numbers::U16(o), Values::Half(v)) => arm!(o, v, widened),
-            (Numbers::U32(o), Values::Half(v)) => arm!(o, v, widened),
+            (Numbers::U8(o), Values::Half(v)) => arm!(o, v, f16_to_f32),
+            (Numbers::U16(o), Values::Half(v)) => arm!(o, v, f16_to_f32),
+            (Numbers::U32(o), Values::Half(v)) => arm!(o, v, f16_to_f32),
             (Numbers::U8(o), Values::Single(v)) => arm!(o, v, |value: f32| value),
             (Numbers::U16(o), Values::Single(v)) => arm!(o, v, |value: f32| value),
             (Numbers::U32(o), Values::Single(v)) => arm!(o, v, |value: f32| value),
@@ -120,40 +115,42 @@ macro_rules! with_weights {
 pub(super) use with_weights;
 
 impl Scorer {
-    /// For calls of so many rows whose columns are below `width`.
+    /// For a batch of so many rows whose columns are below `width`.
     pub fn new(width: usize, rows: usize) -> Self {
         Scorer {
             width,
-            makes_ranks: rows <= FEW,
+            builds_indexes: rows <= SMALL_BATCH,
             position_of: Vec::new(),
-            places: Vec::new(),
             hits: Vec::new(),
             scores: Vec::new(),
         }
     }
 
-    /// Calls `each(visit, margins)` with the margins of all children of the node that each of some
-    /// visits is to, in no order. Those to one node are best next to one another.
+    /// Calls `each(visit, margins)` for each visit, in no order, with the margins of all children of
+    /// its node; `row_at_node` says which node and row a visit is of. Visits to one node should be
+    /// neighbours, since they are scored together.
     ///
-    /// A row's features are added up in their order, however they are found.
+    /// A row's weights are added in the order of its features, however these are looked up.
     pub fn score<'a, V>(
         &mut self,
         visits: &[V],
-        meeting: impl Fn(&V) -> Meeting<'a>,
+        row_at_node: impl Fn(&V) -> RowAtNode<'a>,
         mut each: impl FnMut(&V, &[f32]),
     ) {
-        let mut few = Vec::with_capacity(visits.len());
+        let mut lookups = Vec::with_capacity(visits.len());
         let mut first = 0;
-        for visits in visits.chunk_by(|left, right| meeting(left).shares_node_with(&meeting(right)))
+        for visits in
+            visits.chunk_by(|left, right| row_at_node(left).shares_node_with(&row_at_node(right)))
         {
-            let Meeting { nodes, node, .. } = meeting(&visits[0]);
-            let wanted = || visits.iter().map(|visit| meeting(visit).row.0.len()).sum::<usize>();
-            // A map of the node's features pays when many entries are looked up in it.
+            let RowAtNode { nodes, node, .. } = row_at_node(&visits[0]);
+            let entries =
+                || visits.iter().map(|visit| row_at_node(visit).row.0.len()).sum::<usize>();
+            // Filling `position_of` pays if many entries are looked up in it.
             if visits.len() > 1
-                && self.width <= MOST_PLACES
-                && wanted() * 8 > nodes.features_of(node).len()
+                && self.width <= MAX_DENSE_COLUMNS
+                && entries() * 8 > nodes.features_of(node).len()
             {
-                self.map(nodes, node);
+                self.fill_positions(nodes, node);
                 let (ends, biases) = (nodes.ends_of(node), &nodes.biases[nodes.children(node)]);
                 let weights = nodes.weight_range(node);
                 with_weights!(nodes, |owners, values, widen| {
@@ -161,38 +158,36 @@ impl Scorer {
                     for visit in visits {
                         self.scores.clear();
                         self.scores.extend_from_slice(biases);
-                        find(&self.position_of, ends, meeting(visit).row, &mut self.hits);
-                        add_up(&self.hits, owners, values, widen, &mut self.scores);
+                        find(&self.position_of, ends, row_at_node(visit).row, &mut self.hits);
+                        add_weights(&self.hits, owners, values, widen, &mut self.scores);
                         each(visit, &self.scores);
                     }
                 });
-                self.forget(nodes, node);
+                self.clear_positions(nodes, node);
             } else {
-                let spots = visits.iter().zip(first..);
-                few.extend(
-                    spots.map(|(visit, at)| Spot::new(meeting(visit), at, self.makes_ranks)),
-                );
+                let lookup = |(visit, at)| Lookup::new(row_at_node(visit), at, self.builds_indexes);
+                lookups.extend(visits.iter().zip(first..).map(lookup));
             }
             first += visits.len();
         }
-        for spots in few.chunks_mut(TOGETHER) {
-            self.score_few(spots, |at, margins| each(&visits[at], margins));
+        for lookups in lookups.chunks_mut(INTERLEAVED) {
+            self.score_interleaved(lookups, |at, margins| each(&visits[at], margins));
         }
     }
 
-    /// Notes where the features of a node are.
-    fn map(&mut self, nodes: &Nodes, node: usize) {
+    /// Enters the features of a node into `position_of`.
+    fn fill_positions(&mut self, nodes: &Nodes, node: usize) {
         self.position_of.resize(self.width, 0);
         for (&feature, at) in nodes.features_of(node).iter().zip(1..) {
-            // No row has a feature beyond the map's.
+            // No row has a feature beyond `width`.
             if let Some(position) = self.position_of.get_mut(feature as usize) {
                 *position = at;
             }
         }
     }
 
-    /// Makes the map empty again.
-    fn forget(&mut self, nodes: &Nodes, node: usize) {
+    /// Takes the features of a node out of `position_of` again.
+    fn clear_positions(&mut self, nodes: &Nodes, node: usize) {
         for &feature in nodes.features_of(node) {
             if let Some(position) = self.position_of.get_mut(feature as usize) {
                 *position = 0;
@@ -201,9 +196,9 @@ impl Scorer {
     }
 }
 
-/// Finds the entries of a row that the node has whose features are mapped.
+/// Finds the entries of a row whose features the node in `position_of` has.
 ///
-/// Never inlined: in the middle of other work it ran out of registers, and batches took a tenth longer.
+/// Never inlined: inlined, it ran out of registers, and batches took a tenth longer.
 #[inline(never)]
 fn find(
     position_of: &[u32],
@@ -219,9 +214,9 @@ fn find(
     }
 }
 
-/// Adds the weights of a row's entries, times its values, to the scores of their owners.
+/// Adds the weights of a row's hits, times the row's values, to the scores of their owners.
 #[inline(always)]
-pub(super) fn add_up<O: Copy + Into<u32>, V: Copy>(
+pub(super) fn add_weights<O: Copy + Into<u32>, V: Copy>(
     hits: &[Hit],
     owners: &[O],
     values: &[V],
@@ -230,13 +225,13 @@ pub(super) fn add_up<O: Copy + Into<u32>, V: Copy>(
 ) {
     for &Hit { start, end, factor } in hits {
         let weights = start as usize..end as usize;
-        // Weights that do not exist are those of a file that was changed after it was checked.
+        // Only a file that was changed after it was checked names weights that do not exist.
         let (Some(owners), Some(values)) = (owners.get(weights.clone()), values.get(weights))
         else {
             continue;
         };
         for (&owner, &value) in owners.iter().zip(values) {
-            // An owner that is no child is a damaged file that was not verified.
+            // Only a damaged file names an owner that is no child.
             if let Some(score) = scores.get_mut(owner.into() as usize) {
                 *score += factor * widen(value);
             }

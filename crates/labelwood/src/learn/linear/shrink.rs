@@ -1,12 +1,12 @@
-//! Nodes with fewer and narrower weights.
+//! Shrinks nodes: fewer weights, stored with fewer bits.
 
 use super::nodes::{Nodes, Precision, Values};
 use crate::base::array::Numbers;
 
 impl Nodes {
-    /// The same nodes without the weights of at most `prune`, which are dropped as in training, and
-    /// with the others stored in `precision`. A feature without weights goes, too; children and
-    /// their biases stay.
+    /// A copy without the weights of magnitude at most `prune`, as training drops them, and with the
+    /// others stored in `precision`. Features without weights are dropped, too; children and their
+    /// biases stay.
     pub(crate) fn shrunk(&self, prune: f32, precision: Precision) -> Nodes {
         let (mut features_start, mut features) = (vec![0], Vec::new());
         let (mut weights_start, mut ends) = (vec![0], Vec::new());
@@ -41,7 +41,7 @@ impl Nodes {
         }
     }
 
-    /// The largest weight of all nodes, by magnitude; 0 if there is none.
+    /// The largest magnitude of all weights; 0 if there is none.
     pub(crate) fn largest_weight(&self) -> f32 {
         let weights = (0..self.values.len()).map(|at| self.values.get(at).abs());
         weights.fold(0.0, f32::max)
@@ -50,31 +50,32 @@ impl Nodes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Written, nodes};
-    use super::super::{Child, Within};
+    use super::super::testing::{NodeSpec, nodes};
+    use super::super::{Child, Limits};
     use super::*;
 
-    fn written() -> Vec<Written> {
-        let first = Written {
+    fn specs() -> Vec<NodeSpec> {
+        let first = NodeSpec {
             children: vec![(Child::Node(1), 0.5), (Child::Label(2), -0.5)],
             weights: vec![(1, 0, 0.2), (1, 1, -0.05), (4, 1, 0.1), (6, 0, -0.3)],
         };
-        let second = Written { children: vec![(Child::Label(3), 0.0)], weights: vec![(2, 0, 1.0)] };
+        let second =
+            NodeSpec { children: vec![(Child::Label(3), 0.0)], weights: vec![(2, 0, 1.0)] };
         vec![first, second]
     }
 
     #[test]
     fn small_weights_go_and_features_without_weights_with_them() {
-        let mut kept = written();
+        let mut kept = specs();
         kept[0].weights = vec![(1, 0, 0.2), (6, 0, -0.3)];
-        let shrunk = nodes(&written()).shrunk(0.1, Precision::Single);
+        let shrunk = nodes(&specs()).shrunk(0.1, Precision::Single);
         assert_eq!(shrunk, nodes(&kept));
-        assert!(shrunk.check(Within::anything(None)).is_ok());
+        assert!(shrunk.check(Limits::none(None)).is_ok());
     }
 
     #[test]
     fn nothing_goes_without_a_threshold() {
-        let all = nodes(&written());
+        let all = nodes(&specs());
         assert_eq!(all.shrunk(0.0, Precision::Single), all);
         let half = all.shrunk(0.0, Precision::Half);
         assert_eq!(half.bytes(), all.bytes() - 2 * all.values.len());
@@ -87,8 +88,8 @@ mod tests {
 
     #[test]
     fn a_threshold_above_all_weights_leaves_the_biases() {
-        let bare = nodes(&written()).shrunk(9.0, Precision::Half);
-        assert!(bare.check(Within::anything(None)).is_ok());
+        let bare = nodes(&specs()).shrunk(9.0, Precision::Half);
+        assert!(bare.check(Limits::none(None)).is_ok());
         assert_eq!((bare.figures().weights, bare.figures().labels), (0, 2));
         assert_eq!(*bare.biases, [0.5, -0.5, 0.0]);
     }

@@ -1,6 +1,6 @@
 //! Nodes of linear classifiers as the arrays of a unit.
 
-use super::{Nodes, Precision, Values, Within};
+use super::{Limits, Nodes, Precision, Values};
 use crate::base::array::LazyPerNode;
 use crate::base::store::{ArrayRef, FormatError, Unit};
 
@@ -53,9 +53,9 @@ pub(crate) fn read_nodes(
             Precision::Half => Values::Half(unit.array("values")?),
             Precision::Single => Values::Single(unit.array("values")?),
         },
-        ranks: LazyPerNode::default(),
+        feature_indexes: LazyPerNode::default(),
     };
-    let within = Within { labels, features, parts: subtrees };
-    nodes.check(within).map_err(|reason| unit.refused(reason))?;
+    let limits = Limits { labels, features, subtrees };
+    nodes.check(limits).map_err(|reason| unit.refused(reason))?;
     Ok(nodes)
 }

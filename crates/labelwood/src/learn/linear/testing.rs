@@ -1,31 +1,31 @@
-//! What the tests of linear models share: nodes written down, small rows, a plain score.
+//! What the tests of linear models share: nodes given as lists, small rows, a plain score.
 
-use super::nodes::{Child, Nodes, Values, Within};
+use super::nodes::{Child, Limits, Nodes, Values};
 use crate::base::array::{LazyPerNode, Numbers};
 use crate::base::sparse::{Csr, LabelRows};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-impl Within {
-    /// Any labels and features, and so many parts.
-    pub fn anything(parts: Option<usize>) -> Self {
-        Within { labels: usize::MAX, features: usize::MAX, parts }
+impl Limits {
+    /// Any labels and features, and this number of subtrees.
+    pub fn none(subtrees: Option<usize>) -> Self {
+        Limits { labels: usize::MAX, features: usize::MAX, subtrees }
     }
 }
 
 /// A node: its children with their biases, and weights as (feature, child, weight).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct NodeSpec {
     pub children: Vec<(Child, f32)>,
     pub weights: Vec<(u32, u32, f32)>,
 }
 
-/// Nodes as they were written down; weights in single precision.
-pub(crate) fn nodes(written: &[Written]) -> Nodes {
+/// Nodes made from lists, with weights in single precision.
+pub(crate) fn nodes(specs: &[NodeSpec]) -> Nodes {
     let (mut children_start, mut features_start, mut weights_start) = (vec![0], vec![0], vec![0]);
     let (mut children, mut biases, mut features) = (Vec::new(), Vec::new(), Vec::new());
     let (mut ends, mut owners, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    for node in written {
+    for node in specs {
         for &(child, bias) in &node.children {
             children.push(child.pack());
             biases.push(bias);
@@ -53,11 +53,11 @@ pub(crate) fn nodes(written: &[Written]) -> Nodes {
         ends: ends.into(),
         owners: Numbers::from(owners),
         values: Values::Single(values.into()),
-        ranks: LazyPerNode::default(),
+        feature_indexes: LazyPerNode::default(),
     }
 }
 
-/// The margins of a node's children for a row, weight by weight.
+/// The margins of a node's children for a row, by a plain sum.
 pub(crate) fn margins(nodes: &Nodes, node: usize, columns: &[u32], factors: &[f32]) -> Vec<f32> {
     let mut margins = nodes.biases[nodes.children(node)].to_vec();
     let (first, last) = (nodes.features_start[node] as usize, nodes.features_start[node + 1]);
@@ -77,8 +77,7 @@ pub(crate) fn margins(nodes: &Nodes, node: usize, columns: &[u32], factors: &[f3
     margins
 }
 
-/// Up to `rows` rows of 8 features and 12 labels, with empty ones among both, and labels that no
-/// row has.
+/// Up to `rows` rows of 8 features and 12 labels. Rows may lack features or labels, and labels rows.
 pub(crate) fn small_rows(rows: usize) -> impl Strategy<Value = (Csr, LabelRows)> {
     let features = prop::collection::btree_map(0u32..8, 0.1f32..2.0, 0..5);
     let labels = prop::collection::btree_set(0u32..12, 0..4);
@@ -97,8 +96,8 @@ pub(crate) fn collect(rows: &[(BTreeMap<u32, f32>, BTreeSet<u32>)]) -> (Csr, Lab
     (features, labels)
 }
 
-/// Rows whose label is their feature.
-pub(crate) fn axes(rows: u32, labels: u32) -> (Csr, LabelRows) {
+/// Rows with one feature and one label of the same number.
+pub(crate) fn one_hot_rows(rows: u32, labels: u32) -> (Csr, LabelRows) {
     let mut features = Csr::new(labels as usize);
     let mut label_rows = LabelRows::new(labels as usize);
     for row in 0..rows {

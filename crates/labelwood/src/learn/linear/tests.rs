@@ -1,14 +1,14 @@
-//! Scores against a plain sum, and damaged arrays.
+//! Scores compared with plain sums, and checks that refuse damaged arrays.
 
 use super::nodes::Values;
-use super::testing::{Written, margins, nodes};
-use super::{Child, Meeting, Nodes, Scorer, Within};
+use super::testing::{NodeSpec, margins, nodes};
+use super::{Child, Limits, Nodes, RowAtNode, Scorer};
 use crate::base::array::{Array, Numbers};
 use crate::base::sparse::Entries;
 use half::f16;
 use proptest::prelude::*;
 
-/// More than any feature here.
+/// All features of these tests are below this.
 const FEATURES: usize = 40 * 99;
 
 /// Scores of rows at nodes, visit by visit.
@@ -20,8 +20,8 @@ fn scored(
 ) -> Vec<Vec<f32>> {
     let mut found = vec![None; visits.len()];
     let numbered: Vec<(usize, (usize, u32))> = visits.iter().copied().enumerate().collect();
-    let meeting = |&(_, (node, row)): &_| Meeting { nodes, node, row: entries.row(row) };
-    Scorer::new(FEATURES, rows).score(&numbered, meeting, |&(at, _), margins| {
+    let row_at_node = |&(_, (node, row)): &_| RowAtNode { nodes, node, row: entries.row(row) };
+    Scorer::new(FEATURES, rows).score(&numbered, row_at_node, |&(at, _), margins| {
         assert!(found[at].replace(margins.to_vec()).is_none());
     });
     found.into_iter().map(|margins| margins.expect("every visit is scored")).collect()
@@ -33,29 +33,31 @@ fn in_half(nodes: &Nodes) -> Nodes {
     Nodes { values: Values::Half(values.into()), ..nodes.clone() }
 }
 
-fn one_node(children: usize) -> impl Strategy<Value = Written> {
+fn one_node(children: usize) -> impl Strategy<Value = NodeSpec> {
     let weights = prop::collection::btree_map((0u32..40, 0..children as u32), -2.0f32..2.0, 0..200);
-    (prop::collection::vec(-1.0f32..1.0, children), weights).prop_map(|(biases, weights)| Written {
-        children: (0..).map(Child::Label).zip(biases).collect(),
-        weights: weights
-            .into_iter()
-            .map(|((feature, child), weight)| (feature, child, weight))
-            .collect(),
+    (prop::collection::vec(-1.0f32..1.0, children), weights).prop_map(|(biases, weights)| {
+        NodeSpec {
+            children: (0..).map(Child::Label).zip(biases).collect(),
+            weights: weights
+                .into_iter()
+                .map(|((feature, child), weight)| (feature, child, weight))
+                .collect(),
+        }
     })
 }
 
 proptest! {
     #[test]
     fn scores_are_the_plain_sums_however_features_are_found(
-        written in prop_oneof![
+        specs in prop_oneof![
             prop::collection::vec(one_node(3), 1..4),
             prop::collection::vec(one_node(300), 1..3),
         ],
         rows in prop::collection::vec(prop::collection::btree_map(0u32..40, -1.0f32..1.0, 0..20), 1..9),
         apart in prop_oneof![Just(1u32), Just(99)],
     ) {
-        let mut written = written;
-        let weights = written.iter_mut().flat_map(|node| &mut node.weights);
+        let mut specs = specs;
+        let weights = specs.iter_mut().flat_map(|node| &mut node.weights);
         weights.for_each(|(feature, ..)| *feature *= apart);
         let (mut offsets, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());
         for row in &rows {
@@ -65,21 +67,21 @@ proptest! {
         }
         let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
         let all: Vec<u32> = (0..rows.len() as u32).collect();
-        let single = nodes(&written);
-        // Nodes of which none leads to another, as roots are.
-        prop_assert!(single.check(Within::anything(Some(0))).is_ok());
+        let single = nodes(&specs);
+        // No subtrees, since all children are labels.
+        prop_assert!(single.check(Limits::none(Some(0))).is_ok());
         for nodes in [&in_half(&single), &single] {
             let plain = |&(node, row): &(usize, u32)| {
                 margins(nodes, node, entries.row(row).0, entries.row(row).1)
             };
-            // Together, rows are looked up in a map; apart, each has its node for itself.
+            // Neighbouring visits to a node are scored together, others are interleaved.
             let visit = |node| all.iter().map(move |&row| (node, row));
             let together: Vec<(usize, u32)> = (0..nodes.len()).flat_map(visit).collect();
             let at = |row| (0..nodes.len()).map(move |node| (node, row));
             let apart: Vec<(usize, u32)> = all.iter().flat_map(|&row| at(row)).collect();
             for visits in [together, apart] {
                 let expected: Vec<Vec<f32>> = visits.iter().map(plain).collect();
-                // Calls of many rows find what those of few have left behind.
+                // Small batches build feature indexes, which large batches then use, too.
                 for rows in [1000, 1, 1000] {
                     prop_assert_eq!(&scored(nodes, entries, &visits, rows), &expected);
                 }
@@ -90,11 +92,11 @@ proptest! {
 
 #[test]
 fn a_label_s_weights_are_found_largest_first() {
-    let written = Written {
+    let specs = NodeSpec {
         children: vec![(Child::Label(5), 0.0), (Child::Label(9), 0.5)],
         weights: vec![(3, 0, -1.0), (3, 1, 0.25), (7, 1, 2.0)],
     };
-    let nodes = nodes(&[written]);
+    let nodes = nodes(&[specs]);
     assert_eq!(nodes.weights_of(9), [(7, 2.0), (3, 0.25)]);
     assert_eq!(nodes.weights_of(5), [(3, -1.0)]);
     assert!(nodes.weights_of(1).is_empty());
@@ -104,25 +106,25 @@ fn a_label_s_weights_are_found_largest_first() {
 
 #[test]
 fn damaged_arrays_are_refused() {
-    let first = Written {
+    let first = NodeSpec {
         children: vec![(Child::Node(1), 0.0), (Child::Label(2), 0.0)],
         weights: vec![(1, 0, 1.0), (4, 1, 1.0)],
     };
-    let second = Written { children: vec![(Child::Label(3), 0.0)], weights: vec![(2, 0, 1.0)] };
+    let second = NodeSpec { children: vec![(Child::Label(3), 0.0)], weights: vec![(2, 0, 1.0)] };
     let good = nodes(&[first, second]);
-    good.check(Within::anything(None)).unwrap();
-    // As a root, its children are subtrees, and each must be some child.
-    let root = nodes(&[Written {
+    good.check(Limits::none(None)).unwrap();
+    // In a root, a child node is a subtree, and each subtree must be a child.
+    let root = nodes(&[NodeSpec {
         children: vec![(Child::Node(1), 0.0), (Child::Label(2), 0.0), (Child::Node(0), 0.0)],
         weights: Vec::new(),
     }]);
-    root.check(Within::anything(Some(2))).unwrap();
+    root.check(Limits::none(Some(2))).unwrap();
     let refused = |nodes: &Nodes, within| nodes.check(within).unwrap_err();
-    assert_eq!(refused(&root, Within::anything(Some(1))), "a child of node 0 does not exist");
-    assert_eq!(refused(&root, Within::anything(Some(3))), "node 2 has no parent");
-    let few = Within { labels: 3, ..Within::anything(None) };
+    assert_eq!(refused(&root, Limits::none(Some(1))), "a child of node 0 does not exist");
+    assert_eq!(refused(&root, Limits::none(Some(3))), "node 2 has no parent");
+    let few = Limits { labels: 3, ..Limits::none(None) };
     assert_eq!(refused(&good, few), "it has label 3, but the model has 3");
-    let few = Within { features: 4, ..Within::anything(None) };
+    let few = Limits { features: 4, ..Limits::none(None) };
     assert_eq!(refused(&good, few), "node 0 has feature 4, but the model has 4");
 
     fn with<T: crate::base::array::Element>(
@@ -157,25 +159,25 @@ fn damaged_arrays_are_refused() {
         Nodes { values: Values::Single(vec![1.0].into()), ..g() },
     ];
     for (at, nodes) in damaged.iter().enumerate() {
-        assert!(nodes.check(Within::anything(None)).is_err(), "{at}: {nodes:?}");
+        assert!(nodes.check(Limits::none(None)).is_err(), "{at}: {nodes:?}");
     }
 }
 
 #[test]
 fn nodes_with_two_parents_no_parent_or_too_many_levels_are_refused() {
-    let node = |children: &[Child]| Written {
+    let node = |children: &[Child]| NodeSpec {
         children: children.iter().map(|&child| (child, 0.0)).collect(),
         weights: Vec::new(),
     };
     use Child::{Label, Node};
-    let check = |written: &[Written]| nodes(written).check(Within::anything(None));
+    let check = |specs: &[NodeSpec]| nodes(specs).check(Limits::none(None));
     let twice = [node(&[Node(1), Node(1)]), node(&[Label(0)])];
     assert_eq!(check(&twice).unwrap_err(), "node 1 has two parents");
     let shared = [node(&[Node(1), Node(2)]), node(&[Node(2)]), node(&[Label(0)])];
     assert_eq!(check(&shared).unwrap_err(), "node 2 has two parents");
     let apart = [node(&[Label(0)]), node(&[Label(1)])];
     assert_eq!(check(&apart).unwrap_err(), "node 1 has no parent");
-    let chain = |levels: u32| -> Vec<Written> {
+    let chain = |levels: u32| -> Vec<NodeSpec> {
         let inner = (1..levels).map(|next| node(&[Node(next), Label(next)]));
         inner.chain([node(&[Label(0)])]).collect()
     };
@@ -185,10 +187,10 @@ fn nodes_with_two_parents_no_parent_or_too_many_levels_are_refused() {
 
 #[test]
 fn an_owner_or_a_feature_that_does_not_exist_is_passed_over() {
-    let written = Written { children: vec![(Child::Label(0), 0.5)], weights: vec![(1, 0, 1.0)] };
-    let good = nodes(&[written]);
+    let specs = NodeSpec { children: vec![(Child::Label(0), 0.5)], weights: vec![(1, 0, 1.0)] };
+    let good = nodes(&[specs]);
     let entries = Entries { offsets: &[0, 2], columns: &[1, 3], values: &[1.0, 1.0] };
-    // Alone at the node, and in company.
+    // One row at the node, and several.
     for visits in [1, 9].map(|count| vec![(0, 0); count]) {
         let expected = |margin: f32| vec![vec![margin]; visits.len()];
         assert_eq!(scored(&good, entries, &visits, 1), expected(1.5));

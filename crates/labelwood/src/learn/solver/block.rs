@@ -1,27 +1,27 @@
-//! The labels of one block, solved together.
+//! Solves a block of labels together.
 
 use super::dual::Dual;
-use super::guess::Sums;
 use super::params::{Loss, Params};
 use super::pass::Pass;
 use super::rows::Rows;
-use super::vector::{add, each};
+use super::vector::{add, per_lane};
+use super::warm_start::TwoVariableProblem;
 use crate::base::random::Stream;
 use crate::base::run::Canceller;
 use crate::learn::cluster::lanes::{LANES, Lanes};
 
-/// After so many passes the weights are added up anew and all rows are taken back: each change of
-/// the weights is rounded, and over thousands of passes they would part from the dual variables.
-const ANEW: usize = 64;
+/// After so many passes the weights are recomputed from the dual variables, and all rows become
+/// active again: every change of the weights is rounded, and thousands of passes would add that up.
+const RECOMPUTE_EVERY: usize = 64;
 
 /// The positive rows of each label of a block: for at most [`LANES`] labels, distinct positions in
 /// the [`Rows`].
 pub type Positives<'a> = [&'a [u32]];
 
-/// The weights of a block of labels: for each column of the [`Rows`] one value a label.
+/// The weights of a block of labels: one value per label for each column of the [`Rows`].
 #[derive(Clone, Copy, Debug)]
 pub struct Weights<'a> {
-    /// By column.
+    /// The weights of each column.
     pub columns: &'a [Lanes],
     /// The weight of the feature that every row has.
     pub bias: Lanes,
@@ -32,25 +32,25 @@ pub struct Weights<'a> {
 pub struct Workspace {
     /// The weights by column, and last those of the bias.
     pub(super) weights: Vec<Lanes>,
-    /// The dual variables of each row; of the logistic loss, which keeps them strictly between 0
-    /// and their bound, the logits of their shares of it.
+    /// The dual variables of each row, or with the logistic loss the logits that stand for them
+    /// (see [`Dual::signed`]).
     pub(super) duals: Vec<Lanes>,
     /// One bit for each label that the row is positive for.
     pub(super) signs: Vec<u16>,
-    /// The rows that still change.
+    /// The rows that are not settled.
     pub(super) active: Vec<u32>,
     canceller: Canceller,
 }
 
 impl Workspace {
-    /// Memory for a run: once that is cancelled, solving ends soon, with weights that mean nothing.
+    /// A workspace of a task. Once that is cancelled, solving ends soon, and its weights are wrong.
     pub(crate) fn new(canceller: Canceller) -> Self {
         Workspace { canceller, ..Workspace::default() }
     }
 
-    /// The weights of each label, which are zero for lanes beyond the number of labels.
+    /// The weights of each label; lanes without a label are zero.
     ///
-    /// `params` have passed [`Params::check`]. The rows are visited in an order that `random` draws.
+    /// `params` have passed [`Params::check`]. `random` draws the order in which rows are visited.
     ///
     /// # Panics
     ///
@@ -65,13 +65,13 @@ impl Workspace {
         self.solve_weighted(rows, positives, &[1.0; LANES], params, random)
     }
 
-    /// The same, with each label's positive rows weighted by `emphasis` beyond what `params` say of
-    /// all labels.
+    /// [`Workspace::solve`] with a weight for each label's positive rows, `emphasis`, which multiplies
+    /// that of [`Params::positive_weight`].
     ///
     /// # Panics
     ///
     /// As [`Workspace::solve`], and with fewer numbers than labels.
-    pub fn solve_weighted(
+    pub(crate) fn solve_weighted(
         &mut self,
         rows: &Rows,
         positives: &Positives<'_>,
@@ -119,8 +119,7 @@ impl Workspace {
         Weights { columns, bias: *bias }
     }
 
-    /// Sets the signs, and the first guess: the best of the weights that treat all positive rows of
-    /// a label alike, and all its negative rows alike.
+    /// Sets the signs, and the first dual variables and weights (see [`TwoVariableProblem`]).
     #[inline(always)]
     fn start(&mut self, rows: &Rows, positives: &Positives<'_>, dual: &Dual, bias: f32) {
         let width = rows.features().len();
@@ -139,14 +138,14 @@ impl Workspace {
             self.weights[width].0[lane] = positives.len() as f32 * bias;
         }
         let all_rows = || rows.sums.iter().copied().chain([rows.len() as f64 * f64::from(bias)]);
-        let mut sums = Sums::new(rows.len(), positives);
+        let mut problem = TwoVariableProblem::new(rows.len(), positives);
         for (own, all) in self.weights.iter().zip(all_rows()) {
-            sums.add(own, all);
+            problem.add(own, all);
         }
-        let [negative, positive] = sums.guess(dual);
+        let [negative, positive] = problem.solve(dual);
         let (minus, plus) = (dual.signed(&negative, 0), dual.signed(&positive, u16::MAX));
         for (weight, all) in self.weights.iter_mut().zip(all_rows()) {
-            *weight = each(|lane| {
+            *weight = per_lane(|lane| {
                 let own = f64::from(weight.0[lane]);
                 let [plus, minus] = [plus.0[lane], minus.0[lane]].map(f64::from);
                 (plus * own + minus * (all - own)) as f32
@@ -163,13 +162,13 @@ impl Workspace {
 
     /// Passes over the rows until all labels are within tolerance.
     ///
-    /// Rows that seem settled are left out of later passes. They are taken back when all labels are
-    /// done without them: a label is only done for good by a pass over all rows.
+    /// Rows that seem settled are left out of later passes. They become active again once all labels
+    /// are within tolerance without them: only a pass over all rows can confirm that.
     #[inline(always)]
     fn descend(&mut self, rows: &Rows, dual: &Dual, params: &Params, random: &mut Stream) {
         let mut pass = Pass::new(rows, dual, params);
-        let mut unsure = pass.live;
-        self.restore(rows, params);
+        let mut unconfirmed = pass.live;
+        self.activate_all(rows, params);
         let all = self.active.len();
         for count in 1..=params.iterations {
             if self.canceller.is_cancelled() {
@@ -178,17 +177,18 @@ impl Workspace {
             let is_full = self.active.len() == all;
             random.shuffle(&mut self.active);
             let range = pass.run(self);
-            pass.narrow(&range, params.tolerance);
+            pass.finish_labels(&range, params.tolerance);
             if is_full {
-                unsure = pass.live;
+                unconfirmed = pass.live;
             }
-            let (is_done, is_due) = (pass.live == Lanes::ZERO, count.is_multiple_of(ANEW));
-            if is_done && unsure == Lanes::ZERO {
+            let (is_done, is_due) =
+                (pass.live == Lanes::ZERO, count.is_multiple_of(RECOMPUTE_EVERY));
+            if is_done && unconfirmed == Lanes::ZERO {
                 break;
             }
             if is_done || is_due {
-                pass.widen(&unsure);
-                self.restore(rows, params);
+                pass.resume_labels(&unconfirmed);
+                self.activate_all(rows, params);
             }
             if is_due {
                 self.recompute_weights(rows, dual, params.bias);
@@ -196,18 +196,19 @@ impl Workspace {
         }
     }
 
-    /// Makes all rows active but those without entries, which no weights can change.
-    fn restore(&mut self, rows: &Rows, params: &Params) {
+    /// Makes all rows active but those without entries, whose margins no weight can change.
+    fn activate_all(&mut self, rows: &Rows, params: &Params) {
         self.active.clear();
         let can_change = |&row: &u32| rows.squares[row as usize] > 0.0 || params.bias > 0.0;
         self.active.extend((0..rows.len() as u32).filter(can_change));
     }
 
-    /// Adds the weights up anew: changes that cancelled out leave exact zeros.
+    /// Recomputes the weights from the dual variables. Where changes cancelled out, this gives exact
+    /// zeros.
     #[inline(always)]
     fn recompute_weights(&mut self, rows: &Rows, dual: &Dual, bias: f32) {
         self.weights.fill(Lanes::ZERO);
-        // Every row adds to the bias: single precision would not do for millions of them.
+        // In double precision, since every row adds to the bias, and rows may be millions.
         let mut total = [0.0f64; LANES];
         for (row, duals) in self.duals.iter().enumerate() {
             if dual.loss != Loss::Logistic && duals.nonzero() == 0 {

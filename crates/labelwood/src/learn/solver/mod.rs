@@ -4,17 +4,18 @@
 //! squared length of the weights plus `cost` times the summed loss. The dual problem is solved one
 //! row at a time (Hsieh et al., ICML 2008; for the logistic loss Yu et al., Machine Learning 2011).
 //!
-//! What makes it fast here is that labels come in blocks of [`LANES`]: one pass over a row's entries
-//! gives its margins for all labels of the block with contiguous loads, and one more changes the
-//! weights of all. Nearly all rows are negative for nearly all labels, so that the first guess is
-//! not zero but the best weights among those that treat all positive rows alike and all negative
-//! rows alike, which need no pass over the rows at all. From there few passes are left.
+//! It is fast because labels are solved in blocks of [`LANES`]: one pass over a row's entries gives
+//! its margins for all labels of the block with contiguous loads, and one more changes the weights
+//! of all. It does not start from zero (`warm_start`) but from the best weights among those that
+//! treat all positive rows of a label alike and all its negative rows alike. Since nearly all rows
+//! are negative for nearly all labels, these are found from the positive rows alone, and few passes
+//! are left.
 //!
-//! Rows that sit at a bound of the dual problem are left out of later passes, and all are looked at
-//! again before a block is done. The last step adds the weights up anew from the dual variables, so
-//! that features of settled rows only have weights of exactly zero.
+//! Rows at a bound of the dual problem are left out of later passes, and all rows are visited again
+//! before a block is done. The last step recomputes the weights from the dual variables, so that a
+//! feature that only settled rows have gets a weight of exactly zero.
 //!
-//! The entry point is [`Workspace::solve`]; [`Rows`] are what is learned from, [`Params`] say how.
+//! The entry point is [`Workspace::solve`], which learns from [`Rows`] as [`Params`] say.
 //!
 //! ```
 //! use labelwood::sparse::Entries;
@@ -48,7 +49,7 @@ mod params;
 mod rows;
 mod vector;
 mod dual;
-mod guess;
+mod warm_start;
 mod pass;
 mod block;
 

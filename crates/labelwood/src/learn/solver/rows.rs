@@ -11,14 +11,14 @@ pub struct Rows {
     pub(super) squares: Vec<f32>,
     /// The sum of all rows, by column.
     pub(super) sums: Vec<f64>,
-    /// The larger matrix's column behind each column.
+    /// The larger matrix's number of each column.
     features: Vec<u32>,
 }
 
 impl Rows {
     /// Copies the given rows of `entries`.
     ///
-    /// `column_of` is scratch memory with one 0 for each column of `entries`, and is left so.
+    /// `column_of` is scratch memory with a 0 for each column of `entries`; it is all 0 afterwards.
     pub fn gather(entries: Entries<'_>, rows: &[u32], column_of: &mut [u32]) -> Self {
         let of_row = |row| {
             let (columns, values) = entries.row(row);
@@ -27,14 +27,15 @@ impl Rows {
         Self::copy(rows, of_row, column_of)
     }
 
-    /// Copies all rows of `entries`, which have so many columns.
-    pub fn all(entries: Entries<'_>, columns: usize) -> Self {
+    /// Copies all rows of `entries`, whose columns are below `columns`.
+    pub(crate) fn all(entries: Entries<'_>, columns: usize) -> Self {
         let rows: Vec<u32> = (0..entries.offsets.len() as u32 - 1).collect();
         Self::gather(entries, &rows, &mut vec![0; columns])
     }
 
-    /// Copies some of these rows; scratch memory as in [`Rows::gather`], for [`Rows::columns`].
-    pub fn select(&self, rows: &[u32], column_of: &mut [u32]) -> Self {
+    /// Copies some of these rows. `column_of` is as in [`Rows::gather`], with a 0 for each of
+    /// [`Rows::columns`].
+    pub(crate) fn select(&self, rows: &[u32], column_of: &mut [u32]) -> Self {
         let of_row = |row| self.row(row).iter().map(|entry| (entry.column, entry.value));
         let mut selected = Self::copy(rows, of_row, column_of);
         for feature in &mut selected.features {
@@ -88,13 +89,13 @@ impl Rows {
         self.squares.is_empty()
     }
 
-    /// The larger matrix's column behind each column, in no particular order.
+    /// The larger matrix's number of each column, in no particular order.
     pub fn features(&self) -> &[u32] {
         &self.features
     }
 
     /// The number of columns.
-    pub fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.features.len()
     }
 

@@ -1,4 +1,4 @@
-//! The solver against problems worked out by hand, and against a plain reference.
+//! The solver compared with problems solved by hand and with a plain reference.
 
 use super::*;
 use crate::base::random::Stream;
@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 const LOSSES: [Loss; 3] = [Loss::SquaredHinge, Loss::Hinge, Loss::Logistic];
 
-/// Tight enough to compare solutions.
+/// Settings tight enough to compare solutions.
 fn exact(loss: Loss) -> Params {
     Params { loss, tolerance: 1e-5, iterations: 20_000, ..Params::default() }
 }
 
-/// Rows with their zeros.
+/// Dense rows, zeros included, as [`Rows`].
 fn rows(dense: &[Vec<f32>]) -> Rows {
     let width = dense.iter().map(Vec::len).max().unwrap_or(0);
     let mut offsets = vec![0];
@@ -27,12 +27,12 @@ fn rows(dense: &[Vec<f32>]) -> Rows {
     Rows::gather(entries, &all, &mut vec![0; width])
 }
 
-/// The weights of each label by feature, and last that of the bias.
+/// The weights of each label by feature; the last is that of the bias.
 fn solve(dense: &[Vec<f32>], positives: &[&[u32]], params: &Params) -> Vec<Vec<f32>> {
     solve_weighted(dense, positives, &[1.0; LANES], params)
 }
 
-/// The same with each label's positive rows weighted.
+/// [`solve`] with a weight for each label's positive rows.
 fn solve_weighted(
     dense: &[Vec<f32>],
     positives: &[&[u32]],
@@ -286,8 +286,8 @@ fn a_block_with_settled_rows_left_out_reaches_the_reference() {
     }
 }
 
-/// A tolerance that single precision cannot reach: rounding would lead the weights away, and rows
-/// left out at first would stay out.
+/// With a tolerance that single precision cannot reach, rounding errors must not add up in the
+/// weights, and rows that were left out must become active again.
 #[test]
 fn thousands_of_passes_stay_at_the_solution() {
     let dense = [
@@ -365,8 +365,8 @@ fn reference(dense: &[Vec<f32>], positives: &[u32], params: &Params) -> Vec<f64>
     weights
 }
 
-/// The slopes of the objective in the weights, which are zero at the solution, each with the most
-/// it may be: a row's share of it is off by its loss's curvature times the gradient that is left.
+/// The slopes of the objective by weight, which are zero at the solution, each with the most that it
+/// may be: each row may add its loss's curvature times the gradient that the tolerance leaves.
 fn slopes(
     dense: &[Vec<f32>],
     positives: &[u32],

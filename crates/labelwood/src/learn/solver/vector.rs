@@ -5,9 +5,9 @@
 
 use crate::learn::cluster::lanes::{LANES, Lanes};
 
-/// The lanes whose every value comes from `of(lane)`.
+/// Lanes filled by a function of the lane's number.
 #[inline(always)]
-pub(super) fn each(of: impl Fn(usize) -> f32) -> Lanes {
+pub(super) fn per_lane(of: impl Fn(usize) -> f32) -> Lanes {
     let mut lanes = Lanes::ZERO;
     for lane in 0..LANES {
         lanes.0[lane] = of(lane);
@@ -23,27 +23,29 @@ pub(super) fn add(to: &mut Lanes, lanes: &Lanes, factor: f32) {
     }
 }
 
-/// 1 for each lane whose bit is set, -1 for the others.
+/// A sign for each lane: 1 where its bit is set, else -1.
 #[inline(always)]
-pub(super) fn spread(signs: u16) -> Lanes {
+pub(super) fn to_signs(signs: u16) -> Lanes {
     // Most rows are negative for all labels of a block.
     if signs == 0 {
         return Lanes([-1.0; LANES]);
     }
-    each(|lane| if signs >> lane & 1 == 1 { 1.0 } else { -1.0 })
+    per_lane(|lane| if signs >> lane & 1 == 1 { 1.0 } else { -1.0 })
 }
 
+/// The greater of two numbers. Unlike `f32::max` it needs no case for NaN, which vectorises better.
 #[inline(always)]
 pub(super) fn greater(left: f32, right: f32) -> f32 {
     if left > right { left } else { right }
 }
 
+/// The lesser of two numbers; see [`greater`].
 #[inline(always)]
 pub(super) fn lesser(left: f32, right: f32) -> f32 {
     if left < right { left } else { right }
 }
 
-/// The greatest lane, found by halving.
+/// The greatest value of all lanes, found by halving.
 #[inline(always)]
 pub(super) fn greatest(lanes: &Lanes) -> f32 {
     let mut lanes = lanes.0;
@@ -55,26 +57,26 @@ pub(super) fn greatest(lanes: &Lanes) -> f32 {
     lanes[0]
 }
 
-/// The lane furthest from zero, without its sign.
+/// The largest magnitude of all lanes.
 #[inline(always)]
-pub(super) fn furthest(lanes: &Lanes) -> f32 {
-    greatest(&each(|lane| lanes.0[lane].abs()))
+pub(super) fn largest_magnitude(lanes: &Lanes) -> f32 {
+    greatest(&per_lane(|lane| lanes.0[lane].abs()))
 }
 
 /// 1 / (1 + exp(-x)) to seven digits.
 #[inline(always)]
 pub(super) fn sigmoid(x: &Lanes) -> Lanes {
-    let power = each(|lane| exp(-x.0[lane]));
-    each(|lane| 1.0 / (1.0 + power.0[lane]))
+    let power = per_lane(|lane| exp(-x.0[lane]));
+    per_lane(|lane| 1.0 / (1.0 + power.0[lane]))
 }
 
-/// The exponential function to seven digits, of numbers cut to [-87, 87].
+/// The exponential function to seven digits, of numbers clamped to [-87, 87].
 ///
 /// Without branches, so that a loop over lanes becomes vector instructions: e^x = 2^n e^r with a
-/// whole n and |r| <= ln(2) / 2, where a polynomial does (Cephes' coefficients).
+/// whole n and |r| <= ln(2) / 2, where a polynomial is exact enough (Cephes' coefficients).
 #[inline(always)]
 fn exp(x: f32) -> f32 {
-    /// Adding it rounds to a whole number, which its last bits then hold.
+    /// Adding it to a number rounds that to a whole number and leaves it in the last bits of the sum.
     const ROUND: f32 = 12_582_912.0;
     /// ln(2) in two parts: the first times a small whole number is exact.
     const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
@@ -109,22 +111,22 @@ mod tests {
 
     #[test]
     fn far_out_the_sigmoid_stays_within_its_bounds() {
-        let x = each(|lane| [f32::MIN, -200.0, 0.0, 200.0, f32::MAX][lane % 5]);
+        let x = per_lane(|lane| [f32::MIN, -200.0, 0.0, 200.0, f32::MAX][lane % 5]);
         let shares = sigmoid(&x);
         assert!(shares.0[0] > 0.0 && shares.0[0] < 1e-37);
         assert_eq!(shares.0[2..5], [0.5, 1.0, 1.0]);
     }
 
     #[test]
-    fn the_furthest_lane_may_be_negative() {
+    fn the_largest_magnitude_may_be_that_of_a_negative_lane() {
         let mut lanes = Lanes::ZERO;
         (lanes.0[3], lanes.0[9]) = (2.0, -3.0);
-        assert_eq!((greatest(&lanes), furthest(&lanes)), (2.0, 3.0));
+        assert_eq!((greatest(&lanes), largest_magnitude(&lanes)), (2.0, 3.0));
     }
 
     #[test]
     fn bits_become_signs() {
-        assert_eq!(spread(0), Lanes([-1.0; LANES]));
-        assert_eq!(spread(0b101).0[..4], [1.0, -1.0, 1.0, -1.0]);
+        assert_eq!(to_signs(0), Lanes([-1.0; LANES]));
+        assert_eq!(to_signs(0b101).0[..4], [1.0, -1.0, 1.0, -1.0]);
     }
 }

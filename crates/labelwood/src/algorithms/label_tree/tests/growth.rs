@@ -1,15 +1,15 @@
-//! What every tree has in common.
+//! Growth: trees by hand, and what every tree has in common.
 
 use super::*;
 use crate::base::random::Stream;
 use crate::base::sparse::{Csr, Query};
 use crate::data::generate::{Generator, Profile};
-use crate::learn::linear::testing::{axes, collect, small_rows};
-use crate::learn::linear::{Precision, Within};
+use crate::learn::linear::testing::{collect, one_hot_rows, small_rows};
+use crate::learn::linear::{Limits, Precision};
 use crate::learn::solver::{self, Loss};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The levels of nodes below and at the root.
+/// The number of levels, the root included.
 fn depth(tree: &Tree) -> usize {
     fn below(nodes: &Nodes, node: usize) -> usize {
         let child = |at| match nodes.child(at) {
@@ -39,7 +39,7 @@ fn few_labels_make_few_groups_unless_settings_say_otherwise() {
 #[test]
 fn two_rows_and_two_labels_by_hand() {
     // Of weights (a, -a) and no bias, a^2 + 2 (1 - a)^2 is least at a = 2 / 3.
-    let (features, labels) = axes(2, 2);
+    let (features, labels) = one_hot_rows(2, 2);
     let solver = solver::Params { tolerance: 1e-4, iterations: 1000, ..solver::Params::default() };
     let params = Params { trees: 1, solver, ..Params::default() };
     let trees = grown(&features, &labels, &params, 1);
@@ -60,7 +60,7 @@ fn two_rows_and_two_labels_by_hand() {
 
 #[test]
 fn one_branch_and_a_single_label_and_no_label_make_one_node() {
-    let (features, labels) = axes(24, 8);
+    let (features, labels) = one_hot_rows(24, 8);
     let one_branch = Params { branches: Some(1), leaf: Some(1), trees: 1, ..Params::default() };
     for (rows, expected) in [(24, 8), (1, 1), (0, 0)] {
         let few: Vec<usize> = (0..rows).collect();
@@ -76,7 +76,7 @@ fn one_branch_and_a_single_label_and_no_label_make_one_node() {
 
 #[test]
 fn collapsing_more_layers_than_there_are_gives_each_group_its_own_child() {
-    let (features, labels) = axes(24, 8);
+    let (features, labels) = one_hot_rows(24, 8);
     let params = Params {
         trees: 1,
         branches: Some(2),
@@ -96,7 +96,7 @@ fn collapsing_more_layers_than_there_are_gives_each_group_its_own_child() {
 
 #[test]
 fn every_preset_learns_which_feature_means_which_label() {
-    let (features, labels) = axes(40, 8);
+    let (features, labels) = one_hot_rows(40, 8);
     let run = Pool::new(2).unwrap().task();
     for name in Params::PRESETS {
         let preset = Params::preset(name).unwrap();
@@ -114,7 +114,7 @@ fn every_preset_learns_which_feature_means_which_label() {
 
 #[test]
 fn a_node_of_half_the_rows_may_have_twice_the_cost() {
-    let (features, labels) = axes(32, 8);
+    let (features, labels) = one_hot_rows(32, 8);
     let shape =
         Params { trees: 1, branches: Some(2), balanced: true, leaf: Some(4), ..Params::default() };
     let with = |loss, cost, scale_cost| {
@@ -164,7 +164,7 @@ fn settings_come_back_from_their_text() {
         let text = serde_json::to_string(&params).unwrap();
         assert_eq!(serde_json::from_str::<Params>(&text).unwrap(), params);
     }
-    // Models of before these settings do not tell them.
+    // Models from before these settings existed do not store them.
     let params = Params::default();
     let text = serde_json::to_string(&params).unwrap();
     for newer in ["\"tail_weight\":null,", "\"scale_cost\":false,", "\"leaf_beam\":false,"] {
@@ -203,19 +203,19 @@ fn rare_labels_weigh_more_in_nodes_that_lead_to_labels_and_nowhere_else() {
 }
 
 #[test]
-fn parts_grown_one_by_one_are_the_whole_tree() {
-    let (features, labels) = axes(40, 8);
+fn subtrees_grown_one_by_one_are_the_whole_tree() {
+    let (features, labels) = one_hot_rows(40, 8);
     let params = Params { trees: 2, branches: Some(3), leaf: Some(1), ..Params::default() };
     let run = Pool::new(1).unwrap().task();
     let trainer = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
     for (number, tree) in trainer.trees(&run).unwrap().trees().iter().enumerate() {
         let root = trainer.root(number, &run).unwrap();
         assert_eq!(root.nodes, tree.root);
-        // In any order, and by somebody who knows of no other labels.
+        // In any order, and by a trainer whose vectors are those of these labels only.
         let other = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
         for (at, group) in root.groups.iter().enumerate().rev() {
             assert_eq!(trainer.subtree(number, at, group, &run).unwrap(), tree.subtrees[at]);
-            other.want(group);
+            other.restrict_vectors_to(group);
             assert_eq!(other.subtree(number, at, group, &run).unwrap(), tree.subtrees[at]);
         }
     }
@@ -223,7 +223,7 @@ fn parts_grown_one_by_one_are_the_whole_tree() {
 
 #[test]
 fn a_cancelled_growth_stops() {
-    let (features, labels) = axes(40, 8);
+    let (features, labels) = one_hot_rows(40, 8);
     let run = Pool::new(1).unwrap().task();
     run.canceller().cancel();
     let trainer = Trainer::new(features.view(), labels.view(), Params::default()).unwrap();
@@ -246,9 +246,9 @@ proptest! {
         for (number, tree) in trees.trees().iter().enumerate() {
             prop_assert_eq!(&labels_of(tree), &known);
             prop_assert!(depth(tree) <= params.depth);
-            tree.root.check(Within::anything(Some(tree.subtrees.len()))).unwrap();
+            tree.root.check(Limits::none(Some(tree.subtrees.len()))).unwrap();
             for nodes in &tree.subtrees {
-                nodes.check(Within::anything(None)).unwrap();
+                nodes.check(Limits::none(None)).unwrap();
             }
             let root = trainer.root(number, &run).unwrap();
             for (group, nodes) in root.groups.iter().zip(&tree.subtrees) {
@@ -293,12 +293,12 @@ fn threads_do_not_matter_on_more_rows_either() {
 
 #[test]
 fn estimates_follow_the_shape_of_the_tree() {
-    let (features, labels) = axes(5000, 1000);
+    let (features, labels) = one_hot_rows(5000, 1000);
     let estimate = |params: &Params| params.estimate(features.view(), labels.view(), 2);
     let params = Params { trees: 1, ..Params::default() };
     let one = estimate(&params);
     assert!(estimate(&Params { trees: 3, ..params.clone() }).model.abs_diff(3 * one.model) <= 3);
-    // Whatever the shape, there is a number.
+    // Every shape has an estimate.
     for (branches, leaf, collapse) in [(1, 100, 0), (2, 1, 0), (2, 1, 1000), (65_536, 5000, 3)] {
         let found = estimate(&Params {
             branches: Some(branches),

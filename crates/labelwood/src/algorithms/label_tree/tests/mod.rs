@@ -1,4 +1,4 @@
-//! Trees by hand, their invariants, and prediction against a plain walk.
+//! Tests of growth, prediction and updates, and what they share.
 
 mod growth;
 mod prediction;
@@ -10,7 +10,7 @@ use crate::base::sparse::{Csr, LabelRows};
 use crate::learn::linear::{Child, Nodes};
 use proptest::prelude::*;
 
-/// Small trees of every shape.
+/// Settings of small trees of every shape.
 fn params() -> impl Strategy<Value = Params> {
     let shape = (1usize..6, any::<bool>(), 0usize..4, 1usize..4, 1usize..5, 1usize..4);
     let tail_weight = prop::sample::select(vec![None, Some(1.0)]);
@@ -42,14 +42,14 @@ fn grown(features: &Csr, labels: &LabelRows, params: &Params, threads: usize) ->
     trainer.trees(&Pool::new(threads).unwrap().task()).unwrap()
 }
 
-/// All parts of a tree.
-fn parts(tree: &Tree) -> impl Iterator<Item = &Nodes> {
+/// The root and the subtrees of a tree.
+fn root_and_subtrees(tree: &Tree) -> impl Iterator<Item = &Nodes> {
     tree.subtrees.iter().chain([&tree.root])
 }
 
 /// The labels that a tree leads to, in increasing order.
 fn labels_of(tree: &Tree) -> Vec<u32> {
-    let children = parts(tree).flat_map(|nodes| {
+    let children = root_and_subtrees(tree).flat_map(|nodes| {
         let all = (0..nodes.len()).flat_map(|node| nodes.children(node));
         all.map(|at| nodes.child(at))
     });

@@ -1,48 +1,54 @@
-//! Prediction against a plain walk, label by label.
+//! Prediction compared with a plain beam search.
 
 use super::*;
 use crate::base::sparse::{LabelSet, Query, Scored, Votes, top_k};
-use crate::learn::linear::testing::{axes, margins, small_rows};
+use crate::learn::linear::testing::{margins, one_hot_rows, small_rows};
 
 /// The best labels of a row, by following each tree's nodes level by level.
-fn plain(model: &LabelTrees, row: (&[u32], &[f32]), query: Query<'_>, beam: usize) -> Vec<Scored> {
+fn plain_search(
+    model: &LabelTrees,
+    row: (&[u32], &[f32]),
+    query: Query<'_>,
+    beam: usize,
+) -> Vec<Scored> {
     let mut sums = vec![0u64; model.labels];
     for tree in &model.trees {
-        // The subtree, unless at the root, the node in it, and the logarithm of its probability.
+        // The subtree (none for the root), the node in it, and the logarithm of its probability.
         let mut level: Vec<(Option<u32>, u32, f32)> = vec![(None, 0, 0.0)];
         let mut found = Vec::new();
-        let nodes_of =
-            |part: Option<u32>| part.map_or(&tree.root, |part| &tree.subtrees[part as usize]);
-        let is_leaf = |&(part, node, _): &(Option<u32>, u32, f32)| {
-            let nodes = nodes_of(part);
+        let nodes_of = |subtree: Option<u32>| {
+            subtree.map_or(&tree.root, |subtree| &tree.subtrees[subtree as usize])
+        };
+        let is_leaf = |&(subtree, node, _): &(Option<u32>, u32, f32)| {
+            let nodes = nodes_of(subtree);
             nodes.children(node as usize).all(|at| matches!(nodes.child(at), Child::Label(_)))
         };
         while !level.is_empty() {
-            let leaves_wait = model.params.leaf_beam && !level.iter().all(is_leaf);
+            let postpones_leaves = model.params.leaf_beam && !level.iter().all(is_leaf);
             let mut next = Vec::new();
-            for visit @ (part, node, log) in level {
-                if leaves_wait && is_leaf(&visit) {
+            for visit @ (subtree, node, log) in level {
+                if postpones_leaves && is_leaf(&visit) {
                     next.push(visit);
                     continue;
                 }
-                let nodes = nodes_of(part);
+                let nodes = nodes_of(subtree);
                 let mut own = Vec::new();
                 let margins = margins(nodes, node as usize, row.0, row.1);
                 for (at, margin) in nodes.children(node as usize).zip(margins) {
                     let log = log + model.params.link.log_probability(margin);
-                    match (nodes.child(at), part) {
+                    match (nodes.child(at), subtree) {
                         (Child::Label(id), _) => own.push(Scored { id, score: log }),
                         (Child::Node(child), None) => next.push((Some(child), 0, log)),
-                        (Child::Node(child), part) => next.push((part, child, log)),
+                        (Child::Node(child), subtree) => next.push((subtree, child, log)),
                     }
                 }
                 own.retain(|label| query.allows(label.id));
                 top_k(&mut own, if model.params.leaf_beam { beam } else { usize::MAX });
                 found.extend(own);
             }
-            next.retain(|&(part, node, _)| {
-                let part = &tree.subtrees[part.expect("below the root") as usize];
-                leads_to_allowed(part, node, query)
+            next.retain(|&(subtree, node, _)| {
+                let subtree = &tree.subtrees[subtree.expect("below the root") as usize];
+                leads_to_allowed(subtree, node, query)
             });
             next.sort_by(|left, right| {
                 right.2.total_cmp(&left.2).then((left.0, left.1).cmp(&(right.0, right.1)))
@@ -73,7 +79,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn predictions_are_those_of_a_plain_walk(
+    fn predictions_are_those_of_a_plain_search(
         (features, labels) in small_rows(30),
         params in params(),
         beam in 1usize..5,
@@ -93,7 +99,7 @@ proptest! {
             let together = joined.predict(features.view(), query, &run).unwrap();
             assert_eq!(together, predictions);
             for (at, best) in predictions.rows().enumerate() {
-                assert_eq!(best, plain(&model, rows.view().row(at as u32), query, beam));
+                assert_eq!(best, plain_search(&model, rows.view().row(at as u32), query, beam));
                 let row = features.view().slice(at..at + 1);
                 for model in [&model, &joined] {
                     let alone = model.predict(row.view(), query, &run).unwrap();
@@ -103,7 +109,7 @@ proptest! {
         };
         let query = Query { k, beam: Some(beam), allowed: allowed.as_ref() };
         check(query, beam);
-        // A beam that is wide enough leaves nothing out.
+        // With a wide beam no node is dropped.
         check(Query { beam: Some(1000), ..query }, usize::MAX);
         check(Query { beam: None, ..query }, params.beam);
     }
@@ -111,7 +117,7 @@ proptest! {
 
 #[test]
 fn a_narrow_beam_still_finds_the_one_allowed_label() {
-    let (features, labels) = axes(32, 8);
+    let (features, labels) = one_hot_rows(32, 8);
     let params =
         Params { trees: 1, branches: Some(2), balanced: true, leaf: Some(1), ..Params::default() };
     let model = grown(&features, &labels, &params, 1);
@@ -128,7 +134,7 @@ fn a_narrow_beam_still_finds_the_one_allowed_label() {
 
 #[test]
 fn columns_that_training_did_not_know_are_ignored() {
-    let (features, labels) = axes(4, 2);
+    let (features, labels) = one_hot_rows(4, 2);
     let model = grown(&features, &labels, &Params::default(), 1);
     let mut wider = Csr::new(9);
     wider.push_row(&[0], &[1.0]).unwrap();

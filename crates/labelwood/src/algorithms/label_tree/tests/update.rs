@@ -1,32 +1,37 @@
-//! Trees that are learned again from more rows.
+//! Updates of trees with new rows.
 
 use super::*;
-use crate::algorithms::label_tree::{Renewed, Updater};
+use crate::algorithms::label_tree::{UpdatedTree, Updater};
 use crate::base::sparse::Query;
-use crate::learn::linear::Within;
-use crate::learn::linear::testing::{axes, small_rows};
+use crate::learn::linear::Limits;
+use crate::learn::linear::testing::{one_hot_rows, small_rows};
 
-/// All trees learned again; those of `known` rows were there before.
-fn renewed(trees: &LabelTrees, features: &Csr, labels: &LabelRows, known: usize) -> Vec<Renewed> {
+/// All trees after an update; they were grown from the first `known` rows.
+fn updated(
+    trees: &LabelTrees,
+    features: &Csr,
+    labels: &LabelRows,
+    known: usize,
+) -> Vec<UpdatedTree> {
     let run = Pool::new(2).unwrap().task();
     let updater = Updater::new(trees, features.view(), labels.view(), known, &run).unwrap();
     (0..trees.trees().len()).map(|tree| updater.tree(tree, &run).unwrap()).collect()
 }
 
-/// The trees with what was learned again in its place.
-fn replaced(trees: &LabelTrees, renewed: Vec<Renewed>, labels: usize) -> LabelTrees {
-    let whole = |(old, new): (&Tree, Renewed)| {
+/// The trees with updated roots and subtrees in place of the old ones.
+fn replaced(trees: &LabelTrees, updated: Vec<UpdatedTree>, labels: usize) -> LabelTrees {
+    let whole = |(old, new): (&Tree, UpdatedTree)| {
         let subtrees = old.subtrees.iter().zip(new.subtrees);
         let subtrees = subtrees.map(|(old, new)| new.unwrap_or_else(|| old.clone())).collect();
         Tree { root: new.root.nodes, subtrees }
     };
-    let whole = trees.trees.iter().zip(renewed).map(whole).collect();
+    let whole = trees.trees.iter().zip(updated).map(whole).collect();
     LabelTrees { trees: whole, labels, ..trees.clone() }
 }
 
 #[test]
 fn a_new_label_joins_those_that_are_most_like_it() {
-    // Labels 0 to 3 have features of their own and one that each two of them share.
+    // Labels 0 to 3 have a feature each, labels 0 and 1 share one, and so do 2 and 3.
     let mut features = Csr::new(7);
     let mut labels = LabelRows::new(5);
     for row in 0..40u32 {
@@ -42,7 +47,7 @@ fn a_new_label_joins_those_that_are_most_like_it() {
         features.push_row(&[5, 6], &[1.0, 1.0]).unwrap();
         labels.push_row(&[4], &[()]).unwrap();
     }
-    let again = renewed(&trees, &features, &labels, known);
+    let again = updated(&trees, &features, &labels, known);
     let group = again[0].root.groups.iter().position(|group| group.contains(&4)).unwrap();
     assert_eq!(again[0].root.groups[group], [2, 3, 4]);
     // The other subtree has no new rows.
@@ -57,11 +62,11 @@ fn a_new_label_joins_those_that_are_most_like_it() {
 
 #[test]
 fn a_root_that_leads_to_labels_takes_new_ones() {
-    let (features, labels) = axes(12, 4);
+    let (features, labels) = one_hot_rows(12, 4);
     let first = labels.view().slice(0..3);
     let trees =
         grown(&features.view().slice(0..3), &first, &Params { depth: 1, ..Params::default() }, 1);
-    let again = renewed(&trees, &features, &labels, 3);
+    let again = updated(&trees, &features, &labels, 3);
     let trees = replaced(&trees, again, 4);
     trees.trees.iter().for_each(|tree| assert_eq!(labels_of(tree), [0, 1, 2, 3]));
 }
@@ -72,9 +77,9 @@ proptest! {
     #[test]
     fn the_same_rows_learned_again_give_the_same_trees((features, labels) in small_rows(24), params in params()) {
         let trees = grown(&features, &labels, &params, 1);
-        // All rows are new: everything is learned again. None is: only the roots are.
+        // If all rows are new, every node is learned again; if none is, only the roots are.
         for known in [0, features.len()] {
-            let again = renewed(&trees, &features, &labels, known);
+            let again = updated(&trees, &features, &labels, known);
             prop_assert!(known == 0 || again.iter().all(|tree| tree.subtrees.iter().all(Option::is_none)));
             prop_assert_eq!(&replaced(&trees, again, labels.columns()), &trees);
         }
@@ -85,13 +90,13 @@ proptest! {
         let known = (share * features.len() as f64) as usize;
         let first = features.view().slice(0..known);
         let trees = grown(&first, &labels.view().slice(0..known), &params, 1);
-        let again = replaced(&trees, renewed(&trees, &features, &labels, known), labels.columns());
+        let again = replaced(&trees, updated(&trees, &features, &labels, known), labels.columns());
         let counts = labels.view().column_counts();
         let occurring: Vec<u32> = (0..counts.len() as u32).filter(|&at| counts[at as usize] > 0).collect();
         for tree in &again.trees {
             prop_assert_eq!(labels_of(tree), occurring.clone());
-            tree.root.check(Within::anything(Some(tree.subtrees.len()))).unwrap();
-            tree.subtrees.iter().for_each(|nodes| nodes.check(Within::anything(None)).unwrap());
+            tree.root.check(Limits::none(Some(tree.subtrees.len()))).unwrap();
+            tree.subtrees.iter().for_each(|nodes| nodes.check(Limits::none(None)).unwrap());
         }
     }
 }

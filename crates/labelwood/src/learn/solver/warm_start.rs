@@ -1,22 +1,22 @@
-//! The first guess: the best dual variables among those that are alike for all positive rows of a
-//! label, and alike for all its negative rows.
+//! The first dual variables: the best among those that are equal for all positive rows of a label,
+//! and equal for all its negative rows.
 //!
 //! With P the sum of a label's positive rows and N that of its negative rows, the weights are then
-//! `p P - n N`, and the dual problem has two variables. Nearly all rows are negative for nearly all
-//! labels, and N is the sum of all rows less P: the guess takes a pass over the positive rows only.
+//! `p P - n N`, and the dual problem has the two variables p and n. Nearly all rows are negative for
+//! nearly all labels, but N is the sum of all rows minus P, so that only the positive rows are read.
 
 use super::dual::{Dual, logit_root};
 use super::params::Loss;
-use super::vector::each;
+use super::vector::per_lane;
 use crate::learn::cluster::lanes::{LANES, Lanes};
 
-/// Rounds of improving one variable and then the other, where no closed form gives both. Few
-/// rounds make a good guess; only its cost depends on how good it is.
+/// How often one variable and then the other is improved, where no closed form gives both. More
+/// rounds would only save passes of the solver, which corrects whatever it starts from.
 const ROUNDS: usize = 10;
 
-/// What the two variables' problem is made of, for each label.
+/// The dual problem in two variables, for each label.
 #[derive(Clone)]
-pub(super) struct Sums {
+pub(super) struct TwoVariableProblem {
     /// The squared lengths of N and P.
     squares: [[f64; LANES]; 2],
     /// The product of N and P.
@@ -25,17 +25,17 @@ pub(super) struct Sums {
     counts: [[f64; LANES]; 2],
 }
 
-impl Sums {
+impl TwoVariableProblem {
     pub fn new(rows: usize, positives: &[&[u32]]) -> Self {
         let mut counts = [[0.0; LANES]; 2];
         for (lane, positives) in positives.iter().enumerate() {
             counts[0][lane] = (rows - positives.len()) as f64;
             counts[1][lane] = positives.len() as f64;
         }
-        Sums { squares: [[0.0; LANES]; 2], crosses: [0.0; LANES], counts }
+        TwoVariableProblem { squares: [[0.0; LANES]; 2], crosses: [0.0; LANES], counts }
     }
 
-    /// Takes in one column of the sum of positive rows and of the sum of all rows.
+    /// Adds one column of the sum of positive rows and of the sum of all rows.
     #[inline(always)]
     pub fn add(&mut self, positive: &Lanes, all: f64) {
         for lane in 0..LANES {
@@ -47,22 +47,22 @@ impl Sums {
         }
     }
 
-    /// What to store for all negative rows and for all positive rows.
+    /// What to store as the dual variable of all negative rows and of all positive rows.
     #[inline(always)]
-    pub fn guess(&self, dual: &Dual) -> [Lanes; 2] {
+    pub fn solve(&self, dual: &Dual) -> [Lanes; 2] {
         if dual.loss == Loss::Logistic {
             return self.logistic(dual);
         }
-        let mut guess = [Lanes::ZERO; 2];
+        let mut solution = [Lanes::ZERO; 2];
         for lane in 0..LANES {
             let pair = self.hinge(dual, lane);
-            (guess[0].0[lane], guess[1].0[lane]) = (pair[0] as f32, pair[1] as f32);
+            (solution[0].0[lane], solution[1].0[lane]) = (pair[0] as f32, pair[1] as f32);
         }
-        guess
+        solution
     }
 
     /// The minimum of the quadratic `(a_n n^2 + a_p p^2) / 2 - x n p - c_n n - c_p p` with the
-    /// curvatures a, the product x and the counts c, between 0 and the largest dual variables.
+    /// curvatures a, the product x and the counts c, between 0 and the upper bounds.
     fn hinge(&self, dual: &Dual, lane: usize) -> [f64; 2] {
         let cross = self.crosses[lane];
         let count = [0, 1].map(|side: usize| self.counts[side][lane]);
@@ -76,13 +76,13 @@ impl Sums {
                 (count[side] * curvature[1 - side] + count[1 - side] * cross) / determinant
             });
         }
-        // Keeps the minimum where it is within the bounds, and finds one at a bound.
+        // A minimum within the bounds stays as it is; else this finds one at a bound.
         for _ in 0..ROUNDS {
             for side in [1, 0] {
-                let most = f64::from(dual.most[side].0[lane]);
-                // Without rows on a side, rounding is all that is left of its sum.
+                let upper = f64::from(dual.upper[side].0[lane]);
+                // Without rows on a side, its sum is nothing but rounding errors.
                 pair[side] = if count[side] > 0.0 && curvature[side] > 0.0 {
-                    ((count[side] + cross * pair[1 - side]) / curvature[side]).clamp(0.0, most)
+                    ((count[side] + cross * pair[1 - side]) / curvature[side]).clamp(0.0, upper)
                 } else {
                     0.0
                 };
@@ -91,17 +91,17 @@ impl Sums {
         pair
     }
 
-    /// The logits u of the shares s of the largest dual variables m: `c_n u_n + a_n m_n s_n` is
-    /// `x m_p s_p`, and the same with the sides exchanged.
+    /// The logits u of the shares s of the upper bounds m, with `c_n u_n + a_n m_n s_n = x m_p s_p`
+    /// and the same equation with n and p exchanged.
     #[inline(always)]
     fn logistic(&self, dual: &Dual) -> [Lanes; 2] {
         let prior = |own: usize| {
-            each(|lane| {
+            per_lane(|lane| {
                 let [own, other] = [own, 1 - own].map(|side| self.counts[side][lane] + 1.0);
                 libm::log(other / own) as f32
             })
         };
-        let mut guess = [prior(0), prior(1)];
+        let mut logits = [prior(0), prior(1)];
         for _ in 0..ROUNDS {
             for side in [1, 0] {
                 let per_row = |lane: usize, sum: f64| {
@@ -111,15 +111,16 @@ impl Sums {
                         0.0
                     }
                 };
-                let other = dual.signed(&guess[1 - side], [u16::MAX, 0][side]);
-                let offset = each(|lane| {
+                let other = dual.signed(&logits[1 - side], [u16::MAX, 0][side]);
+                let offset = per_lane(|lane| {
                     -per_row(lane, self.crosses[lane] * f64::from(other.0[lane].abs()))
                 });
-                let slope =
-                    each(|lane| per_row(lane, self.squares[side][lane]) * dual.most[side].0[lane]);
-                guess[side] = logit_root(&offset, &slope, &guess[side], 1e-3);
+                let slope = per_lane(|lane| {
+                    per_row(lane, self.squares[side][lane]) * dual.upper[side].0[lane]
+                });
+                logits[side] = logit_root(&offset, &slope, &logits[side], 1e-3);
             }
         }
-        guess
+        logits
     }
 }
