@@ -9,12 +9,13 @@ export PROPTEST_RNG_SEED ?= 1
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun strace test-rust test-python test-annif choices scale shards updates bench bench-peers bench-python torture reproduce reproduce-forests lint docs release
+.PHONY: help demo test mpirun strace test-rust test-python test-annif choices scale shards updates bench bench-peers bench-python torture reproduce reproduce-forests lint docs settings python-settings release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
 	@echo 'make test    run all tests'
 	@echo 'make lint    check formatting, lints and documentation'
+	@echo 'make settings, make python-settings write what is made from the tables of settings: Python and the guide'
 	@echo 'make bench   measure speed'
 	@echo 'make bench-peers measure labelwood against its peers; needs Python and the sets in LABELWOOD_DATA'
 	@echo 'make bench-python MODEL=... ROWS=... measure what calls from Python cost'
@@ -140,6 +141,12 @@ reproduce: release
 # Writes docs/src/forests.md in the same way.
 reproduce-forests: release
 	python3 bench/forests.py
+
+# Writes python/labelwood/_settings.py and docs/src/settings.md; a test fails when they are stale.
+settings:
+	LABELWOOD_WRITE_SETTINGS=1 $(CARGO) test --locked --package labelwood --test generated
+
+python-settings: settings
 
 docs: $(MDBOOK)
 	$(CARGO) doc --locked --no-deps

@@ -4,6 +4,10 @@
 //! name, type, default, range, help, and the values that tuning tries. The command's flags and help,
 //! the checks of values, Python's constructors and the guide's tables are made from the table.
 
+mod favour;
+
+pub use favour::Favour;
+
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};

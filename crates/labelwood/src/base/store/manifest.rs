@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{Digest, FormatError, StoreError, UnitFile, Update, files};
-use crate::learn::favour::Favour;
+use crate::base::settings::Favour;
 
 /// The name of the manifest in a model's folder.
 pub(super) const MANIFEST: &str = "manifest.json";

@@ -11,34 +11,16 @@
 
 mod emphasis;
 
+pub use crate::base::settings::Favour;
 pub(crate) use emphasis::Emphasis;
 
 use crate::base::sparse::{Predictions, Scored};
 use crate::learn::propensity::Propensity;
-use serde::{Deserialize, Serialize};
 
 /// How many labels are ranked anew, at least: those that may come first lie among them.
 pub const RANKED: usize = 100;
 
-/// Which labels come before others of a better score.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Favour {
-    /// None.
-    #[default]
-    None,
-    /// Rare ones, as far as propensities say.
-    Tail,
-}
-
 impl Favour {
-    /// The names of all, as in model files.
-    pub const NAMES: &'static [&'static str] = &["none", "tail"];
-
-    pub(crate) fn is_none(&self) -> bool {
-        *self == Favour::None
-    }
-
     /// The power of the inverse propensity that weighs a label's positive rows, where it is open.
     ///
     /// Chosen by cross-validation on the training parts of public sets: larger ones gain no more
