@@ -27,12 +27,8 @@ fn grove_of(parts: Vec<Settings>) -> Settings {
 
 fn three_parts() -> Settings {
     let forest = craftml::Params { trees: 3, leaf: 5, ..Default::default() };
-    let trees = label_tree::Params {
-        trees: 2,
-        branches: Some(6),
-        leaf: Some(30),
-        ..Default::default()
-    };
+    let trees =
+        label_tree::Params { trees: 2, branches: Some(6), leaf: Some(30), ..Default::default() };
     grove_of(vec![forest.into(), trees.into(), one_vs_rest::Params::default().into()])
 }
 
@@ -128,8 +124,7 @@ fn three_parts_predict_whole_and_by_parts_of_a_model_bit_for_bit() {
     let path = folder.path().join("model");
     train(&dataset, &settings, &path, Start::default(), &run).unwrap();
     let model = Model::open(&path, Options::default(), &run).unwrap();
-    let in_memory =
-        Model::train(dataset.view(), TrainOptions::default(), &settings, &run).unwrap();
+    let in_memory = Model::train(dataset.view(), TrainOptions::default(), &settings, &run).unwrap();
     let (features, few) = (dataset.features.view(), (0..400).step_by(3).collect::<LabelSet>());
     let combiner = Combiner::open(&path, Options::default(), &run).unwrap();
     for query in [
