@@ -26,7 +26,7 @@ const COMPRESSED: [&[u8]; 2] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]];
 /// Writes a data set, label names included, as a file that is mapped rather than read.
 ///
 /// ```
-/// use labelwood::{data, run::Task};
+/// use labelwood::{data, run::Pool};
 /// let (folder, run, options) = (tempfile::tempdir()?, Pool::new(1)?.task(), data::ReadOptions::default());
 /// let dataset = data::read_bytes(b"2 4 3\n0,2 0:0.5 3:1\n 1:2\n", "a.txt", &options, &run)?.dataset;
 /// let path = folder.path().join("a.lwd");

@@ -111,7 +111,7 @@ impl Dataset {
     /// which a row lists its entries, or on label names.
     ///
     /// ```
-    /// use labelwood::{data, run::Task};
+    /// use labelwood::{data, run::Pool};
     /// let (run, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
     /// let xc = data::read_bytes(b"1 3 2\n1,0 2:0.5 0:1\n", "a.txt", &options, &run)?;
     /// let libsvm = data::read_bytes(b"0,1 1:1 3:.5\n", "a.svm", &options, &run)?;

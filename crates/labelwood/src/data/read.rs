@@ -91,7 +91,7 @@ pub struct Read {
 /// rows before counts.
 ///
 /// ```
-/// use labelwood::{data, run::Task};
+/// use labelwood::{data, run::Pool};
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("train.txt");
 /// std::fs::write(&path, "2 4 3\n0,2 0:0.5 3:1\n 1:2\n")?;
@@ -115,7 +115,7 @@ pub fn read(path: &Path, options: &ReadOptions, run: &Task) -> Result<Read, Read
 /// Reads a data file that is already in memory; `name` tells the format and appears in messages.
 ///
 /// ```
-/// use labelwood::{data, run::Task};
+/// use labelwood::{data, run::Pool};
 /// let options = data::ReadOptions::default();
 /// let error = data::read_bytes(b"1 2 2\n5 0:1\n", "a.txt", &options, &Pool::new(1)?.task()).unwrap_err();
 /// assert!(error.to_string().starts_with("a.txt:2:1: label 5 is out of range"));

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// which hold them. A file that is there is replaced; [`check_output`] refuses that.
 ///
 /// ```
-/// use labelwood::{data, run::Task};
+/// use labelwood::{data, run::Pool};
 /// let folder = tempfile::tempdir()?;
 /// let (run, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
 /// let text = "2 4 3\n0,2 0:0.5 3:1\n 1:2\n";

@@ -104,7 +104,7 @@ impl Vectoriser {
     /// The column of a term, if it has one.
     ///
     /// ```
-    /// # use labelwood::{run::Task, text::{Fitting, Params}};
+    /// # use labelwood::{run::Pool, text::{Fitting, Params}};
     /// # let run = Pool::new(1)?.task();
     /// # let mut fitting = Fitting::new(Params::default())?;
     /// fitting.add(&["old maps", "old books of maps"], &run)?;

@@ -363,7 +363,7 @@ macro_rules! settings {
             }
 
             /// Writes what JSON has no number for as text.
-            fn tell_not_finite(&self, values: &mut serde_json::Value) {
+            pub(crate) fn tell_not_finite(&self, values: &mut serde_json::Value) {
                 $(
                     if let Some(text) = $crate::base::settings::SettingType::not_finite(&self.$name) {
                         values[stringify!($name)] = text.into();
