@@ -135,8 +135,7 @@ fn three_parts_predict_whole_and_by_parts_of_a_model_bit_for_bit() {
     let path = folder.path().join("model");
     train(&dataset, &settings, &path, Start::default(), &run).unwrap();
     let model = Model::open(&path, Options::default(), &run).unwrap();
-    let in_memory =
-        Model::train(dataset.view(), TrainOptions::default(), &settings, &run).unwrap();
+    let in_memory = Model::train(dataset.view(), TrainOptions::default(), &settings, &run).unwrap();
     let (features, few) = (dataset.features.view(), (0..400).step_by(3).collect::<LabelSet>());
     let combiner = Combiner::open(&path, Options::default(), &run).unwrap();
     for query in [

@@ -349,7 +349,8 @@ fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
         let folder = tempfile::tempdir().unwrap();
         let [trained, saved] = ["trained", "saved"].map(|name| folder.path().join(name));
         train(&dataset, &algorithm, &trained, Start::default(), &run).unwrap();
-        let model = Model::train(dataset.view(), TrainOptions::default(), &algorithm, &run).unwrap();
+        let model =
+            Model::train(dataset.view(), TrainOptions::default(), &algorithm, &run).unwrap();
         model.stored().save(&saved, false).unwrap();
         let names = |folder: &Path| -> Vec<_> {
             let mut names: Vec<_> =

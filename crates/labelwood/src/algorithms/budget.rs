@@ -143,7 +143,8 @@ impl<'a, T: Train + ?Sized> Grower<'a, T> {
         let before = self.finished(usize::MAX)?.len();
         if before < most {
             let (start, begun) = (Instant::now(), AtomicUsize::new(before));
-            let done = || self.finished(usize::MAX).map_or(before, |members| members.len()) - before;
+            let done =
+                || self.finished(usize::MAX).map_or(before, |members| members.len()) - before;
             let goes_on = || {
                 let begun = begun.fetch_add(1, Ordering::Relaxed);
                 let each = match done() {

@@ -6,7 +6,11 @@ use crate::learn::linear::Precision;
 use crate::learn::linear::stored::{Sizes, arrays, read_nodes};
 
 /// The threshold and the precision of weights after shrinking; nothing if weights are not stored so.
-pub(super) fn shrunk(how: Shrink, threshold: f32, precision: Precision) -> Option<(f32, Precision)> {
+pub(super) fn shrunk(
+    how: Shrink,
+    threshold: f32,
+    precision: Precision,
+) -> Option<(f32, Precision)> {
     let precision = match how.values {
         None => precision,
         Some(StoredAs::F16) => Precision::Half,

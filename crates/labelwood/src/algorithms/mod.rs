@@ -30,7 +30,9 @@ use crate::base::array::Array;
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored};
-use crate::base::store::{ArrayRef, FormatError, Manifest, StoreError, Stored, Training, Unit, UnitFile};
+use crate::base::store::{
+    ArrayRef, FormatError, Manifest, StoreError, Stored, Training, Unit, UnitFile,
+};
 use crate::data::{Dataset, DatasetView};
 use crate::learn::favour::{Favour, Scores};
 use budget::Grower;
@@ -432,8 +434,12 @@ pub trait Predict: Debug + Send + Sync {
     }
 
     /// Writes what the new rows change.
-    fn update(&self, rows: NewRows<'_>, units: &UnitSink<'_>, task: &Task)
-    -> Result<(), Interrupted>;
+    fn update(
+        &self,
+        rows: NewRows<'_>,
+        units: &UnitSink<'_>,
+        task: &Task,
+    ) -> Result<(), Interrupted>;
 
     /// The labels below each child of the root of a tree over labels, if there is one of that number.
     fn clusters(&self, _tree: usize) -> Option<Vec<Vec<u32>>> {

@@ -1,7 +1,9 @@
 //! The units of a model while it is being trained: which there are, what they cost, and where they go.
 
 use crate::base::run::{Stopped, Task};
-use crate::base::store::{ArrayRef, Load, Partial as Staging, StoreError, Unit, UnitFile, write_unit};
+use crate::base::store::{
+    ArrayRef, Load, Partial as Staging, StoreError, Unit, UnitFile, write_unit,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};

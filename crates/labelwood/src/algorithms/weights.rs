@@ -15,9 +15,7 @@ pub(super) fn unit() -> UnitSpec {
 /// Writes the weights, if there are any.
 pub(super) fn write(weights: &FeatureWeights, units: &UnitSink<'_>) -> Result<(), StoreError> {
     match &weights.0 {
-        Some(weights) if units.lacks(NAME) => {
-            units.write(NAME, &[("weights", weights[..].into())])
-        }
+        Some(weights) if units.lacks(NAME) => units.write(NAME, &[("weights", weights[..].into())]),
         _ => Ok(()),
     }
 }

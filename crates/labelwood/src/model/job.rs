@@ -103,12 +103,7 @@ impl<'a> TrainJob<'a> {
     }
 }
 
-fn stopped(
-    error: Interrupted,
-    finished: usize,
-    total: usize,
-    units: &'static str,
-) -> TrainError {
+fn stopped(error: Interrupted, finished: usize, total: usize, units: &'static str) -> TrainError {
     match error {
         Interrupted::Store(error) => error.into(),
         Interrupted::Stopped(source) => TrainError::Stopped { finished, total, units, source },

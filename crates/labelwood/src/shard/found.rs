@@ -1,9 +1,9 @@
 //! The units of a plan that are finished, wherever they lie.
 
 use super::{PLAN, Plan, ShardError, UNITS};
+use crate::algorithms::{Role, UnitSpec};
 use crate::base::run::Task;
 use crate::base::store::{Load, Scanned, StoreError, Unit, UnitFile, scan};
-use crate::algorithms::{Role, UnitSpec};
 use crate::model::job::common_units;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -48,15 +48,15 @@ pub use error::ShardError;
 pub use found::Status;
 pub use train::Work;
 
+use crate::algorithms::{Role, Settings, UnitSink, UnitSpec};
 use crate::base::run::Task;
 use crate::base::store::{
     Digest, FORMAT, LOCK, StoreError, Training, UnitFile, lock, plan_prefix, read_limited,
     remove_abandoned, remove_if_there, scan, write_json,
 };
 use crate::data::{DatasetView, write_own_binary};
-use crate::algorithms::{Role, Settings, UnitSink, UnitSpec};
-use crate::model::job::{CALIBRATION, TrainJob, common_units, parsed};
 use crate::model::TrainOptions;
+use crate::model::job::{CALIBRATION, TrainJob, common_units, parsed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;

@@ -327,7 +327,8 @@ fn a_plan_that_another_process_makes_is_left_alone() {
     // What cannot be planned leaves nothing.
     let (nowhere, none) = (planned.folder.path().join("nowhere"), planned.dataset.select(&[]));
     let (rows, options) = (none.view(), Options::default());
-    Plan::make(&nowhere, rows, TrainOptions::default(), &forest, &options, &planned.run).unwrap_err();
+    Plan::make(&nowhere, rows, TrainOptions::default(), &forest, &options, &planned.run)
+        .unwrap_err();
     assert!(!nowhere.exists());
 }
 

@@ -2,10 +2,10 @@
 
 use super::found::Found;
 use super::{Plan, ShardError, first_stage};
+use crate::algorithms::UnitSink;
 use crate::base::run::Task;
 use crate::base::store::{StoreError, Training, stems_in};
 use crate::data::DatasetView;
-use crate::algorithms::UnitSink;
 use crate::model::{TrainJob, TrainOptions};
 use std::collections::BTreeSet;
 use std::fs;

@@ -229,9 +229,8 @@ impl Params {
     }
 
     fn check_columns(&self) -> Result<(), ParamError> {
-        let refuse = |setting, found: usize, expected| {
-            Err(ParamError::new(setting, found, expected))
-        };
+        let refuse =
+            |setting, found: usize, expected| Err(ParamError::new(setting, found, expected));
         if let Some(hashing) = self.hashing.filter(|found| !(1..=1 << 30).contains(found)) {
             return refuse("hashing", hashing, "from 1 to 1,073,741,824");
         }

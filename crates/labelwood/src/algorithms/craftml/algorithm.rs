@@ -233,8 +233,7 @@ impl Predict for Forest {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        let DatasetView { features, labels, .. } =
-            rows.all.map_or(rows.added, |all| all.view());
+        let DatasetView { features, labels, .. } = rows.all.map_or(rows.added, |all| all.view());
         let updater = Updater::new(self, features, labels, rows.known());
         let total = self.trees.len();
         let missing: Vec<usize> =

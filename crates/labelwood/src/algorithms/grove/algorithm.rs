@@ -3,9 +3,9 @@
 use super::blend::width;
 use super::{BLEND, BLOCK, Blend, Grove, Params, Trainer, known, prefix, write_blend};
 use crate::algorithms::{
-    Algorithm, Budget, Change, Cost, Costs, Facts, GrowError, Growth, Interrupted, NewRows, OpenUnit,
-    Predict, Role, RowVotes, SetError, Settings, Shrink, Shrunk, Size, Table, Train, Trained,
-    UnitSink, UnitSpec, Updates, WriteUnit,
+    Algorithm, Budget, Change, Cost, Costs, Facts, GrowError, Growth, Interrupted, NewRows,
+    OpenUnit, Predict, Role, RowVotes, SetError, Settings, Shrink, Shrunk, Size, Table, Train,
+    Trained, UnitSink, UnitSpec, Updates, WriteUnit,
 };
 use crate::base::array::Array;
 use crate::base::run::{Estimate, Stopped, Task};
@@ -75,9 +75,7 @@ impl Algorithm for Params {
 
     fn find(&self, setting: &str) -> Option<Value> {
         match setting.split_once('.') {
-            Some((part, name)) => {
-                self.parts.iter().find(|found| found.name() == part)?.find(name)
-            }
+            Some((part, name)) => self.parts.iter().find(|found| found.name() == part)?.find(name),
             None => self.parts.iter().find_map(|part| part.find(setting)),
         }
     }
@@ -130,9 +128,13 @@ impl Algorithm for Params {
         let copied = (offsets + features.entries() * 8 + labels.entries() * 4) as u64;
         let of = |part: &Settings| part.estimate(rows, threads);
         let whole: Vec<Estimate> = self.parts.iter().map(of).collect();
-        let reduced = self.reduced().parts.iter().map(of).map(|part| {
-            copied + part.memory.saturating_add(part.model)
-        }).max();
+        let reduced = self
+            .reduced()
+            .parts
+            .iter()
+            .map(of)
+            .map(|part| copied + part.memory.saturating_add(part.model))
+            .max();
         let memory = whole.iter().map(|part| part.memory).chain(reduced).max().unwrap_or(0);
         Estimate { memory, model: whole.iter().map(|part| part.model).sum() }
     }
@@ -184,8 +186,8 @@ impl Algorithm for Params {
             costs.below.memory = costs.below.memory.max(of_part.below.memory);
         }
         // About a third of the trees.
-        let seconds = 0.3
-            * (costs.units.iter().map(|cost| cost.seconds).sum::<f64>() + costs.below.seconds);
+        let seconds =
+            0.3 * (costs.units.iter().map(|cost| cost.seconds).sum::<f64>() + costs.below.seconds);
         let memory = self.estimate(rows, threads).memory;
         for (unit, cost) in units.iter().zip(&mut costs.units) {
             if unit.role == Role::Blend {
@@ -305,22 +307,22 @@ impl Predict for Grove {
 
     fn combine(&self, votes: &[RowVotes], voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
         let mut at = 0;
-        let of_part = |part: &Box<dyn Predict>| {
+        let of_part = |part: &dyn Predict| {
             let own = at..at + part.voters().len();
             at = own.end;
             part.combine(&votes[own.clone()], &voters[own], known(query))
         };
-        let lists: Vec<Vec<Scored>> = self.parts.iter().map(of_part).collect();
+        let lists: Vec<Vec<Scored>> = self.parts.iter().map(Box::as_ref).map(of_part).collect();
         self.blended(lists.iter().map(Vec::as_slice), query.k, &mut Default::default())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {
-        let of_part = |part: &Box<dyn Predict>| {
+        let of_part = |part: &dyn Predict| {
             let prefix = prefix(&part.settings());
             let figures = part.figures().into_iter();
             figures.map(|(unit, value)| (format!("{prefix}{unit}"), value)).collect::<Vec<_>>()
         };
-        self.parts.iter().flat_map(of_part).collect()
+        self.parts.iter().map(Box::as_ref).flat_map(of_part).collect()
     }
 
     /// What the parts make the probability of a label that so many training rows have, when one of

@@ -134,7 +134,8 @@ impl Candidates {
         self.named.clear();
         for (part, list) in lists.enumerate() {
             let named = list.iter().enumerate();
-            let named = named.map(|(rank, &Scored { id, score })| (id, part as u32, score, rank < most));
+            let named =
+                named.map(|(rank, &Scored { id, score })| (id, part as u32, score, rank < most));
             self.named.extend(named);
         }
         self.named.sort_unstable_by_key(|&(id, ..)| id);
@@ -191,8 +192,17 @@ mod tests {
         let often = libm::log1p(7.0);
         let (forest, linear) = (log(0.5), log(0.25));
         let expected = [
-            1.0, forest, 0.5, linear, 0.25, often, forest * often, 0.5 * often, linear * often,
-            0.25 * often, 0.125f64.sqrt(),
+            1.0,
+            forest,
+            0.5,
+            linear,
+            0.25,
+            often,
+            forest * often,
+            0.5 * often,
+            linear * often,
+            0.25 * often,
+            0.125f64.sqrt(),
         ];
         assert_eq!(terms, expected);
         assert_eq!(prior(&parts()).len(), terms.len());
@@ -234,7 +244,8 @@ mod tests {
             learner.add(&scores, count, is_true);
         }
         let blend = learner.finish(&parts());
-        let probability = |forest, label_tree, count| blend.probability(&[forest, label_tree], count);
+        let probability =
+            |forest, label_tree, count| blend.probability(&[forest, label_tree], count);
         assert!(probability(0.7, 0.2, 2) < 0.3 && probability(0.2, 0.7, 2) > 0.7);
         assert!(probability(0.7, 0.2, 2000) > 0.7 && probability(0.2, 0.7, 2000) < 0.3);
     }

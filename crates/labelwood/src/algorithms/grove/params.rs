@@ -140,9 +140,13 @@ impl Params {
         let of_part = |part: &Settings, name: &str| {
             let mut changes = part.changes();
             changes.retain(|change| change.setting == name);
-            changes.into_iter().map(|change| {
-                Change { setting: format!("{}.{}", part.name(), change.setting), ..change }
-            }).collect::<Vec<_>>()
+            changes
+                .into_iter()
+                .map(|change| Change {
+                    setting: format!("{}.{}", part.name(), change.setting),
+                    ..change
+                })
+                .collect::<Vec<_>>()
         };
         let tuned = self.parts.iter().rev();
         let tuned = tuned.flat_map(|part| of_part(part, Prior::of(part).tuned.unwrap_or_default()));

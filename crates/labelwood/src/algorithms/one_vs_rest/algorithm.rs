@@ -3,8 +3,9 @@
 
 use super::{BLOCK, OneVsRest, Params, Trainer, block_labels};
 use crate::algorithms::{
-    Algorithm, Cost, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes, Settings,
-    Shrink, Shrunk, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, linear, weights,
+    Algorithm, Cost, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
+    Settings, Shrink, Shrunk, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, linear,
+    weights,
 };
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
@@ -125,7 +126,8 @@ impl Algorithm for Params {
             let twice = || unit.refused("it has a label twice, or one of another block");
             if fits { Ok(nodes) } else { Err(twice()) }
         };
-        let blocks = trained.members.clone().into_par_iter().map(block).collect::<Result<_, _>>()?;
+        let blocks =
+            trained.members.clone().into_par_iter().map(block).collect::<Result<_, _>>()?;
         Ok(Box::new(OneVsRest { params: self.clone(), weights, features, labels, blocks }))
     }
 

@@ -1,9 +1,9 @@
 //! The settings of one-vs-rest.
 
 use crate::base::settings::{ParamError, settings};
+use crate::base::sparse::CsrView;
 use crate::learn::linear::{Link, Precision};
 use crate::learn::solver;
-use crate::base::sparse::CsrView;
 use crate::learn::weighting::Weighting;
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,8 @@
 use super::ranks::Ranks;
 use crate::base::array::{Array, Numbers, OnDemand, joined, section};
 use crate::base::settings::choices;
-use serde::Serialize;
 use half::f16;
+use serde::Serialize;
 use std::ops::Range;
 
 choices! {

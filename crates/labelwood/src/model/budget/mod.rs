@@ -64,9 +64,9 @@ pub fn train_within(
         let common: Vec<String> = job::common_units().collect();
         let others = units.bytes(common.iter().map(String::as_str));
         // The manifest, the weights of features, and the blend of a grove.
-        let more = limits.bytes.map_or(0, |bytes| {
-            16 * 1024 + bytes / 32 + 4 * dataset.features.columns() as u64
-        });
+        let more = limits
+            .bytes
+            .map_or(0, |bytes| 16 * 1024 + bytes / 32 + 4 * dataset.features.columns() as u64);
         let budget = Budget { limits, others: others + more, labels: dataset.labels.columns() };
         let grown = job.trainer().train_within(&budget, &units, task);
         grown.map_err(|error| job.failed(error, &units))

@@ -91,7 +91,9 @@ impl ModelPart {
         if index >= of {
             return Err(PartError::NoSuchPart { index, of });
         }
-        let choose = |settings: &Settings, manifest: &Manifest| members_of_share(settings, manifest, index, of);
+        let choose = |settings: &Settings, manifest: &Manifest| {
+            members_of_share(settings, manifest, index, of)
+        };
         let (model, id) = open(folder, options, choose, run)?;
         Ok(ModelPart { model, id, share })
     }
@@ -225,7 +227,12 @@ impl Combiner {
 }
 
 /// The members of part `index` of `of`: parts follow each other and have files of about the same size.
-fn members_of_share(settings: &Settings, manifest: &Manifest, index: usize, of: usize) -> Range<usize> {
+fn members_of_share(
+    settings: &Settings,
+    manifest: &Manifest,
+    index: usize,
+    of: usize,
+) -> Range<usize> {
     let mut bytes = vec![0u64; all_members(settings, manifest).len()];
     for unit in own_units(manifest) {
         let member = settings.member(unit.stem(), manifest.labels as usize);

@@ -95,7 +95,8 @@ fn parts_of_label_trees_predict_what_the_whole_does() {
 
 #[test]
 fn parts_of_a_label_forest_predict_what_the_whole_does() {
-    Trained::new("label-forest", &[("submodels", 8)], TrainOptions::default()).is_the_sum_of_its_parts();
+    Trained::new("label-forest", &[("submodels", 8)], TrainOptions::default())
+        .is_the_sum_of_its_parts();
 }
 
 #[test]

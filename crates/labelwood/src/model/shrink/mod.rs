@@ -3,7 +3,9 @@
 mod kept;
 
 use self::kept::Kept;
-use super::store::{ArrayRef, Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile};
+use super::store::{
+    ArrayRef, Begin, Manifest, Options, Partial, Start, StoreError, Stored, Training, UnitFile,
+};
 use super::{settings_of, text};
 use crate::algorithms::{Settings, Shrink, StoredAs};
 use crate::base::run::Task;
@@ -120,7 +122,8 @@ pub fn shrink(
     let Begin::Work(partial) = Partial::begin(target, &training, start)? else {
         unreachable!("nothing is finished that is not resumed")
     };
-    let work = Work { stored: &stored, partial: &partial, shrink, settings, kept: Mutex::default() };
+    let work =
+        Work { stored: &stored, partial: &partial, shrink, settings, kept: Mutex::default() };
     let written = work.units(source, run).map_err(ShrinkError::from);
     match written.and_then(|units| work.check_kept().map(|()| units)) {
         Ok(units) => {
@@ -176,7 +179,8 @@ impl Work<'_> {
             let shrunk = self.settings.shrink_unit(self.shrink, self.stored, name, &write)?;
             let written = match shrunk {
                 Some(shrunk) => {
-                    let mut kept = self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                    let mut kept =
+                        self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                     kept.entry(shrunk.what).or_default().add(&shrunk);
                     Ok(shrunk.file)
                 }

@@ -3,9 +3,9 @@
 use super::*;
 use crate::base::run::Pool;
 use crate::base::sparse::Query;
+use crate::craftml::{Params, Precision as CentroidPrecision};
 use crate::data::generate::{Generator, Profile};
 use crate::data::{Dataset, LabelIndex};
-use crate::craftml::{Params, Precision as CentroidPrecision};
 use crate::linear::Precision;
 use crate::model::{Model, train};
 use crate::{grove, label_forest, label_tree, one_vs_rest};

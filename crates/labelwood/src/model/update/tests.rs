@@ -1,11 +1,11 @@
 //! Models of all algorithms with more rows.
 
 use super::*;
+use crate::algorithms::{Settings, StoredAs};
 use crate::base::run::Pool;
 use crate::base::sparse::{LabelRows, Query};
 use crate::data::generate::{Generator, Profile};
 use crate::model::store::Options;
-use crate::algorithms::{Settings, StoredAs};
 use crate::model::{TrainOptions, shrink, train_with};
 use crate::{craftml, grove, label_forest, label_tree, one_vs_rest};
 use tempfile::TempDir;

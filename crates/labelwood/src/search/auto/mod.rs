@@ -127,7 +127,8 @@ pub fn choose(
         }
     }
     let forecasts = (0..whole.parts().len()).map(|part| forecast(&samples, part, dataset.len()));
-    let chooser = Chooser { limits, forecasts: forecasts.collect(), threads: task.threads() as f64 };
+    let chooser =
+        Chooser { limits, forecasts: forecasts.collect(), threads: task.threads() as f64 };
     let settings = chooser.choose(&whole, last, &fits, &mut why)?;
     Ok(Choice { settings, why })
 }

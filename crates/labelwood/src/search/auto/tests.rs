@@ -25,7 +25,10 @@ fn sample(label_tree_is_better: bool) -> Sample {
     let measured = |precision| Measured { needs: Needs::default(), rows: vec![precision] };
     let label_tree = if label_tree_is_better { 0.6 } else { 0.4 };
     let none = || Dataset { features: Csr::new(0), labels: LabelRows::new(0), label_names: None };
-    Sample { rows: Rows { train: none(), test: none() }, parts: vec![measured(0.5), measured(label_tree)] }
+    Sample {
+        rows: Rows { train: none(), test: none() },
+        parts: vec![measured(0.5), measured(label_tree)],
+    }
 }
 
 fn chosen(chooser: &Chooser, label_tree_is_better: bool) -> Result<&'static str, ChooseError> {

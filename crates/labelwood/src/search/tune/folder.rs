@@ -1,8 +1,8 @@
 //! The folder of a tuning: what is tried, and the trials that are finished.
 
-use crate::search::trial::Trial;
 use super::{Plan, TuneError};
 use crate::data::write_own;
+use crate::search::trial::Trial;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;

@@ -38,16 +38,16 @@ mod table;
 pub use super::measure::Measure;
 pub use schedule::Round;
 
+use super::trial::{Rows, Trial, drawn, lead, mean};
+use crate::algorithms::Settings;
 use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::data::{DatasetView, WriteError};
-use crate::algorithms::Settings;
 use folder::{Folder, Place};
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-use super::trial::{Rows, Trial, drawn, lead, mean};
 
 /// A lead counts if it is larger than so many standard errors. The best of twenty candidates that are
 /// no better lies above two errors in every third tuning, but hardly ever above three.
@@ -370,8 +370,8 @@ impl Tuning<'_> {
         let trial = match self.folder.find(place, fold.test.len())? {
             Some(trial) => trial,
             None => {
-                let rows = rows
-                    .get_or_insert_with(|| Rows::new(self.dataset, &fold.train, &fold.test));
+                let rows =
+                    rows.get_or_insert_with(|| Rows::new(self.dataset, &fold.train, &fold.test));
                 let settings = &self.plan.candidates[place.candidate].settings;
                 let fewer = settings.reduced(self.plan.rounds[place.round].fewer_trees);
                 let trial = rows.try_out(&fewer, self.run);
