@@ -22,7 +22,7 @@ static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread ca
 static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
     // Few trees are enough, and of label trees those with many levels are of use as well.
     let halves = Settings::preset("label-tree", "parabel").expect("it is a preset");
-    let small = |settings: Settings| settings.reduced(10);
+    let small = |settings: Settings| settings.resized(&vec![2; settings.size().len()]);
     Settings::all().map(small).chain([halves]).enumerate().map(Fixture::new).collect()
 });
 

@@ -154,7 +154,7 @@ impl ShardError {
     ///
     /// ```
     /// use labelwood::{run::Stopped, shard::ShardError};
-    /// assert!(ShardError::from(Stopped).is_cancelled());
+    /// assert!(ShardError::from(Stopped::Cancelled).is_cancelled());
     /// assert!(!ShardError::NoShards.is_cancelled());
     /// ```
     pub fn is_cancelled(&self) -> bool {

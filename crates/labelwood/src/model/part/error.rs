@@ -60,7 +60,7 @@ impl PartError {
     ///
     /// ```
     /// use labelwood::{run::Stopped, shard::PartError};
-    /// assert!(PartError::from(Stopped).is_cancelled());
+    /// assert!(PartError::from(Stopped::Cancelled).is_cancelled());
     /// ```
     pub fn is_cancelled(&self) -> bool {
         matches!(self, PartError::Stopped(_) | PartError::Store(StoreError::Stopped(_)))
