@@ -299,22 +299,22 @@ impl Predict for Grove {
 
     fn combine(&self, votes: &[RowVotes], voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
         let mut at = 0;
-        let of_part = |part: &Box<dyn Predict>| {
+        let mut of_part = |part: &dyn Predict| {
             let own = at..at + part.voters().len();
             at = own.end;
             part.combine(&votes[own.clone()], &voters[own], known(query))
         };
-        let lists: Vec<Vec<Scored>> = self.parts.iter().map(of_part).collect();
+        let lists: Vec<Vec<Scored>> = self.parts.iter().map(|part| of_part(&**part)).collect();
         self.blended(lists.iter().map(Vec::as_slice), query.k, &mut Default::default())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {
-        let of_part = |part: &Box<dyn Predict>| {
+        let of_part = |part: &dyn Predict| {
             let prefix = prefix(&part.settings());
             let figures = part.figures().into_iter();
             figures.map(|(unit, value)| (format!("{prefix}{unit}"), value)).collect::<Vec<_>>()
         };
-        self.parts.iter().flat_map(of_part).collect()
+        self.parts.iter().flat_map(|part| of_part(&**part)).collect()
     }
 
     /// What the parts make the probability of a label that so many training rows have, when one of

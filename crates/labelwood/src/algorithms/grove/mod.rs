@@ -145,11 +145,14 @@ impl Grove {
         task: &Task,
     ) -> Result<Predictions, Stopped> {
         let (known, quiet) = (known(query), &task.quiet());
-        let predict = |part: &Box<dyn Predict>| part.predict(rows, known, quiet);
+        let predict = |part: &dyn Predict| part.predict(rows, known, quiet);
         // Many rows keep all threads busy in any part, and take memory in each.
         let scores: Vec<Predictions> = match rows.len() {
-            1 => task.install(|| self.parts.par_iter().map(predict).collect::<Result<_, _>>())?,
-            _ => self.parts.iter().map(predict).collect::<Result<_, _>>()?,
+            1 => {
+                let parts = || self.parts.par_iter().map(|part| predict(&**part));
+                task.install(|| parts().collect::<Result<_, _>>())?
+            }
+            _ => self.parts.iter().map(|part| predict(&**part)).collect::<Result<_, _>>()?,
         };
         let begin = || (Candidates::default(), Vec::new());
         let blended = |scratch: &mut (Candidates, Vec<f64>), row| {
