@@ -1,6 +1,6 @@
 //! The table of settings: each setting is written once, beside the code that uses it.
 //!
-//! The [`settings!`](crate::settings) macro makes a struct of settings and its table from one list:
+//! The `settings!` macro makes a struct of settings and its table from one list:
 //! name, type, default, range, help, and the values that tuning tries. The command's flags and help,
 //! the checks of values, Python's constructors and the guide's tables are made from the table.
 
