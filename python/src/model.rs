@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use labelwood::Settings;
 use labelwood::app::predict_at_least;
 use labelwood::data::{DatasetView, LabelIndex};
 use labelwood::favour::Favour;
 use labelwood::model::store::{Load, Options, Start, StoreError, Stored};
 use labelwood::model::{Model as Inner, TrainError, TrainOptions, train_with};
-use labelwood::Settings;
 use labelwood::params::Kind;
 use labelwood::run::Task;
 use labelwood::sparse::{CsrView, LabelSet, Predictions, Query};

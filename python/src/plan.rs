@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use labelwood::Settings;
 use labelwood::data::{self, DatasetView, Format, LabelIndex, ReadOptions};
-use labelwood::model::{TrainOptions};
+use labelwood::model::TrainOptions;
 use labelwood::run::Task;
 use labelwood::shard::{Options, Plan as Inner, ShardError, Work};
 use pyo3::prelude::*;

@@ -7,6 +7,7 @@ use super::tree::{Child, Tree};
 use crate::base::array::NumbersBuilder;
 use crate::base::sparse::LabelRowsView;
 use crate::learn::cluster::lanes::{LANES, Lanes};
+use multiversion::multiversion;
 use std::collections::BTreeMap;
 
 /// The arrays of a tree or subtree that is being grown.
@@ -119,15 +120,7 @@ impl Builder {
 
     /// Appends a node; [`Builder::set_child`] sets its children later.
     pub fn push_node(&mut self, node: &NewNode<'_>) -> u32 {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: AVX2 was just detected.
-            unsafe { self.push_centroids_avx2(node) };
-        } else {
-            self.push_centroids(node);
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        self.push_centroids(node);
+        push_centroids(self, node);
         self.words_start.push(self.words.len() as u64);
         self.values_start.push(self.values.len() as u64);
         self.scales.extend(node.lanes.iter().map(|&lane| node.scales.0[lane]));
@@ -137,40 +130,6 @@ impl Builder {
         self.children.resize(self.children.len() + node.lanes.len(), 0);
         self.children_start.push(self.children.len() as u32);
         self.children_start.len() as u32 - 2
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn push_centroids_avx2(&mut self, node: &NewNode<'_>) {
-        self.push_centroids(node);
-    }
-
-    #[inline(always)]
-    fn push_centroids(&mut self, node: &NewNode<'_>) {
-        let mut encoder = Encoder::new(&mut self.words, self.branches);
-        let (mut kept, mut child_bit) = (0u16, [0u16; LANES]);
-        for (child, &lane) in node.lanes.iter().enumerate() {
-            kept |= 1 << lane;
-            child_bit[lane] = 1 << child;
-        }
-        for (&feature, row) in node.features.iter().zip(node.table) {
-            let mut touched = u32::from(row.nonzero() & kept);
-            let mut child_bits = 0;
-            while touched != 0 {
-                let lane = touched.trailing_zeros() as usize % LANES;
-                touched &= touched - 1;
-                child_bits |= child_bit[lane];
-                match self.precision {
-                    Precision::Byte => self.values.push(row.0[lane] as i32 as u8),
-                    Precision::Half => {
-                        self.values.extend(half::f16::from_f32(row.0[lane]).to_le_bytes());
-                    }
-                }
-            }
-            if child_bits != 0 {
-                encoder.push(feature, child_bits);
-            }
-        }
     }
 
     /// Sets the child at position `at` of a node.
@@ -250,6 +209,35 @@ impl Builder {
             leaf_labels: self.leaf_labels.into(),
             leaf_counts: self.leaf_counts.into(),
             indexes: NodeIndexes::default(),
+        }
+    }
+}
+
+/// Appends the words and values of a node.
+#[multiversion(targets("x86_64+avx2"))]
+fn push_centroids(builder: &mut Builder, node: &NewNode<'_>) {
+    let mut encoder = Encoder::new(&mut builder.words, builder.branches);
+    let (mut kept, mut child_bit) = (0u16, [0u16; LANES]);
+    for (child, &lane) in node.lanes.iter().enumerate() {
+        kept |= 1 << lane;
+        child_bit[lane] = 1 << child;
+    }
+    for (&feature, row) in node.features.iter().zip(node.table) {
+        let mut touched = u32::from(row.nonzero() & kept);
+        let mut child_bits = 0;
+        while touched != 0 {
+            let lane = touched.trailing_zeros() as usize % LANES;
+            touched &= touched - 1;
+            child_bits |= child_bit[lane];
+            match builder.precision {
+                Precision::Byte => builder.values.push(row.0[lane] as i32 as u8),
+                Precision::Half => {
+                    builder.values.extend(half::f16::from_f32(row.0[lane]).to_le_bytes());
+                }
+            }
+        }
+        if child_bits != 0 {
+            encoder.push(feature, child_bits);
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::base::sparse::Entries;
 use crate::learn::cluster::UNASSIGNED;
 use crate::learn::cluster::lanes::{LANES, Lanes, best_lane, products};
 use crate::learn::solver::{self, Rows, Workspace};
+use multiversion::multiversion;
 
 /// The least sample for which [`Params::repel`] is applied: in smaller nodes few rows are nearest to
 /// a wrong centroid, and it makes no difference.
@@ -37,66 +38,7 @@ impl Centroids {
         params: &Params,
         row_lanes: &mut Vec<u8>,
     ) {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, as just asked.
-            return unsafe {
-                self.assign_avx2(rows, features, sample, clusters, params, row_lanes);
-            };
-        }
-        self.assign_portable(rows, features, sample, clusters, params, row_lanes);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn assign_avx2(
-        &mut self,
-        rows: Entries<'_>,
-        features: usize,
-        sample: &[u32],
-        clusters: &[u8],
-        params: &Params,
-        row_lanes: &mut Vec<u8>,
-    ) {
-        self.assign_portable(rows, features, sample, clusters, params, row_lanes);
-    }
-
-    #[inline(always)]
-    fn assign_portable(
-        &mut self,
-        rows: Entries<'_>,
-        features: usize,
-        sample: &[u32],
-        clusters: &[u8],
-        params: &Params,
-        row_lanes: &mut Vec<u8>,
-    ) {
-        let (lane_of, members) = self.assign_lanes(clusters);
-        self.table.clear();
-        self.table.resize(features, Lanes::ZERO);
-        let mut biases = None;
-        if params.metric == Metric::Linear {
-            biases = Some(self.learn_classifiers(rows, sample, clusters, &lane_of, params));
-        } else {
-            for (&row, &cluster) in sample.iter().zip(clusters) {
-                if cluster != UNASSIGNED {
-                    self.add(rows.row(row), 1.0, lane_of[cluster as usize % LANES]);
-                }
-            }
-            if params.repel > 0.0 && sample.len() >= LEAST_REPEL_SAMPLE {
-                self.repel(rows, sample, clusters, &lane_of, &members, params);
-            }
-        }
-        if let Some(keep) = params.keep.filter(|&keep| keep < 1.0) {
-            prune(&mut self.table, keep, params.keep_at_least, &mut self.magnitudes);
-        }
-        self.nearness = quantize(&mut self.table, &members, params);
-        self.nearness.biases = biases.or(self.nearness.biases);
-        row_lanes.resize(rows.offsets.len() - 1, 0);
-        for (row, lane) in row_lanes.iter_mut().enumerate() {
-            let near = self.nearness.of(&products(&self.table, rows.row(row as u32)));
-            *lane = best_lane(&near, self.lanes) as u8;
-        }
+        assign(self, rows, features, sample, clusters, params, row_lanes);
     }
 
     /// Learns a linear classifier for each cluster against the others and uses its weights as the
@@ -176,6 +118,44 @@ impl Centroids {
             self.lanes += 1;
         }
         (lane_of, members)
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn assign(
+    centroids: &mut Centroids,
+    rows: Entries<'_>,
+    features: usize,
+    sample: &[u32],
+    clusters: &[u8],
+    params: &Params,
+    row_lanes: &mut Vec<u8>,
+) {
+    let (lane_of, members) = centroids.assign_lanes(clusters);
+    centroids.table.clear();
+    centroids.table.resize(features, Lanes::ZERO);
+    let mut biases = None;
+    if params.metric == Metric::Linear {
+        biases = Some(centroids.learn_classifiers(rows, sample, clusters, &lane_of, params));
+    } else {
+        for (&row, &cluster) in sample.iter().zip(clusters) {
+            if cluster != UNASSIGNED {
+                centroids.add(rows.row(row), 1.0, lane_of[cluster as usize % LANES]);
+            }
+        }
+        if params.repel > 0.0 && sample.len() >= LEAST_REPEL_SAMPLE {
+            centroids.repel(rows, sample, clusters, &lane_of, &members, params);
+        }
+    }
+    if let Some(keep) = params.keep.filter(|&keep| keep < 1.0) {
+        prune(&mut centroids.table, keep, params.keep_at_least, &mut centroids.magnitudes);
+    }
+    centroids.nearness = quantize(&mut centroids.table, &members, params);
+    centroids.nearness.biases = biases.or(centroids.nearness.biases);
+    row_lanes.resize(rows.offsets.len() - 1, 0);
+    for (row, lane) in row_lanes.iter_mut().enumerate() {
+        let near = centroids.nearness.of(&products(&centroids.table, rows.row(row as u32)));
+        *lane = best_lane(&near, centroids.lanes) as u8;
     }
 }
 

@@ -17,6 +17,7 @@ use super::values::bytes;
 use super::values::{self, Hit};
 use crate::base::array::{LazyPerNode, prefetch};
 use crate::learn::cluster::lanes::Lanes;
+use multiversion::{multiversion, target::match_target};
 
 /// The least number of words from one [`SkipPoint`] to the next, on average.
 const SKIP_WORDS: u64 = 8;
@@ -119,35 +120,8 @@ pub(super) fn find(
 }
 
 /// Appends the entries of a row whose features are among `words`; values have `width` bytes.
+#[multiversion(targets("x86_64+popcnt"))]
 fn find_in(
-    index: Option<&NodeIndex>,
-    words: Decoder<'_>,
-    row: (&[u32], &[f32]),
-    width: usize,
-    hits: &mut Vec<Hit>,
-) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("popcnt") {
-        // SAFETY: popcnt was just detected.
-        return unsafe { find_in_popcnt(index, words, row, width, hits) };
-    }
-    find_in_portable(index, words, row, width, hits)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt")]
-fn find_in_popcnt(
-    index: Option<&NodeIndex>,
-    words: Decoder<'_>,
-    row: (&[u32], &[f32]),
-    width: usize,
-    hits: &mut Vec<Hit>,
-) {
-    find_in_portable(index, words, row, width, hits)
-}
-
-#[inline(always)]
-fn find_in_portable(
     index: Option<&NodeIndex>,
     words: Decoder<'_>,
     row: (&[u32], &[f32]),
@@ -168,26 +142,19 @@ pub(super) fn sum_products(tree: &Tree, node: usize, hits: &[Hit]) -> Lanes {
 }
 
 /// [`sum_products`] for a node with the given values.
+#[multiversion(targets("x86_64+avx2+popcnt"))]
 fn sum_values(values: &[u8], precision: Precision, hits: &[Hit]) -> Lanes {
-    #[cfg(target_arch = "x86_64")]
-    if precision == Precision::Byte
-        && std::arch::is_x86_feature_detected!("avx2")
-        && std::arch::is_x86_feature_detected!("popcnt")
-    {
-        // SAFETY: both features were just detected.
-        return unsafe { sum_bytes(values, hits) };
+    match_target! {
+        "x86_64+avx2+popcnt" => if precision == Precision::Byte {
+            let mut sums = bytes::Sums::new();
+            hits.iter().for_each(|&hit| sums.add_products(hit, values));
+            return sums.lanes();
+        },
+        _ => (),
     }
     let mut sums = Lanes::ZERO;
     hits.iter().for_each(|&hit| values::add_products(&mut sums, hit, values, precision));
     sums
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,popcnt")]
-fn sum_bytes(values: &[u8], hits: &[Hit]) -> Lanes {
-    let mut sums = bytes::Sums::new();
-    hits.iter().for_each(|&hit| sums.add_products(hit, values));
-    sums.lanes()
 }
 
 /// Finds entries by decoding words, from the last point of the index before each entry or all.
@@ -291,23 +258,8 @@ pub(super) fn prefetch_stage<'a>(
 }
 
 /// Prefetches the words of some features, if the index does not make reading them unnecessary.
+#[multiversion(targets("x86_64+popcnt"))]
 fn prefetch_words(index: &NodeIndex, words: &Decoder<'_>, columns: &[u32]) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("popcnt") {
-        // SAFETY: popcnt was just detected.
-        return unsafe { prefetch_words_popcnt(index, words, columns) };
-    }
-    prefetch_words_portable(index, words, columns)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt")]
-fn prefetch_words_popcnt(index: &NodeIndex, words: &Decoder<'_>, columns: &[u32]) {
-    prefetch_words_portable(index, words, columns)
-}
-
-#[inline(always)]
-fn prefetch_words_portable(index: &NodeIndex, words: &Decoder<'_>, columns: &[u32]) {
     match index {
         NodeIndex::Dense(_) => {}
         NodeIndex::Bitmap(bitmap) => {

@@ -1,6 +1,6 @@
 //! The settings of a CRAFTML forest.
 
-use crate::base::settings::{ParamError, check_all, choices, settings};
+use crate::base::settings::{ParamError, choices, settings};
 use crate::base::sparse::{CsrView, LabelRowsView};
 use crate::learn::cluster::Starts;
 use crate::learn::cluster::lanes::LANES;
@@ -201,7 +201,7 @@ impl Params {
 
     /// Refuses settings that no forest can be grown with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
-        check_all(&Self::table(), &serde_json::to_value(self).expect("settings are plain JSON"))?;
+        self.check_values()?;
         let projections = [
             ("feature_dimensions", self.feature_dimensions, self.feature_projection),
             ("label_dimensions", self.label_dimensions, self.label_projection),

@@ -17,6 +17,7 @@ use super::{Forest, tree_seed};
 use crate::base::random::derive;
 use crate::base::sparse::{Entries, OwnedEntries};
 use crate::learn::cluster::lanes::{LANES, Lanes, best_lane};
+use multiversion::multiversion;
 
 /// The most trees that a row goes through at once: what is prefetched must stay in the cache until it
 /// is read.
@@ -81,7 +82,7 @@ pub(super) fn route_single(
         scratch.hits.clear();
         walks.iter_mut().for_each(|walk| walk.find(row, &mut scratch.hits));
         let mut first = 0;
-        walks.iter_mut().for_each(|walk| first = walk.descend(first, beam, &mut scratch));
+        walks.iter_mut().for_each(|walk| first = descend(walk, first, beam, &mut scratch));
     }
     walks.into_iter().map(|walk| walk.leaves).collect()
 }
@@ -110,54 +111,6 @@ impl<'a> TreeWalk<'a> {
         }
     }
 
-    /// Descends from the nodes of the level to their children. The hits of the level start at `first`;
-    /// returns where those of the next tree start.
-    fn descend(&mut self, first: usize, beam: usize, scratch: &mut Scratch) -> usize {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: AVX2 was just detected.
-            return unsafe { self.descend_avx2(first, beam, scratch) };
-        }
-        self.descend_portable(first, beam, scratch)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn descend_avx2(&mut self, first: usize, beam: usize, scratch: &mut Scratch) -> usize {
-        self.descend_portable(first, beam, scratch)
-    }
-
-    #[inline(always)]
-    fn descend_portable(&mut self, mut first: usize, beam: usize, scratch: &mut Scratch) -> usize {
-        let Scratch { next, hits, ranks } = scratch;
-        next.clear();
-        for &ReachedNode { node, weight, hits_end } in &self.level {
-            let hits = &hits[first..hits_end as usize];
-            let products = node_index::sum_products(self.tree, node as usize, hits);
-            first = hits_end as usize;
-            let children = self.tree.child_range(node as usize);
-            let near = stored_nearness(self.tree, children.clone()).of(&products);
-            let best = best_lane(&near, children.len());
-            let shares = match beam {
-                1 => all_to(best),
-                _ => shares(&near, best, children.len()),
-            };
-            let mut followed = shares.nonzero();
-            while followed != 0 {
-                let lane = followed.trailing_zeros() as usize % LANES;
-                followed &= followed - 1;
-                let weight = weight * shares.0[lane];
-                match self.tree.child(node as usize, children.start + lane) {
-                    Child::Node(node) => next.push(ReachedNode { node, weight, hits_end: 0 }),
-                    Child::Leaf(leaf) => self.leaves.push(ReachedLeaf { leaf, weight }),
-                }
-            }
-        }
-        std::mem::swap(&mut self.level, next);
-        self.narrow(beam, ranks);
-        first
-    }
-
     /// Keeps the `beam` heaviest nodes and leaves, and scales their weights to a sum of 1.
     fn narrow(&mut self, beam: usize, ranks: &mut Vec<u64>) {
         if self.level.len() + self.leaves.len() <= beam {
@@ -174,6 +127,39 @@ impl<'a> TreeWalk<'a> {
         self.level.iter_mut().for_each(|reached| reached.weight /= total);
         self.leaves.iter_mut().for_each(|reached| reached.weight /= total);
     }
+}
+
+/// Descends from the nodes of the level to their children. The hits of the level start at `first`;
+/// returns where those of the next tree start.
+#[multiversion(targets("x86_64+avx2"))]
+fn descend(walk: &mut TreeWalk<'_>, mut first: usize, beam: usize, scratch: &mut Scratch) -> usize {
+    let Scratch { next, hits, ranks } = scratch;
+    next.clear();
+    for &ReachedNode { node, weight, hits_end } in &walk.level {
+        let hits = &hits[first..hits_end as usize];
+        let products = node_index::sum_products(walk.tree, node as usize, hits);
+        first = hits_end as usize;
+        let children = walk.tree.child_range(node as usize);
+        let near = stored_nearness(walk.tree, children.clone()).of(&products);
+        let best = best_lane(&near, children.len());
+        let shares = match beam {
+            1 => all_to(best),
+            _ => shares(&near, best, children.len()),
+        };
+        let mut followed = shares.nonzero();
+        while followed != 0 {
+            let lane = followed.trailing_zeros() as usize % LANES;
+            followed &= followed - 1;
+            let weight = weight * shares.0[lane];
+            match walk.tree.child(node as usize, children.start + lane) {
+                Child::Node(node) => next.push(ReachedNode { node, weight, hits_end: 0 }),
+                Child::Leaf(leaf) => walk.leaves.push(ReachedLeaf { leaf, weight }),
+            }
+        }
+    }
+    std::mem::swap(&mut walk.level, next);
+    walk.narrow(beam, ranks);
+    first
 }
 
 impl ReachedNode {

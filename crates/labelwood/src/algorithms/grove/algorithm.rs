@@ -35,14 +35,22 @@ impl Algorithm for Params {
     }
 
     fn facts(&self) -> Facts {
+        let parts: Vec<Facts> = self.parts.iter().map(|part| part.facts()).collect();
+        // Parts that would need the rows stay as they are beside one that does not.
+        let updates = if parts.iter().any(|part| part.updates == Updates::Never) {
+            Updates::Never
+        } else if parts.iter().all(|part| part.updates == Updates::WithRows) {
+            Updates::WithRows
+        } else {
+            Updates::Always("leaves that grew are not divided and label trees not relearned")
+        };
+        let all_grow = parts.iter().all(|part| part.grows.is_some());
         Facts {
             scores: Scores::Probabilities,
             is_calibrated: true,
-            grows: Some(Growth::Together),
+            grows: all_grow.then_some(Growth::Together),
             units: "units",
-            updates: Updates::Always(
-                "leaves that grew are not divided and label trees not relearned",
-            ),
+            updates,
             tried_up_to: 0,
         }
     }

@@ -204,7 +204,9 @@ fn settings_reach_the_parts_that_have_them() {
     }
     let forest = Settings::from(craftml::Params::default());
     let linear = one_vs_rest::Params { weight_threshold: 0.5, ..Default::default() };
-    let parts = json!([{ "algorithm": "craftml" }, { "algorithm": "one-vs-rest", "weight_threshold": 0.5 }]);
+    let mut parts = json!([forest, one_vs_rest::Params::default()]);
+    parts[1]["algorithm"] = "one-vs-rest".into();
+    parts[1]["weight_threshold"] = 0.5.into();
     let parsed = Settings::from_values("grove", json!({ "parts": parts })).unwrap();
     assert_eq!(parsed.parts(), [forest, linear.into()]);
 }

@@ -1,7 +1,7 @@
 //! The settings of Random Label Forests.
 
 use crate::algorithms::label_tree;
-use crate::base::settings::{ParamError, check_all, choices, settings};
+use crate::base::settings::{ParamError, choices, settings};
 use crate::base::sparse::{CsrView, LabelRowsView};
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +98,7 @@ impl Params {
         if self.tree.trees != 1 {
             return Err(ParamError::new("trees", self.tree.trees, "1: each submodel is one tree"));
         }
-        check_all(&Self::table(), &serde_json::to_value(self).expect("settings are plain JSON"))
+        self.check_values()
     }
 
     /// How many submodels a round has, when they deal all labels among them.

@@ -1,6 +1,6 @@
 //! The settings of label trees.
 
-use crate::base::settings::{ParamError, check_all, settings};
+use crate::base::settings::{ParamError, settings};
 use crate::base::sparse::{CsrView, LabelRowsView};
 use crate::learn::linear::{Link, Precision};
 use crate::learn::solver::{self, Loss};
@@ -161,6 +161,6 @@ impl Params {
 
     /// Refuses settings that no tree can be grown with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
-        check_all(&Self::table(), &serde_json::to_value(self).expect("settings are plain JSON"))
+        self.check_values()
     }
 }

@@ -9,7 +9,7 @@ use crate::algorithms::{
 };
 use crate::base::run::{Estimate, Stage, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
-use crate::base::sparse::{CsrView, LabelSet, Predictions, Query, Scored};
+use crate::base::sparse::{Csr, CsrView, LabelRows, LabelSet, Predictions, Query, Scored};
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::DatasetView;
 use crate::learn::cost::learn_labels;
@@ -221,7 +221,9 @@ impl Predict for OneVsRest {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        let Some(all) = rows.all else { return Ok(()) };
+        let Some(all) = rows.all else {
+            return self.add_blocks(rows.added.labels.columns(), units, task);
+        };
         let trainer = Trainer::again(self, all.features.view(), all.labels.view());
         let with_rows: LabelSet = rows.added.labels.indices().iter().copied().collect();
         let is_touched = |&block: &usize| {
@@ -237,6 +239,26 @@ impl Predict for OneVsRest {
             }
         }
         task.progress(Stage::Units("parts"), touched.len() as u64, touched.len() as u64);
+        Ok(())
+    }
+}
+
+impl OneVsRest {
+    /// Writes blocks for labels that are new, of which nothing can be learned without the rows: every
+    /// label has a block.
+    fn add_blocks(
+        &self,
+        labels: usize,
+        units: &UnitSink<'_>,
+        task: &Task,
+    ) -> Result<(), Interrupted> {
+        let (features, labels) = (Csr::new(self.features), LabelRows::new(labels));
+        let trainer = Trainer::again(self, features.view(), labels.view());
+        for block in self.blocks.len()..trainer.blocks() {
+            if units.find(&unit_name(block)).is_none() {
+                units.write(&unit_name(block), &arrays(&trainer.block(block, task)?))?;
+            }
+        }
         Ok(())
     }
 }

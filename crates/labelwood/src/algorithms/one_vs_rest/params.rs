@@ -1,6 +1,6 @@
 //! The settings of one-vs-rest.
 
-use crate::base::settings::{ParamError, check_all, settings};
+use crate::base::settings::{ParamError, settings};
 use crate::base::sparse::CsrView;
 use crate::learn::linear::{Link, Precision};
 use crate::learn::solver;
@@ -81,6 +81,6 @@ impl Params {
 
     /// Refuses settings that no classifier can be learned with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
-        check_all(&Self::table(), &serde_json::to_value(self).expect("settings are plain JSON"))
+        self.check_values()
     }
 }

@@ -149,6 +149,12 @@ pub trait SettingType {
     const KIND: Kind;
     /// Whether a setting of this type may be left open.
     const IS_OPTIONAL: bool = false;
+
+    /// A number that is not finite, as people write it: JSON has none, and would take it for a setting
+    /// that is left open.
+    fn not_finite(&self) -> Option<String> {
+        None
+    }
 }
 
 impl SettingType for usize {
@@ -162,11 +168,19 @@ impl SettingType for u64 {
 impl SettingType for f32 {
     const KIND: Kind =
         Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: true };
+
+    fn not_finite(&self) -> Option<String> {
+        f64::from(*self).not_finite()
+    }
 }
 
 impl SettingType for f64 {
     const KIND: Kind =
         Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: false };
+
+    fn not_finite(&self) -> Option<String> {
+        (!self.is_finite()).then(|| self.to_string())
+    }
 }
 
 impl SettingType for bool {
@@ -176,6 +190,10 @@ impl SettingType for bool {
 impl<T: SettingType> SettingType for Option<T> {
     const KIND: Kind = T::KIND;
     const IS_OPTIONAL: bool = true;
+
+    fn not_finite(&self) -> Option<String> {
+        self.as_ref().and_then(T::not_finite)
+    }
 }
 
 impl Setting {
@@ -341,6 +359,23 @@ macro_rules! settings {
                 $(table.extend(<$Inner>::table());)?
                 table
             }
+
+            /// Refuses the first value that its setting may not have.
+            pub(crate) fn check_values(&self) -> Result<(), $crate::base::settings::ParamError> {
+                let mut values = serde_json::to_value(self).expect("settings are plain JSON");
+                self.tell_not_finite(&mut values);
+                $crate::base::settings::check_all(&Self::table(), &values)
+            }
+
+            /// Writes what JSON has no number for as text.
+            pub(crate) fn tell_not_finite(&self, values: &mut serde_json::Value) {
+                $(
+                    if let Some(text) = $crate::base::settings::SettingType::not_finite(&self.$name) {
+                        values[stringify!($name)] = text.into();
+                    }
+                )*
+                $(self.$inner.tell_not_finite(values);)?
+            }
         }
     };
 }
@@ -453,5 +488,18 @@ mod tests {
         let nan = serde_json::to_value(f64::NAN).unwrap();
         let expected = "depth is no finite number, but must be a number that is at least 0";
         assert_eq!(refused("depth", nan), expected);
+    }
+
+    #[test]
+    fn what_is_no_finite_number_is_not_left_open() {
+        let garden = |lawn, depth| Garden { lawn, depth, ..Garden::default() };
+        garden(None, 3.0).check_values().unwrap();
+        let refused = |garden: Garden| garden.check_values().unwrap_err().to_string();
+        let lawn = "but must be above 0 and at most 1";
+        assert_eq!(refused(garden(Some(f32::NAN), 3.0)), format!("lawn is NaN, {lawn}"));
+        assert_eq!(refused(garden(Some(f32::INFINITY), 3.0)), format!("lawn is inf, {lawn}"));
+        let depth = "depth is NaN, but must be a number that is at least 0";
+        assert_eq!(refused(garden(None, f64::NAN)), depth);
+        garden(None, 3.0).shed.check_values().unwrap();
     }
 }

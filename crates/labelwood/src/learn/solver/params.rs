@@ -1,6 +1,6 @@
 //! The settings of the solver.
 
-use crate::base::settings::{ParamError, check_all, choices, settings};
+use crate::base::settings::{ParamError, choices, settings};
 use serde::{Deserialize, Serialize};
 
 settings! {
@@ -38,6 +38,6 @@ choices! {
 impl Params {
     /// Refuses settings that no classifier can be learned with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
-        check_all(&Self::table(), &serde_json::to_value(self).expect("settings are plain JSON"))
+        self.check_values()
     }
 }
