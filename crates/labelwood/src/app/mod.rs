@@ -7,15 +7,16 @@
 //! - [`Fault`] tells whether an error is the user's to mend or the machine's.
 //!
 //! ```
+//! use labelwood::Settings;
 //! use labelwood::app::{LabelFiles, RowOptions, at_least};
-//! use labelwood::model::{Algorithm, Model};
+//! use labelwood::model::Model;
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //! let (folder, run) = (tempfile::tempdir()?, Pool::new(1)?.task());
 //! let rows = labelwood::data::read_bytes(
 //!     b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &Default::default(), &run)?.dataset;
-//! let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
-//! let model = Model::train(rows.view(), Default::default(), &algorithm, &run)?;
+//! let settings = Settings::named("one-vs-rest").expect("it is an algorithm");
+//! let model = Model::train(rows.view(), Default::default(), &settings, &run)?;
 //!
 //! let (data, labels) = (folder.path().join("rows.svm"), folder.path().join("allowed.txt"));
 //! std::fs::write(&data, " 1:1\n 2:1\n")?;

@@ -16,13 +16,13 @@ use std::path::Path;
 ///
 /// ```
 /// use labelwood::app::RowOptions;
-/// use labelwood::model::{Algorithm, Model};
+/// use labelwood::model::Model;
 /// let (folder, run) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
 /// let path = folder.path().join("rows.txt");
 /// std::fs::write(&path, "2 2 2\n0 0:1\n1 1:1\n")?;
 /// let rows = labelwood::app::read_vectors(&path, &Default::default(), &run)?.dataset;
-/// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
-/// let model = Model::train(rows.view(), Default::default(), &algorithm, &run)?;
+/// let settings = labelwood::Settings::named("one-vs-rest").expect("it is an algorithm");
+/// let model = Model::train(rows.view(), Default::default(), &settings, &run)?;
 ///
 /// let options = RowOptions::default();
 /// assert_eq!(options.read(&path, &model, &run)?, rows);

@@ -22,7 +22,7 @@ const TEXT_BYTES: usize = 8 << 20;
 /// ```
 /// use labelwood::app::RowSource;
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
-/// use labelwood::model::{Algorithm, Extras, Model};
+/// use labelwood::model::{Model, TrainOptions};
 /// use labelwood::sparse::Query;
 /// use labelwood::text::{Params, TextReader};
 /// let (run, options) = (labelwood::run::Pool::new(1)?.task(), Options::default());
@@ -30,9 +30,9 @@ const TEXT_BYTES: usize = 8 << 20;
 /// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
 /// let (reader, rows) =
 ///     TextReader::fit(documents, &options, Params::default(), Default::default(), &run)?;
-/// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
-/// let extras = Extras { text: Some(&reader), ..Extras::default() };
-/// let model = Model::train(rows.view(), extras, &algorithm, &run)?;
+/// let settings = labelwood::Settings::named("one-vs-rest").expect("it is an algorithm");
+/// let options = TrainOptions { text: Some(&reader), ..Default::default() };
+/// let model = Model::train(rows.view(), options, &settings, &run)?;
 ///
 /// let texts = ["an owl", "owls", "the atlas"].map(str::to_owned);
 /// let mut source = RowSource::texts(texts, &model, &run)?;

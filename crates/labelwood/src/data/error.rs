@@ -92,7 +92,7 @@ pub enum ReadError {
         /// How many there are.
         columns: usize,
     },
-    /// The run was cancelled.
+    /// The task was stopped.
     #[error("{0}")]
     Stopped(#[from] Stopped),
 }

@@ -135,7 +135,7 @@ pub enum TrainError {
         /// Those that are allowed.
         allowed: u64,
     },
-    /// The run was cancelled; finished units are kept.
+    /// The task was stopped; finished units are kept.
     #[error("{finished} of {total} {units} are kept; resume to go on with them")]
     Stopped {
         /// Units finished.

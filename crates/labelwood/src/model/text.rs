@@ -32,8 +32,9 @@ impl Model {
     /// The best labels of each text, as [`Model::predict`] finds them for rows.
     ///
     /// ```
+    /// use labelwood::Settings;
     /// use labelwood::data::documents::{Documents, Format, Labels, Options};
-    /// use labelwood::model::{Algorithm, Extras, Model};
+    /// use labelwood::model::{Model, TrainOptions};
     /// use labelwood::run::Pool;
     /// use labelwood::sparse::Query;
     /// use labelwood::text::{Params, TextReader};
@@ -42,14 +43,14 @@ impl Model {
     /// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
     /// let (reader, dataset) =
     ///     TextReader::fit(documents, &options, Params::default(), Default::default(), &run)?;
-    /// let algorithm = Algorithm::preset("one-vs-rest", "default").expect("it is a preset");
-    /// let extras = Extras { text: Some(&reader), ..Extras::default() };
-    /// let model = Model::train(dataset.view(), extras, &algorithm, &run)?;
+    /// let settings = Settings::named("one-vs-rest").expect("it is an algorithm");
+    /// let options = TrainOptions { text: Some(&reader), ..Default::default() };
+    /// let model = Model::train(dataset.view(), options, &settings, &run)?;
     /// let best = model.predict_texts(&["an atlas", "of owls"], Query::top(1), &run)?;
     /// let names: Vec<_> = best.rows().map(|row| model.labels().name(row[0].id)).collect();
     /// assert_eq!(names, [Some("maps"), Some("birds")]);
     ///
-    /// let of_vectors = Model::train(dataset.view(), Extras::default(), &algorithm, &run)?;
+    /// let of_vectors = Model::train(dataset.view(), Default::default(), &settings, &run)?;
     /// let error = of_vectors.predict_texts(&["an atlas"], Query::top(1), &run).unwrap_err();
     /// assert_eq!(error.to_string(), "the model was trained on vectors: give it rows, not text");
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -20,7 +20,7 @@ pub enum ShardError {
     /// The rows could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The run was cancelled while it waited.
+    /// The task was stopped while it waited.
     #[error(transparent)]
     Stopped(#[from] Stopped),
     /// A plan of no shards.
@@ -150,7 +150,7 @@ pub enum ShardError {
 }
 
 impl ShardError {
-    /// Whether the run was cancelled, which is nobody's fault.
+    /// Whether the task was stopped, which is nobody's fault.
     ///
     /// ```
     /// use labelwood::{run::Stopped, shard::ShardError};

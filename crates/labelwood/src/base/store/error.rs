@@ -26,7 +26,7 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
-    /// The run was cancelled.
+    /// The task was stopped.
     #[error("{0}")]
     Stopped(#[from] Stopped),
     /// There is no model to read.

@@ -117,12 +117,13 @@ impl Stored {
     ///
     /// ```
     /// use labelwood::data::{ReadOptions, read_bytes};
-    /// use labelwood::model::{Algorithm, Model, store::Stored};
+    /// use labelwood::algorithms::craftml;
+    /// use labelwood::model::{Model, store::Stored};
     /// use labelwood::run::Pool;
     /// let task = Pool::new(1)?.task();
     /// let rows = read_bytes(b"0 1:1\n1 2:1\n", "a.svm", &ReadOptions::default(), &task)?.dataset;
-    /// let algorithm = Algorithm::CraftMl(Default::default());
-    /// let model = Model::train(rows.view(), Default::default(), &algorithm, &task)?;
+    /// let settings = craftml::Params::default().into();
+    /// let model = Model::train(rows.view(), Default::default(), &settings, &task)?;
     /// let files: Vec<Vec<u8>> =
     ///     model.stored().files().into_iter().map(|(_, bytes)| bytes.into()).collect();
     /// let again = Stored::from_files(files.iter().map(Vec::as_slice), &task)?;

@@ -84,7 +84,7 @@ pub enum GenerateError {
     /// The output refused it.
     #[error("could not write the data: {0}")]
     Io(#[from] io::Error),
-    /// The run was cancelled.
+    /// The task was stopped.
     #[error("{0}")]
     Stopped(#[from] Stopped),
 }

@@ -12,7 +12,7 @@ pub enum PartError {
     /// The model's files could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The run was cancelled.
+    /// The task was stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
     /// Scores could not be read.
@@ -56,7 +56,7 @@ pub enum PartError {
 }
 
 impl PartError {
-    /// Whether the run was cancelled, which is nobody's fault.
+    /// Whether the task was stopped, which is nobody's fault.
     ///
     /// ```
     /// use labelwood::{run::Stopped, shard::PartError};

@@ -101,7 +101,7 @@ pub enum UpdateError {
     /// The model's files could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The run was cancelled; finished units are kept, and the same update goes on with them.
+    /// The task was stopped; finished units are kept, and the same update goes on with them.
     #[error("the model is as it was; the same update again goes on with what is finished")]
     Stopped {
         /// The cancellation itself.

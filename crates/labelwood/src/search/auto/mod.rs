@@ -93,7 +93,7 @@ pub enum ChooseError {
         /// Bytes of the smallest model.
         needed: u64,
     },
-    /// The run was cancelled.
+    /// The task was stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }

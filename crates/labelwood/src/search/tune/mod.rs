@@ -164,7 +164,7 @@ pub enum TuneError {
     /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The time of the run was up before the first round was finished.
+    /// The deadline passed before the first round was finished.
     #[error(
         "the time was up before the first round was done: {finished} of {total} trials are finished"
     )]
@@ -174,7 +174,7 @@ pub enum TuneError {
         /// All trials.
         total: usize,
     },
-    /// The run was cancelled.
+    /// The task was stopped.
     #[error("{finished} of {total} trials are finished")]
     Stopped {
         /// Finished trials.
@@ -259,7 +259,7 @@ impl Candidate {
 }
 
 /// Tries what is planned, keeping each finished trial in the folder `path`, and going on with those
-/// that are there. If the time of the run is up, the rounds until then decide.
+/// that are there. If the deadline passes, the rounds until then decide.
 pub fn tune(
     dataset: DatasetView<'_>,
     plan: &Plan,
