@@ -45,8 +45,10 @@ def same(left, right):
 def assert_same_settings(ours, library):
     assert ours.keys() == library.keys()
     for name, value in library.items():
-        if isinstance(value, dict):
-            assert_same_settings(ours[name], value)
+        if name == "parts":
+            assert len(ours[name]) == len(value)
+            for our_part, part in zip(ours[name], value):
+                assert_same_settings(our_part, part)
         elif isinstance(value, float):
             assert np.float32(ours[name]) == np.float32(value), name
         else:

@@ -362,7 +362,8 @@ impl Inside {
         for Table { name, title, rows } in &self.shown_tables {
             writeln!(out, "\n{name}: {title}")?;
             let columns = rows.first().into_iter().flat_map(|row| row.keys());
-            let columns: Vec<&String> = columns.collect();
+            let mut columns: Vec<&String> = columns.collect();
+            columns.sort_by_key(|column| *column != "instances");
             for column in &columns {
                 write!(out, "{:>width$}", column.replace('_', " "), width = width(column) + 2)?;
             }
