@@ -170,6 +170,11 @@ pub trait Algorithm: Values {
             && self.resized(&sizes) == *found
     }
 
+    /// What a training within limits had to leave out, besides trees, to come to these settings.
+    fn left_out(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What tuning tries, each with the values of one setting.
     fn changes(&self) -> Vec<Change> {
         let tried = |setting: Setting| {

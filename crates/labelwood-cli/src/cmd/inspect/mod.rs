@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use labelwood::Settings;
 use labelwood::algorithms::Table;
 use labelwood::calibration::Calibration;
 use labelwood::favour::{Favour, Scores};
@@ -141,6 +142,8 @@ struct Inside {
     unseen_labels: usize,
     frequent_labels: Vec<FrequentLabel>,
     settings: serde_json::Value,
+    #[serde(skip)]
+    shown_settings: Vec<(String, serde_json::Value)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<serde_json::Value>,
     favour: Favour,
@@ -256,6 +259,7 @@ impl Inside {
                 })
                 .collect(),
             settings: manifest.training.settings.clone(),
+            shown_settings: shown_settings(&model.learned().settings()),
             text: manifest.training.text.clone(),
             favour: manifest.training.favour,
             scores: model.learned().settings().scores(model.calibration().is_some()),
@@ -317,23 +321,15 @@ impl Display for Inside {
 impl Inside {
     fn write_settings(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let text = self.text.as_ref();
-        let parts = [
-            ("settings", Some(&self.settings)),
-            ("made smaller", self.shrunk.as_ref()),
-            ("documents", text.map(|text| &text["documents"])),
-            ("text to vectors", text.map(|text| &text["vectoriser"])),
+        let sections = [
+            ("settings", self.shown_settings.clone()),
+            ("made smaller", self.shrunk.as_ref().map(entries).unwrap_or_default()),
+            ("documents", text.map(|text| entries(&text["documents"])).unwrap_or_default()),
+            ("text to vectors", text.map(|text| entries(&text["vectoriser"])).unwrap_or_default()),
         ];
-        for (title, settings) in parts {
-            let Some(settings) = settings.and_then(serde_json::Value::as_object) else { continue };
+        for (title, settings) in sections.iter().filter(|(_, settings)| !settings.is_empty()) {
             writeln!(out, "\n{title}")?;
-            // Parts have settings of their own.
-            let inner = |(name, value): (&String, &serde_json::Value)| match value.as_array() {
-                Some(parts) if parts.iter().all(serde_json::Value::is_object) => {
-                    parts.iter().flat_map(part_settings).collect()
-                }
-                _ => vec![(name.clone(), value.clone())],
-            };
-            for (name, value) in settings.iter().flat_map(inner) {
+            for (name, value) in settings {
                 let shown = match value.as_str() {
                     Some(" ") => "space".to_owned(),
                     Some(text) => text.to_owned(),
@@ -431,9 +427,20 @@ fn width(name: &str) -> usize {
     name.len().max(7) + 2
 }
 
-/// The settings of a part of an algorithm, each after the name of the part.
-fn part_settings(part: &serde_json::Value) -> Vec<(String, serde_json::Value)> {
-    let name = part["algorithm"].as_str().unwrap_or_default();
-    let settings = part.as_object().into_iter().flatten().filter(|(own, _)| *own != "algorithm");
-    settings.map(|(own, value)| (format!("{name} {own}"), value.clone())).collect()
+/// The names and values of a JSON object.
+fn entries(object: &serde_json::Value) -> Vec<(String, serde_json::Value)> {
+    let entries = object.as_object().into_iter().flatten();
+    entries.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The settings of an algorithm; those of its parts, if it has parts, each after the part's name.
+fn shown_settings(settings: &Settings) -> Vec<(String, serde_json::Value)> {
+    let of_part = |part: &Settings| {
+        let named = |(name, value)| (format!("{} {name}", part.name()), value);
+        entries(&part.values()).into_iter().map(named).collect::<Vec<_>>()
+    };
+    match settings.parts() {
+        [] => entries(&settings.values()),
+        parts => parts.iter().flat_map(of_part).collect(),
+    }
 }

@@ -126,15 +126,12 @@ pub fn outcome(args: &Args, planned: &Settings, grown: &Settings, start: Instant
         true => String::new(),
         false => format!(": the model is {}", grown.name()),
     };
-    let blend = match grown.values()["learn_blend"].as_bool() {
-        Some(false) => "; there was no time to learn the blend, so the default one is taken",
-        _ => "",
-    };
+    let left_out = grown.left_out().map(|left_out| format!("; {left_out}")).unwrap_or_default();
     let used = Seconds(start.elapsed().as_secs_f64());
     let budget = args.limits.budget.map(|budget| format!("; {used} of {budget} are used"));
     let more = match args.limits.budget {
         Some(_) if is_whole => " (--trees and --label-trees allow more)",
         _ => "",
     };
-    format!("limits: {trees}{other}{blend}{}{more}", budget.unwrap_or_default())
+    format!("limits: {trees}{other}{left_out}{}{more}", budget.unwrap_or_default())
 }

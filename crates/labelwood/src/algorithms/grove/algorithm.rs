@@ -108,6 +108,11 @@ impl Algorithm for Params {
         })
     }
 
+    fn left_out(&self) -> Option<&'static str> {
+        let text = "there was no time to learn the blend, so the default one is taken";
+        (!self.learn_blend).then_some(text)
+    }
+
     fn changes(&self) -> Vec<Change> {
         self.changes()
     }
