@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use labelwood::Settings;
+use labelwood::app::TrainingNeed;
 use labelwood::app::predict_at_least;
 use labelwood::data::{DatasetView, LabelIndex};
 use labelwood::favour::Favour;
@@ -320,9 +321,13 @@ fn learn(
         Some(Into::DiskFrom(least)) => cfg!(unix) && estimate.model >= *least,
         None => false,
     };
-    let model = if on_disk { 0 } else { estimate.model };
-    let again = if options.calibrate { estimate.memory + estimate.model } else { 0 };
-    refuse_more(estimate.memory.saturating_add(model).saturating_add(again), memory, labels)?;
+    let need = TrainingNeed {
+        calibrate: options.calibrate,
+        keeps_model: !on_disk,
+        reader: options.text,
+        ..TrainingNeed::new(dataset, settings, run.threads())
+    };
+    refuse_more(need.bytes(), memory, labels)?;
     if let Some(Into::Folder(folder, overwrite)) = into {
         let start = Start { resume: !overwrite, overwrite };
         train_with(dataset, options, settings, &folder, start, run)?;

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::Settings;
+use labelwood::app::TrainingNeed;
 use labelwood::model::TrainOptions;
 use labelwood::run::Task;
 use labelwood::shard::{Options, Plan};
 use labelwood::{auto, data};
 use serde::Serialize;
 
-use super::train::memory::Need;
+use super::train::memory::fits;
 use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::input::Kind;
@@ -93,12 +94,15 @@ impl Args {
         };
         let Rows { dataset, reader } = rows;
         let (threads, reader) = (run.threads(), reader.as_ref());
-        let fits = |settings: &Settings| {
-            Need { dataset, settings, calibrate, threads, keeps_model: false, reader }
-                .fits(context.max_memory)
+        let has_memory = |settings: &Settings| {
+            let rows = dataset.view();
+            let need =
+                TrainingNeed { calibrate, reader, ..TrainingNeed::new(rows, settings, threads) };
+            fits(&need, context.max_memory)
         };
         let limits = auto::Limits::default();
-        let auto::Choice { settings, why } = auto::choose(dataset.view(), seed, limits, fits, run)?;
+        let auto::Choice { settings, why } =
+            auto::choose(dataset.view(), seed, limits, has_memory, run)?;
         if !self.json {
             why.iter().for_each(|reason| context.note(format_args!("auto: {reason}")));
         }

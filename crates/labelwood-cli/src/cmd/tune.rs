@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, anyhow, bail};
+use labelwood::app::TrainingNeed;
 use labelwood::data::{Splits, write_own};
 use labelwood::run::{Progress, Stage, Task};
 use labelwood::tune::{Measure, Outcome, Plan, TuneError, tune};
@@ -117,8 +118,8 @@ impl Args {
         }
         for candidate in plan.candidates() {
             // A copy of most rows is learned from, and the model stays in memory.
-            let need = memory::Need {
-                dataset: &rows.dataset,
+            let need = TrainingNeed {
+                rows: rows.dataset.view(),
                 settings: &candidate.settings,
                 calibrate: false,
                 threads: run.threads(),

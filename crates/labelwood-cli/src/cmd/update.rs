@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use labelwood::algorithms::Updates;
+use labelwood::app::update_bytes;
 use labelwood::data::Dataset;
 use labelwood::model::store::{Options, check_target};
 use labelwood::model::{Model, UpdateError, UpdateStart, Updated, update};
@@ -117,13 +118,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 /// Refuses an update for which the machine has not enough memory.
 fn check_memory(model: &Model, dataset: &Dataset, context: &Context, run: &Task) -> Result<()> {
     let Some(limit) = context.max_memory.or_else(machine::memory_limit) else { return Ok(()) };
-    let manifest = model.manifest();
-    let of_new = model.learned().settings().estimate(dataset.view(), run.threads()).memory;
-    // All rows are about as large as the new ones.
-    let all = manifest.instances as f64 / dataset.len().max(1) as f64 + 1.0;
-    let rows = if manifest.training.keep_rows { (of_new as f64 * all) as u64 } else { of_new };
-    let largest = manifest.units.iter().map(|unit| unit.bytes).max().unwrap_or(0);
-    let needed = rows.saturating_add(largest.saturating_mul(2 * run.threads() as u64));
+    let needed = update_bytes(model, dataset.view(), run.threads());
     if needed <= limit.0 {
         return Ok(());
     }

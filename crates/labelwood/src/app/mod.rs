@@ -4,6 +4,7 @@
 //! - [`RowOptions`] says how a file is read for a model; [`RowSource`] gives its rows in batches.
 //! - [`LabelFiles`] names the labels that a model may name.
 //! - [`at_least`] and [`predict_at_least`] keep the labels whose score reaches a threshold.
+//! - [`TrainingNeed`] and [`update_bytes`] say how much memory a training or an update needs.
 //! - [`Fault`] tells whether an error is the user's to mend or the machine's.
 //!
 //! ```
@@ -35,6 +36,7 @@ mod error;
 mod fault;
 mod kind;
 mod labels;
+mod memory;
 mod rows;
 mod source;
 mod threshold;
@@ -43,6 +45,7 @@ pub use error::InputError;
 pub use fault::{Fault, MachineFault};
 pub use kind::Kind;
 pub use labels::{LabelFiles, known_labels};
+pub use memory::{Remedy, TrainingNeed, update_bytes};
 pub use rows::{Fields, RowOptions, read_vectors};
 pub use source::{RowBatch, RowSource};
 pub use threshold::{at_least, predict_at_least};

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use labelwood::Settings;
 use labelwood::algorithms::Size;
+use labelwood::app::TrainingNeed;
 use labelwood::auto;
 use labelwood::data::Dataset;
 use labelwood::model::store::Manifest;
@@ -12,7 +13,7 @@ use labelwood::model::{Limits, unfinished};
 use labelwood::run::Task;
 use labelwood::text::TextReader;
 
-use super::memory::Need;
+use super::memory::fits;
 use super::{Args, Choice};
 use crate::bytes::Bytes;
 use crate::context::Context;
@@ -81,11 +82,13 @@ impl Args {
         let Limits { until, bytes, .. } = self.limits.within(context.started());
         let limits = auto::Limits { until, bytes };
         let (threads, keeps_model) = (run.threads(), self.model.is_none());
-        let fits = |settings: &Settings| {
-            Need { dataset: train, settings, calibrate, threads, keeps_model, reader }
-                .fits(context.max_memory)
+        let has_memory = |settings: &Settings| {
+            let rows = train.view();
+            let need = TrainingNeed { rows, settings, calibrate, threads, keeps_model, reader };
+            fits(&need, context.max_memory)
         };
-        let auto::Choice { settings, why } = auto::choose(train.view(), seed, limits, fits, run)?;
+        let auto::Choice { settings, why } =
+            auto::choose(train.view(), seed, limits, has_memory, run)?;
         why.iter().for_each(|reason| self.note(context, format!("auto: {reason}")));
         Ok(settings)
     }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::Settings;
+use labelwood::app::TrainingNeed;
 use labelwood::data::Dataset;
 use labelwood::favour::Favour;
 use labelwood::model::store::{Start, check_target};
@@ -253,8 +254,8 @@ impl Training<'_> {
 
     /// Says what will be done with the rows, and refuses what will not fit.
     fn announce(&self, train: &Dataset) -> Result<()> {
-        let need = memory::Need {
-            dataset: train,
+        let need = TrainingNeed {
+            rows: train.view(),
             settings: &self.settings,
             calibrate: self.calibrate,
             threads: self.run.threads(),
