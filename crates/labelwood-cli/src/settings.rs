@@ -335,21 +335,23 @@ fn over(base: &Settings, typed: Map<String, Value>) -> Result<Settings> {
     let mut settings = base.clone();
     for (setting, value) in typed {
         let flag = setting.replace('_', "-");
+        if value.is_null() {
+            bail!("--{flag} must be a finite number");
+        }
+        if let Some(known) = settings.table().iter().find(|known| known.name == setting) {
+            known.check(&value).map_err(as_flag)?;
+        }
         // One by one, so that the one to blame can be named.
         let changed = settings.with(&setting, &value).map_err(|error| match error {
             SetError::Unknown => anyhow!(
                 "--{flag} is no setting of {name}: leave it out, or choose another --algorithm"
             ),
-            SetError::Wrong(_) if value.is_null() => anyhow!("--{flag} must be a finite number"),
             SetError::Wrong(reason) => {
                 let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 anyhow!("--{flag} {shown} does not go with {name}: {reason}")
             }
         });
         settings = changed?;
-        if value.is_null() {
-            bail!("--{flag} must be a finite number");
-        }
     }
     settings.check().map_err(as_flag)?;
     Ok(settings)

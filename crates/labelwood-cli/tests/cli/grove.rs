@@ -132,7 +132,7 @@ fn settings_go_to_the_part_that_has_them() {
     let error = folder.run(&format!("{train} b --submodels 3")).fails(1);
     assert!(error.contains("--submodels is no setting of grove"), "{error}");
     let error = folder.run(&format!("{train} b --label-trees 0")).fails(1);
-    assert!(error.contains("--trees is 0, but must be"), "{error}");
+    assert!(error.contains("--label-trees is 0, but must be"), "{error}");
     let error = folder.run(&format!("{train} b --calibrate")).fails(1);
     assert!(error.contains("the scores of a grove are probabilities already"), "{error}");
 }

@@ -178,7 +178,7 @@ fn impossible_settings_are_refused_before_the_data_are_read() {
         ),
         (
             "--algorithm label-tree --precision byte",
-            "error: --precision byte does not go with label-tree: unknown variant `byte`, expected `half` or `single`\n",
+            "error: --precision is byte, but must be one of half, single\n",
         ),
         (
             "--algorithm label-tree --cost 0",

@@ -435,12 +435,21 @@ fn entries(object: &serde_json::Value) -> Vec<(String, serde_json::Value)> {
 
 /// The settings of an algorithm; those of its parts, if it has parts, each after the part's name.
 fn shown_settings(settings: &Settings) -> Vec<(String, serde_json::Value)> {
+    let own = |settings: &Settings| {
+        let table = settings.table();
+        let shown = |(name, value): (String, serde_json::Value)| {
+            let setting = table.iter().find(|setting| setting.name == name);
+            let shown = setting.filter(|_| value.is_f64()).map(|setting| setting.shown(&value));
+            (name, shown.map_or(value, Into::into))
+        };
+        entries(&settings.values()).into_iter().map(shown).collect::<Vec<_>>()
+    };
     let of_part = |part: &Settings| {
         let named = |(name, value)| (format!("{} {name}", part.name()), value);
-        entries(&part.values()).into_iter().map(named).collect::<Vec<_>>()
+        own(part).into_iter().map(named).collect::<Vec<_>>()
     };
     match settings.parts() {
-        [] => entries(&settings.values()),
+        [] => own(settings),
         parts => parts.iter().flat_map(of_part).collect(),
     }
 }
