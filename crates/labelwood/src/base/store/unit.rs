@@ -61,6 +61,8 @@ pub struct Unit {
     header: Metadata,
     /// Where the sections start in the file.
     start: usize,
+    /// Whether this process made it, so that its content need not be checked.
+    is_own: bool,
 }
 
 impl<'a, T: Element> From<&'a [T]> for ArrayRef<'a> {
@@ -198,7 +200,7 @@ impl Unit {
         let file = write_arrays(&mut content, name, arrays);
         let file = file.map_err(|error| StoreError::io("keep", Path::new(name), error))?;
         let unit = Self::from_bytes(&file.file, &content)?;
-        Ok((file, unit))
+        Ok((file, Unit { is_own: true, ..unit }))
     }
 
     /// A unit over a copy of the bytes of its file.
@@ -219,7 +221,13 @@ impl Unit {
         }
         let (header_len, header) =
             SafeTensors::read_metadata(&bytes).map_err(|error| refused(error.to_string()))?;
-        Ok(Unit { path, start: size_of::<u64>() + header_len, bytes, header })
+        Ok(Unit { path, start: size_of::<u64>() + header_len, bytes, header, is_own: false })
+    }
+
+    /// Whether this process made the unit in memory: what comes from outside is checked when it is
+    /// opened, what was just learned is not.
+    pub(crate) fn is_own(&self) -> bool {
+        self.is_own
     }
 
     /// One array, which must be a list of numbers of type `T`.
