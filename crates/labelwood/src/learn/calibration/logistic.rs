@@ -71,8 +71,9 @@ impl Examples {
             let weight = expected * (1.0 - expected);
             for at in 0..width {
                 slope[at] += excess * terms[at];
-                let (scaled, lower) = (weight * terms[at], curve[at].iter_mut().take(at + 1));
-                lower.zip(terms).for_each(|(sum, other)| *sum += scaled * other);
+                let scaled = weight * terms[at];
+                let lower = curve[at][..=at].iter_mut().zip(&terms[..=at]);
+                lower.for_each(|(sum, other)| *sum += scaled * other);
             }
         }
         for at in 0..width {
