@@ -17,7 +17,7 @@ const CALIBRATED: usize = 30;
 /// Learns how the scores of an algorithm become probabilities: trains it on nine tenths of the rows
 /// and looks at how often labels of each score are true among the others. The settings must have been
 /// checked.
-pub fn calibrate(
+fn calibrate(
     dataset: DatasetView<'_>,
     settings: &Settings,
     task: &Task,

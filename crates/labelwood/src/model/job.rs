@@ -152,9 +152,3 @@ pub(crate) fn common_units() -> impl Iterator<Item = String> {
 pub(crate) fn parsed(training: &Training) -> Result<Settings, String> {
     Settings::from_values(&training.algorithm, training.settings.clone())
 }
-
-impl From<Interrupted> for TrainError {
-    fn from(error: Interrupted) -> Self {
-        stopped(error, 0, 1, "models")
-    }
-}

@@ -37,7 +37,6 @@ mod update;
 pub use crate::algorithms::{Limits, Shrink, StoredAs};
 pub use crate::base::store;
 pub use budget::{train_within, unfinished};
-pub use calibrate::calibrate;
 pub use labels::Labels;
 pub use options::TrainOptions;
 pub use shrink::{ShrinkError, shrink};

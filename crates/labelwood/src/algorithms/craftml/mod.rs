@@ -103,11 +103,6 @@ impl<'a> Trainer<'a> {
         &self.params
     }
 
-    /// The learned weight of each feature, if there are weights.
-    pub fn feature_weights(&self) -> Option<&[f32]> {
-        self.weights.0.as_deref()
-    }
-
     /// Grows one tree; its number is below [`Params::trees`].
     pub fn grow(&self, tree: usize, run: &Task) -> Result<Tree, Stopped> {
         Ok(self.grow_all(tree..tree + 1, run)?.remove(0))

@@ -108,11 +108,6 @@ impl Trainer {
         &self.params
     }
 
-    /// The learned weight of each feature, if there are weights.
-    pub fn feature_weights(&self) -> Option<&[f32]> {
-        self.training.weights.0.as_deref()
-    }
-
     /// The labels of a submodel, whose number is below [`Params::submodels`].
     pub fn labels_of(&self, submodel: usize) -> &[u32] {
         &self.subsets[submodel]

@@ -96,11 +96,6 @@ impl Trainer {
         &self.params
     }
 
-    /// The learned weight of each feature, if there are weights.
-    pub fn feature_weights(&self) -> Option<&[f32]> {
-        self.training.weights.0.as_deref()
-    }
-
     fn grower<'a>(&'a self, run: &'a Task) -> Grower<'a> {
         Grower { training: &self.training, vectors: &self.vectors, params: &self.params, run }
     }

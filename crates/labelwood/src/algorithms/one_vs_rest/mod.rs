@@ -117,11 +117,6 @@ impl Trainer {
         &self.params
     }
 
-    /// The learned weight of each feature, if there are weights.
-    pub fn feature_weights(&self) -> Option<&[f32]> {
-        self.weights.0.as_deref()
-    }
-
     /// How many blocks the labels make.
     pub fn blocks(&self) -> usize {
         self.rows_of.len().div_ceil(BLOCK)
