@@ -10,7 +10,7 @@
 use labelwood::Settings;
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::model::store::{Load, Manifest, Options};
+use labelwood::store::{Load, Manifest, Options};
 use labelwood::model::Model;
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Csr, Query};

@@ -7,7 +7,7 @@
 #![no_main]
 
 use labelwood::model::Model;
-use labelwood::model::store::{Load, Manifest, Options};
+use labelwood::store::{Load, Manifest, Options};
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Csr, Query};
 use std::fs;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use labelwood::model::store::Options;
+use labelwood::store::Options;
 use labelwood::run::Task;
 use labelwood::shard::{
     Combiner as InnerCombiner, ModelPart as InnerPart, PartError, Scores, Share,

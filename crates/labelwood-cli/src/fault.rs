@@ -87,8 +87,8 @@ mod tests {
     use super::*;
     use anyhow::{Context, anyhow};
     use labelwood::data::ReadError;
-    use labelwood::model::store::StoreError;
     use labelwood::run::Stopped;
+    use labelwood::store::StoreError;
 
     fn code(error: &anyhow::Error) -> u8 {
         exit_code(Fault::of(error.as_ref()))

@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use labelwood::data::documents::{Labels, Options};
 use labelwood::data::{Dataset, LabelIndex};
-use labelwood::favour::Favour;
 use labelwood::model::check_rows;
 use labelwood::run::Task;
+use labelwood::settings::Favour;
 use labelwood::text::{Params, TextReader};
 
 use crate::context::Context;

@@ -7,7 +7,7 @@ use std::path::{self, Path, PathBuf};
 
 use anyhow::{Result, bail};
 use labelwood::data::{check_output, names_beside, write_atomically};
-use labelwood::model::store::Manifest;
+use labelwood::store::Manifest;
 
 /// Prints a result; an error names standard output.
 pub fn print(result: &impl Display) -> Result<()> {

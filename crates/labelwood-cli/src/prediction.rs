@@ -8,9 +8,9 @@ use anyhow::Result;
 use clap::ValueEnum;
 use labelwood::app::{LabelFiles, RowOptions};
 use labelwood::model::Model;
-use labelwood::model::store::{self, Options};
 use labelwood::run::Task;
 use labelwood::sparse::{LabelSet, Query};
+use labelwood::store::{self, Options};
 
 use crate::input::Format;
 use crate::text::DocumentArgs;

@@ -5,9 +5,11 @@
 
 mod timing;
 
-use labelwood::craftml::{Params, Trainer};
+use labelwood::Settings;
+use labelwood::algorithms::craftml::Params;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{Dataset, ReadOptions, read};
+use labelwood::model::Model;
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::Query;
 use std::error::Error;
@@ -40,17 +42,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The best of some rounds.
 fn report(name: &str, dataset: &Dataset, run: &Task) -> Result<(), Box<dyn Error>> {
-    let (features, labels) = (dataset.features.view(), dataset.labels.view());
-    let trainer = Trainer::new(features, labels, Params { trees: TREES, ..Params::default() })?;
+    let features = dataset.features.view();
+    let params = Params { trees: TREES, ..Params::default() };
+    let (beam, settings) = (params.beam, Settings::from(params));
     let mut forest = None;
     let grown = best(ROUNDS, || {
-        forest = Some(trainer.forest(run)?);
+        forest = Some(Model::train(dataset.view(), Default::default(), &settings, run)?);
         Ok(())
     })?;
     let forest = forest.ok_or("there is at least one round")?;
-    let levels: u64 = forest.trees().iter().map(|tree| tree.figures().depth).sum();
     let per_tree = grown.as_secs_f64() / TREES as f64;
-    let per_entry = grown.as_nanos() as f64 / (features.entries() as f64 * levels.max(1) as f64);
     let rows = features.slice(0..features.len().min(ROWS));
     let mut predicted = [0.0; 3];
     let kinds = [(Some(1), ROWS), (None, ROWS), (None, 1)];
@@ -65,13 +66,12 @@ fn report(name: &str, dataset: &Dataset, run: &Task) -> Result<(), Box<dyn Error
         *milliseconds = spent.as_secs_f64() * 1e3 / rows.len() as f64 / TREES as f64;
     }
     println!(
-        "{name}: {} rows, {} entries; {per_tree:.3} s per tree, {per_entry:.2} ns per entry and \
-         level; a row and tree takes {:.4} ms with beam 1, {:.4} ms with beam {}, {:.4} ms alone",
+        "{name}: {} rows, {} entries; {per_tree:.3} s per tree; a row and tree takes {:.4} ms with \
+         beam 1, {:.4} ms with beam {beam}, {:.4} ms alone",
         features.len(),
         features.entries(),
         predicted[0],
         predicted[1],
-        forest.params().beam,
         predicted[2],
     );
     Ok(())

@@ -4,10 +4,10 @@
 use labelwood::Settings;
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::model::store::Manifest;
 use labelwood::model::train;
 use labelwood::run::Pool;
 use labelwood::shard::{Options, Plan, Work};
+use labelwood::store::Manifest;
 use std::error::Error;
 
 /// The whole example.

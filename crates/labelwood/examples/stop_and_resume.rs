@@ -4,9 +4,9 @@
 use labelwood::Settings;
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::model::store::{Manifest, Start};
 use labelwood::model::{TrainError, train};
 use labelwood::run::Pool;
+use labelwood::store::{Manifest, Start};
 use std::error::Error;
 
 /// The whole example.

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use labelwood::Settings;
-//! use labelwood::craftml::Params;
+//! use labelwood::algorithms::craftml::Params;
 //! use labelwood::data::{Dataset, generate::{Generator, Profile, TEST_START}};
 //! use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 //! use labelwood::model::{Model, train, store::{Options, Start}};
@@ -33,20 +33,52 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod base;
+#![warn(unreachable_pub)]
+
+mod base;
 pub mod data;
 pub mod text;
-pub mod learn;
+mod learn;
 pub mod algorithms;
 pub mod model;
-pub mod search;
+mod search;
 pub mod shard;
 pub mod metrics;
 pub mod report;
 pub mod app;
 
 pub use algorithms::Settings;
-pub use algorithms::{craftml, grove, label_forest, label_tree, one_vs_rest};
-pub use base::{array, random, run, settings as params, sparse, store};
-pub use learn::{calibration, cluster, favour, linear, solver, weighting};
 pub use search::{auto, tune};
+
+/// Threads, tasks, progress and limits.
+pub mod run {
+    pub use crate::base::run::{
+        Bytes, Canceller, Estimate, Memory, OutOfMemory, Pool, Progress, Stage, Stopped, Task,
+        ThreadError, group_memory, memory_limit,
+    };
+}
+
+/// Sparse rows, and what is asked and answered about them.
+pub mod sparse {
+    pub use crate::base::sparse::{
+        Csr, CsrView, LabelRows, LabelRowsView, LabelSet, Predictions, Query, Row, Scored,
+        SparseError, top_k,
+    };
+}
+
+/// The files of a model.
+pub mod store {
+    pub use crate::base::store::{
+        Digest, FormatError, Load, Manifest, Options, Start, StoreError, Stored, Training, Update,
+        check_target, staging_folder,
+    };
+}
+
+/// The table of settings, and the types that settings of several algorithms have.
+pub mod settings {
+    pub use crate::base::settings::{Kind, ParamError, Setting};
+    pub use crate::learn::favour::{Favour, Scores};
+    pub use crate::learn::linear::{Link, Precision};
+    pub use crate::learn::solver::{Loss, Params as SolverParams};
+    pub use crate::learn::weighting::Weighting;
+}

@@ -1,14 +1,14 @@
 //! Forests on whole data sets, and models that older versions wrote.
 
 use labelwood::Settings;
-use labelwood::craftml::{Forest, Params, Trainer};
+use labelwood::algorithms::craftml::Params;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{self, Dataset, LabelIndex, ReadOptions};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
-use labelwood::model::store::{Load, Options, Start};
 use labelwood::model::{Model, train};
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Predictions, Query, Scored};
+use labelwood::store::{Load, Options, Start};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,11 @@ fn precision(train: &Dataset, test: &Dataset, predictions: &Predictions) -> (f64
     (metrics.at[0].precision, metrics.at[1].precision)
 }
 
-fn grow(train: &Dataset, params: Params, run: &Task) -> Forest {
-    let (features, labels) = (train.features.view(), train.labels.view());
-    Trainer::new(features, labels, params).unwrap().forest(run).unwrap()
+fn grow(train: &Dataset, params: Params, run: &Task) -> Model {
+    Model::train(train.view(), Default::default(), &params.into(), run).unwrap()
 }
 
-fn forest_precision(forest: &Forest, train: &Dataset, test: &Dataset, run: &Task) -> (f64, f64) {
+fn forest_precision(forest: &Model, train: &Dataset, test: &Dataset, run: &Task) -> (f64, f64) {
     let predictions = forest.predict(test.features.view(), Query::top(5), run).unwrap();
     precision(train, test, &predictions)
 }

@@ -1,19 +1,19 @@
 //! Models whose files say something else than was written, with checksums that fit or are not asked
 //! for: opening refuses them, or predictions end soon, name labels that exist, and take little memory.
 
+use fastrand::Rng;
 use labelwood::Settings;
-use labelwood::craftml::{self, Diversity, Metric, Projection};
+use labelwood::algorithms::craftml::{self, Diversity, Metric, Projection};
+use labelwood::algorithms::{grove, label_forest, label_tree, one_vs_rest};
 use labelwood::data::documents::{Documents, Format, Labels, Options as Reading};
 use labelwood::data::{Dataset, LabelIndexBuilder};
-use labelwood::favour::Favour;
-use labelwood::model::store::{Load, Manifest, Options, Start};
 use labelwood::model::{Model, TrainOptions, UpdateStart, train_with, update};
-use labelwood::random::Stream;
 use labelwood::run::{Pool, Task};
+use labelwood::settings::Favour;
 use labelwood::shard::{ModelPart, Share};
 use labelwood::sparse::{Csr, LabelSet, Query};
+use labelwood::store::{Load, Manifest, Options, Start};
 use labelwood::text::{self, TextReader};
-use labelwood::{grove, label_forest, label_tree, one_vs_rest};
 use serde_json::Value;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -60,11 +60,11 @@ struct Saved {
 }
 
 fn documents() -> String {
-    let mut random = Stream::new(5);
+    let mut random = Rng::with_seed(5);
     let mut text = String::new();
     for row in 0..300 {
         let subject = row % 24;
-        let words = (0..6).map(|_| format!("w{}", subject * 3 + random.below(7)));
+        let words = (0..6).map(|_| format!("w{}", subject * 3 + random.usize(..7)));
         let words = words.collect::<Vec<_>>().join(" ");
         text.push_str(&format!("{words}\tS{subject};T{}\n", subject / 4));
     }
@@ -188,29 +188,29 @@ fn ask(saved: &Saved, load: Load, run: &Task) -> bool {
 }
 
 /// Changes some bytes: numbers that are huge, small or those of neighbours, or whole stretches.
-fn damage(bytes: &mut [u8], from: usize, random: &mut Stream) {
+fn damage(bytes: &mut [u8], from: usize, random: &mut Rng) {
     let room = bytes.len() - from;
     if room < 16 {
         return;
     }
-    for _ in 0..=random.below(3) {
-        let at = from + random.below(room - 8) / 4 * 4;
+    for _ in 0..=random.usize(..3) {
+        let at = from + random.usize(..room - 8) / 4 * 4;
         let number = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-        let new = match random.below(9) {
+        let new = match random.usize(..9) {
             0 => 0,
             1 => u32::MAX,
             2 => 1 << 31,
             3 => number ^ (1 << 31),
             4 => number.wrapping_add(1),
             5 => number.wrapping_sub(1),
-            6 => random.below(64) as u32,
-            7 => random.below(64) as u32 | 1 << 31,
-            _ => random.below(u32::MAX as usize) as u32,
+            6 => random.usize(..64) as u32,
+            7 => random.usize(..64) as u32 | 1 << 31,
+            _ => random.usize(..u32::MAX as usize) as u32,
         };
-        let longest = 1 + random.below(40);
-        let stretch = (1 + random.below(longest)) * 4;
+        let longest = 1 + random.usize(..40);
+        let stretch = (1 + random.usize(..longest)) * 4;
         let end = bytes.len().min(at + stretch);
-        if random.below(3) == 0 {
+        if random.usize(..3) == 0 {
             bytes[at..end].fill(new as u8);
         } else {
             bytes[at..at + 4].copy_from_slice(&new.to_le_bytes());
@@ -226,7 +226,7 @@ fn arrays_of(bytes: &[u8]) -> usize {
 #[test]
 fn any_bytes_in_any_file_of_a_model_are_refused_or_harmless() {
     let (parent, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
-    let mut random = Stream::new(1);
+    let mut random = Rng::with_seed(1);
     for saved in saved(parent.path(), &run) {
         assert!(ask(&saved, Load::Map, &run), "{}", saved.name);
         let (mut opened, mut refused) = (0, 0);
@@ -311,7 +311,7 @@ fn any_numbers_in_a_manifest_are_refused_or_harmless() {
 #[test]
 fn files_that_change_under_a_mapped_model_neither_hang_nor_crash_it() {
     let (parent, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
-    let mut random = Stream::new(2);
+    let mut random = Rng::with_seed(2);
     for saved in saved(parent.path(), &run) {
         let options = Options { load: Load::Map, verify: true };
         let (features, labels) = (saved.rows.view().slice(0..40), 30);
@@ -336,7 +336,7 @@ fn files_that_change_under_a_mapped_model_neither_hang_nor_crash_it() {
                 match round {
                     0 => bytes.fill(0),
                     1 => bytes.fill(0xff),
-                    2 => bytes.iter_mut().for_each(|byte| *byte = random.below(256) as u8),
+                    2 => bytes.iter_mut().for_each(|byte| *byte = random.usize(..256) as u8),
                     _ => damage(&mut bytes, arrays_of(&good), &mut random),
                 }
                 put(&bytes);

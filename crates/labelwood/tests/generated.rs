@@ -2,7 +2,7 @@
 //! settings. A stale one fails; `make settings` writes them anew.
 
 use labelwood::Settings;
-use labelwood::params::{Kind, Setting};
+use labelwood::settings::{Kind, Setting};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;

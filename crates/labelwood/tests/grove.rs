@@ -1,17 +1,18 @@
 //! A grove of three parts does all that a grove of two does.
 
+use labelwood::Settings;
+use labelwood::algorithms::{craftml, grove, label_forest, label_tree, one_vs_rest};
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::model::store::{Manifest, Options, Start};
 use labelwood::model::{
     Limits, Model, Shrink, StoredAs, TrainError, TrainOptions, Trained, UpdateError, UpdateStart,
     shrink, train, train_with, train_within, update,
 };
 use labelwood::run::{Pool, Task};
+use labelwood::settings::Weighting;
 use labelwood::shard::{self, Combiner, ModelPart, Plan, Scores, Share, Work};
 use labelwood::sparse::{Csr, LabelRows, LabelSet, Predictions, Query};
-use labelwood::weighting::Weighting;
-use labelwood::{Settings, craftml, grove, label_forest, label_tree, one_vs_rest};
+use labelwood::store::{Manifest, Options, Start};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

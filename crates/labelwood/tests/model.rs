@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use labelwood::Settings;
-use labelwood::craftml::{Metric, Params, Precision, Projection, Trainer};
+use labelwood::algorithms::craftml::{Metric, Params, Precision, Projection};
+use labelwood::algorithms::{grove, label_tree};
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::model::store::{Load, Options, Start, StoreError};
 use labelwood::model::{Model, TrainOptions, Trained, train};
 use labelwood::run::{Canceller, Pool, Task};
+use labelwood::settings::Weighting;
 use labelwood::sparse::{CsrView, Predictions, Query};
-use labelwood::weighting::Weighting;
-use labelwood::{grove, label_tree};
+use labelwood::store::{Load, Options, Start, StoreError};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -131,8 +131,9 @@ proptest! {
     ) {
         let dataset = rows(instances, seed);
         let run = Pool::new(2).unwrap().task();
-        let (features, labels) = (dataset.features.view(), dataset.labels.view());
-        let forest = Trainer::new(features, labels, params.clone()).unwrap().forest(&run).unwrap();
+        let features = dataset.features.view();
+        let settings = Settings::from(params.clone());
+        let forest = Model::train(dataset.view(), Default::default(), &settings, &run).unwrap();
         let (_folder, target) = store(&dataset, &params, &run);
         let load = if copy { Load::Copy } else { Load::Map };
         let model = Model::open(&target, Options { load, verify: true }, &run).unwrap();

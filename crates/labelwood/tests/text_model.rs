@@ -1,13 +1,13 @@
 //! Models that are trained on text keep all that is needed to read more of it.
 
 use labelwood::Settings;
-use labelwood::craftml::Params;
+use labelwood::algorithms::craftml::Params;
 use labelwood::data::documents::{Documents, Format, Labels, Options, Separator};
 use labelwood::data::{Dataset, LabelIndexBuilder};
-use labelwood::model::store::{Options as Opening, Start, StoreError};
 use labelwood::model::{Model, TrainError, open_text, save_text, train, train_text};
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::Query;
+use labelwood::store::{Options as Opening, Start, StoreError};
 use labelwood::text::{self, TextReader};
 use std::path::Path;
 

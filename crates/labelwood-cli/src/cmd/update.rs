@@ -6,9 +6,9 @@ use anyhow::Result;
 use labelwood::algorithms::Updates;
 use labelwood::app::update_bytes;
 use labelwood::data::Dataset;
-use labelwood::model::store::{Options, check_target};
 use labelwood::model::{Model, UpdateError, UpdateStart, Updated, update};
 use labelwood::run::Task;
+use labelwood::store::{Options, check_target};
 
 use crate::bytes::Bytes;
 use crate::context::Context;

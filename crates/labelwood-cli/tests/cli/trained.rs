@@ -1,10 +1,11 @@
 //! A folder with data and a model, for the tests of what uses models.
 
 use labelwood::Settings;
-use labelwood::craftml::Params;
+use labelwood::algorithms::craftml::Params;
 use labelwood::data::{self, ReadOptions};
-use labelwood::model::{store::Start, train};
+use labelwood::model::train;
 use labelwood::run::Pool;
+use labelwood::store::Start;
 
 use crate::harness::Folder;
 

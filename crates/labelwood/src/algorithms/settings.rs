@@ -18,7 +18,7 @@ use std::ops::Deref;
 /// assert_eq!(settings, craftml::Params { trees: 10, ..Default::default() }.into());
 /// assert!(settings.set("branches", 99).is_err());
 /// assert!(settings.set("submodels", 9).is_err());
-/// # Ok::<(), labelwood::params::ParamError>(())
+/// # Ok::<(), labelwood::settings::ParamError>(())
 /// ```
 pub struct Settings(Box<dyn Algorithm>);
 

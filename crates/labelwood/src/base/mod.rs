@@ -1,8 +1,8 @@
 //! What everything else is built from; nothing here knows about learning.
 
-pub mod array;
-pub mod random;
-pub mod run;
-pub mod settings;
-pub mod sparse;
-pub mod store;
+pub(crate) mod array;
+pub(crate) mod random;
+pub(crate) mod run;
+pub(crate) mod settings;
+pub(crate) mod sparse;
+pub(crate) mod store;

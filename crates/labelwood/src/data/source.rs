@@ -103,29 +103,29 @@ pub(crate) struct MemoryMeter {
 
 impl MemoryMeter {
     /// A second meter for the same source, from 0.
-    pub fn another(&self) -> Self {
+    pub(crate) fn another(&self) -> Self {
         let (name, read) = (self.name.clone(), self.read.clone());
         MemoryMeter { name, read, longest_line: self.longest_line, held: self.held.another() }
     }
 
     /// Sets how many bytes are kept now.
-    pub fn set(&mut self, bytes: usize) -> Result<(), ReadError> {
+    pub(crate) fn set(&mut self, bytes: usize) -> Result<(), ReadError> {
         self.held.set(bytes as u64).map_err(|full| self.error(full))
     }
 
     /// Leaves the bytes counted for good, for data that outlive the reading.
-    pub fn keep(self) {
+    pub(crate) fn keep(self) {
         self.held.keep();
     }
 
     /// Lines up to this length fit; [`fits_line`](Self::fits_line) decides on longer ones.
-    pub fn longest_line(&self) -> usize {
+    pub(crate) fn longest_line(&self) -> usize {
         self.longest_line
     }
 
     /// Whether a line of `bytes` bytes may be parsed: false beyond [`LONGEST_LINE`], an error if the
     /// memory does not suffice.
-    pub fn fits_line(&mut self, bytes: usize) -> Result<bool, ReadError> {
+    pub(crate) fn fits_line(&mut self, bytes: usize) -> Result<bool, ReadError> {
         if bytes > self.longest_line {
             self.set(bytes.saturating_mul(LINE_FACTOR as usize))?;
         }
@@ -138,7 +138,11 @@ impl MemoryMeter {
     }
 
     /// Reads everything. Each byte counts as `factor` bytes of memory.
-    pub fn read_all(&mut self, mut input: impl Read, factor: usize) -> Result<Vec<u8>, ReadError> {
+    pub(crate) fn read_all(
+        &mut self,
+        mut input: impl Read,
+        factor: usize,
+    ) -> Result<Vec<u8>, ReadError> {
         let mut bytes = Vec::new();
         loop {
             match input.by_ref().take(STEP).read_to_end(&mut bytes) {

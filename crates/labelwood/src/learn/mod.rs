@@ -1,10 +1,10 @@
 //! What algorithms share: weights of features, clustering, linear classifiers, calibration.
 
-pub mod calibration;
-pub mod cluster;
+pub(crate) mod calibration;
+pub(crate) mod cluster;
 pub(crate) mod cost;
-pub mod favour;
-pub mod linear;
-pub mod propensity;
-pub mod solver;
-pub mod weighting;
+pub(crate) mod favour;
+pub(crate) mod linear;
+pub(crate) mod propensity;
+pub(crate) mod solver;
+pub(crate) mod weighting;

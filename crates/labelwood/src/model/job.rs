@@ -16,7 +16,7 @@ pub(crate) struct TrainJob<'a> {
 }
 
 impl<'a> TrainJob<'a> {
-    pub fn new(
+    pub(crate) fn new(
         dataset: DatasetView<'a>,
         options: TrainOptions<'a>,
         settings: &Settings,
@@ -32,22 +32,22 @@ impl<'a> TrainJob<'a> {
     }
 
     /// What determines the model.
-    pub fn training(&self) -> Training {
+    pub(crate) fn training(&self) -> Training {
         options::describe(self.dataset, self.options, &self.settings)
     }
 
     /// The settings with every automatic choice made.
-    pub fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// What trains the algorithm's own units.
-    pub fn trainer(&self) -> &dyn Train {
+    pub(crate) fn trainer(&self) -> &dyn Train {
         &*self.trainer
     }
 
     /// Writes the units that are not there yet.
-    pub fn write(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), TrainError> {
+    pub(crate) fn write(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), TrainError> {
         if self.options.calibrate {
             calibrate::write(self.dataset, &self.settings, units, task)
                 .map_err(|error| stopped(error, 0, 1, "calibrations"))?;
@@ -57,7 +57,7 @@ impl<'a> TrainJob<'a> {
     }
 
     /// Writes what every model has whatever the algorithm.
-    pub fn write_common(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), TrainError> {
+    pub(crate) fn write_common(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), TrainError> {
         labels::write(self.dataset, units)?;
         if let Some(reader) = self.options.text {
             text::write(reader, self.dataset, units, task)?;
@@ -69,7 +69,7 @@ impl<'a> TrainJob<'a> {
     }
 
     /// What the model is, once all units are written.
-    pub fn manifest(
+    pub(crate) fn manifest(
         &self,
         training: Training,
         units: &UnitSink<'_>,
@@ -78,7 +78,7 @@ impl<'a> TrainJob<'a> {
     }
 
     /// The error of a training that was interrupted: how many units are finished.
-    pub fn interrupted(&self, error: Interrupted, units: &UnitSink<'_>) -> TrainError {
+    pub(crate) fn interrupted(&self, error: Interrupted, units: &UnitSink<'_>) -> TrainError {
         let labels = self.dataset.labels.columns();
         let specs = self.settings.units(labels, &|name| units.open(name)).unwrap_or_default();
         let is_counted = |unit: &&UnitSpec| !matches!(unit.role, Role::Prepared | Role::Blend);
@@ -88,7 +88,7 @@ impl<'a> TrainJob<'a> {
     }
 
     /// The error of a training within a budget.
-    pub fn failed(&self, error: GrowError, units: &UnitSink<'_>) -> TrainError {
+    pub(crate) fn failed(&self, error: GrowError, units: &UnitSink<'_>) -> TrainError {
         match error {
             GrowError::Params(error) => error.into(),
             GrowError::NoRoom { least, allowed } => TrainError::NoRoom { least, allowed },

@@ -1,8 +1,8 @@
 //! What a model knows of its labels: how often each occurred in training, and its name.
 
-use super::store::{FormatError, StoreError, Stored, Unit};
 use crate::algorithms::UnitSink;
 use crate::base::array::Array;
+use crate::base::store::{FormatError, StoreError, Stored, Unit};
 use crate::data::{DatasetView, LabelIndex};
 
 /// The unit of the labels.

@@ -5,9 +5,10 @@
 //!
 //! ```
 //! use labelwood::Settings;
-//! use labelwood::craftml::Params;
+//! use labelwood::algorithms::craftml::Params;
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
-//! use labelwood::model::{Model, train, store::{Options, Start}};
+//! use labelwood::model::{Model, train};
+//! use labelwood::store::{Options, Start};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //! let run = Pool::new(2)?.task();
@@ -35,7 +36,7 @@ mod text;
 mod update;
 
 pub use crate::algorithms::{Limits, Shrink, StoredAs};
-pub use crate::base::store;
+pub use crate::learn::calibration::Calibration;
 pub use budget::{train_within, unfinished};
 pub use labels::Labels;
 pub use options::TrainOptions;
@@ -47,15 +48,14 @@ use crate::algorithms::{Predict, Role, Settings, Trained as TrainedUnits, UnitSi
 use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::base::sparse::{CsrView, Predictions, Query, Scored};
+use crate::base::store::{self, Begin, Manifest, Options, Staging, Start, StoreError, Stored};
 use crate::data::{Dataset, DatasetView};
-use crate::learn::calibration::Calibration;
 use crate::learn::favour::{RANKED, Ranking};
 use crate::text::TextReader;
 pub(crate) use job::TrainJob;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use store::{Begin, Manifest, Options, Staging, Start, StoreError, Stored};
 use text::LabelTerms;
 use thiserror::Error;
 
@@ -167,7 +167,7 @@ pub fn train(
 ///
 /// ```
 /// use labelwood::Settings;
-/// use labelwood::craftml::Params;
+/// use labelwood::algorithms::craftml::Params;
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
 /// use labelwood::model::{Model, train_text};
 /// use labelwood::run::Pool;
@@ -208,7 +208,7 @@ pub fn train_text(
 ///
 /// ```
 /// use labelwood::Settings;
-/// use labelwood::craftml::Params;
+/// use labelwood::algorithms::craftml::Params;
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::model::{Model, TrainOptions, train_with};
 /// use labelwood::run::Pool;

@@ -1,9 +1,9 @@
 //! The training rows that a model holds: one unit for those of the training, and one for those of
 //! each update.
 
-use super::store::{FormatError, StoreError, Stored, Unit};
 use crate::algorithms::UnitSink;
 use crate::base::sparse::{Csr, LabelRows};
+use crate::base::store::{FormatError, StoreError, Stored, Unit};
 use crate::data::{Dataset, DatasetView};
 
 /// The name of the unit of the rows that came with an update; those of the training have 0.

@@ -6,13 +6,13 @@
 
 use super::Model;
 use super::labels::{self, Labels};
-use super::store::{
-    Begin, FormatError, Manifest, Options, Staging, Start, StoreError, Stored, Training,
-};
 use crate::algorithms::UnitSink;
 use crate::base::array::Array;
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{Csr, CsrView, Predictions, Query};
+use crate::base::store::{
+    Begin, FormatError, Manifest, Options, Staging, Start, StoreError, Stored, Training,
+};
 use crate::data::{Dataset, DatasetView};
 use crate::text::{Arrays, TextError, TextReader, TextSettings, Vectoriser};
 use rayon::prelude::*;

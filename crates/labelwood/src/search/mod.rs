@@ -4,5 +4,3 @@ pub mod auto;
 mod measure;
 mod trial;
 pub mod tune;
-
-pub use measure::Measure;

@@ -12,10 +12,10 @@ use labelwood::data::documents::{self, Labels, Options, Separator};
 use labelwood::data::{
     self, Dataset, LabelIndex, write_atomically, write_binary, write_header, write_row,
 };
-use labelwood::model::store::{self, check_target};
 use labelwood::model::{open_text, save_text};
 use labelwood::run::{Stage, Task};
 use labelwood::sparse::Row;
+use labelwood::store::{self, check_target};
 use labelwood::text::{Params, TextReader};
 
 use crate::context::Context;

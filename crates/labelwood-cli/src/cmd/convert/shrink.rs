@@ -7,10 +7,10 @@ use anyhow::{Result, bail};
 use labelwood::app::RowOptions;
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
-use labelwood::model::store::{self, check_target};
 use labelwood::model::{Model, Shrink, StoredAs, shrink};
 use labelwood::run::Task;
 use labelwood::sparse::Query;
+use labelwood::store::{self, check_target};
 
 use super::Args;
 use crate::bytes::Bytes;

@@ -16,10 +16,10 @@ use labelwood::data::corpus::{TEST, TRAIN};
 use labelwood::data::documents::{Documents, Format, Labels, Options};
 use labelwood::data::{Dataset, LabelIndexBuilder, write_atomically};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
-use labelwood::model::store::{self, Start, check_target};
 use labelwood::model::{Model, train_text};
 use labelwood::run::Task;
 use labelwood::sparse::{Predictions, Query, Scored};
+use labelwood::store::{self, Start, check_target};
 use labelwood::text::{self, TextReader};
 
 use crate::context::Context;

@@ -5,8 +5,8 @@ use std::fmt::{self, Display, Formatter};
 use labelwood::data::corpus;
 use labelwood::metrics::{AtK, Metrics};
 use labelwood::model::Model;
-use labelwood::model::store::Manifest;
 use labelwood::sparse::Predictions;
+use labelwood::store::Manifest;
 
 /// The questions of the test part that are shown with their predictions.
 const SHOWN: [usize; 3] = [4, 17, 87];

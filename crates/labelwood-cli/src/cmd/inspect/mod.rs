@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use labelwood::Settings;
 use labelwood::algorithms::Table;
-use labelwood::calibration::Calibration;
-use labelwood::favour::{Favour, Scores};
-use labelwood::model::store::Update;
+use labelwood::model::Calibration;
 use labelwood::model::{Model, UnitUse};
+use labelwood::settings::{Favour, Scores};
+use labelwood::store::Update;
 use serde::Serialize;
 
 use crate::bytes::Bytes;

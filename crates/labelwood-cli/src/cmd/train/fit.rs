@@ -9,11 +9,11 @@ use anyhow::{Context as _, Result, anyhow};
 use labelwood::Settings;
 use labelwood::data::Dataset;
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
-use labelwood::model::store::{Manifest, Options, staging_folder};
 use labelwood::model::{Model, TrainError, TrainOptions, Trained, train_with, train_within};
 use labelwood::report::EvaluationReport;
 use labelwood::run::{Progress, Stage};
 use labelwood::sparse::Query;
+use labelwood::store::{Manifest, Options, staging_folder};
 
 use super::Training;
 use crate::bytes::Bytes;

@@ -8,9 +8,9 @@ use labelwood::algorithms::Size;
 use labelwood::app::TrainingNeed;
 use labelwood::auto;
 use labelwood::data::Dataset;
-use labelwood::model::store::Manifest;
 use labelwood::model::{Limits, unfinished};
 use labelwood::run::Task;
+use labelwood::store::Manifest;
 use labelwood::text::TextReader;
 
 use super::memory::fits;

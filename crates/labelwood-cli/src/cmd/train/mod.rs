@@ -14,12 +14,12 @@ use anyhow::{Context as _, Result, bail};
 use labelwood::Settings;
 use labelwood::app::TrainingNeed;
 use labelwood::data::Dataset;
-use labelwood::favour::Favour;
-use labelwood::model::store::{Start, check_target};
 use labelwood::run::Task;
+use labelwood::settings::Favour;
+use labelwood::settings::Weighting;
 use labelwood::sparse::CsrView;
+use labelwood::store::{Start, check_target};
 use labelwood::text::TextReader;
-use labelwood::weighting::Weighting;
 
 use crate::context::Context;
 use crate::learn::{LearnArgs, Rows, TrainRequest, warn_of_learned_rows};

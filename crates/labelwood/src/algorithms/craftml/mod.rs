@@ -12,7 +12,7 @@
 //! [`Trainer`] grows trees one by one, in any order and on any machine; [`Forest`] predicts.
 //!
 //! ```
-//! use labelwood::craftml::{Params, Trainer};
+//! use labelwood::algorithms::craftml::{Params, Trainer};
 //! use labelwood::data::generate::{Generator, Profile};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
@@ -48,11 +48,11 @@ mod values;
 mod vote;
 mod route_single;
 
-pub use crate::base::settings::ParamError;
+use crate::base::settings::ParamError;
 pub use crate::learn::cluster::Starts;
 pub use params::{Diversity, Metric, Params, Precision, Projection};
-pub use tree::{Tree, TreeFigures};
-pub use update::Updater;
+pub(crate) use tree::Tree;
+pub(crate) use update::Updater;
 
 use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
@@ -63,7 +63,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 /// Grows the trees of a forest, each a pure function of the rows, the settings and its number.
-pub struct Trainer<'a> {
+pub(crate) struct Trainer<'a> {
     params: Params,
     weights: FeatureWeights,
     instances: Instances<'a>,
@@ -72,7 +72,7 @@ pub struct Trainer<'a> {
 
 /// A grown forest.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Forest {
+pub(crate) struct Forest {
     pub(crate) params: Params,
     pub(crate) weights: FeatureWeights,
     pub(crate) features: usize,
@@ -85,7 +85,7 @@ pub struct Forest {
 impl<'a> Trainer<'a> {
     /// Checks the settings and prepares the rows; there must be as many rows of labels as of
     /// features.
-    pub fn new(
+    pub(crate) fn new(
         features: CsrView<'a>,
         labels: LabelRowsView<'a>,
         params: Params,
@@ -99,18 +99,18 @@ impl<'a> Trainer<'a> {
     }
 
     /// The settings with every automatic choice made.
-    pub fn params(&self) -> &Params {
+    pub(crate) fn params(&self) -> &Params {
         &self.params
     }
 
     /// Grows one tree; its number is below [`Params::trees`].
-    pub fn grow(&self, tree: usize, run: &Task) -> Result<Tree, Stopped> {
+    pub(crate) fn grow(&self, tree: usize, run: &Task) -> Result<Tree, Stopped> {
         Ok(self.grow_all(tree..tree + 1, run)?.remove(0))
     }
 
     /// Grows the given trees, several at a time, and hands each over as soon as it is done. The
     /// next number is asked for when a thread is free for it.
-    pub fn grow_each<E: From<Stopped> + Send>(
+    pub(crate) fn grow_each<E: From<Stopped> + Send>(
         &self,
         trees: impl Iterator<Item = usize> + Send,
         run: &Task,
@@ -120,7 +120,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Grows all trees in memory.
-    pub fn forest(&self, run: &Task) -> Result<Forest, Stopped> {
+    pub(crate) fn forest(&self, run: &Task) -> Result<Forest, Stopped> {
         let trees = self.grow_all(0..self.params.trees, run)?;
         Ok(Forest {
             params: self.params.clone(),
@@ -145,18 +145,18 @@ impl<'a> Trainer<'a> {
 
 impl Forest {
     /// The settings that the forest was grown with.
-    pub fn params(&self) -> &Params {
+    pub(crate) fn params(&self) -> &Params {
         &self.params
     }
 
     /// The trees.
-    pub fn trees(&self) -> &[Tree] {
+    pub(crate) fn trees(&self) -> &[Tree] {
         &self.trees
     }
 
     /// The best labels of each row, following at most so many paths in each tree as the query or,
     /// without a number there, the settings say. Columns that training did not know are ignored.
-    pub fn predict(
+    pub(crate) fn predict(
         &self,
         features: CsrView<'_>,
         query: Query<'_>,

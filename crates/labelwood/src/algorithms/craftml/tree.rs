@@ -44,7 +44,7 @@ impl Child {
 /// their values at `values_start[i]..`. Biases are empty for the cosine. A leaf has the number of its
 /// instances and, for each label among them, how many have it. A tree without nodes is one leaf.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tree {
+pub(crate) struct Tree {
     pub(crate) branches: usize,
     pub(crate) precision: Precision,
     pub(crate) children_start: Array<u32>,
@@ -65,7 +65,7 @@ pub struct Tree {
 
 /// The size and shape of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub struct TreeFigures {
+pub(crate) struct TreeFigures {
     /// Nodes with children.
     pub nodes: u64,
     /// Leaves.
@@ -82,17 +82,17 @@ pub struct TreeFigures {
 
 impl Tree {
     /// The number of nodes with children.
-    pub fn nodes(&self) -> usize {
+    pub(crate) fn nodes(&self) -> usize {
         self.children_start.len() - 1
     }
 
     /// The number of leaves.
-    pub fn leaves(&self) -> usize {
+    pub(crate) fn leaves(&self) -> usize {
         self.leaf_instances.len()
     }
 
     /// The size and shape of the tree.
-    pub fn figures(&self) -> TreeFigures {
+    pub(crate) fn figures(&self) -> TreeFigures {
         let mut depth = vec![1u64; self.nodes()];
         for node in 0..self.nodes() {
             for at in self.child_range(node) {
@@ -113,7 +113,7 @@ impl Tree {
     }
 
     /// The size of all arrays in bytes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let numbers = |numbers: &Numbers| match numbers {
             Numbers::U8(some) => some.len(),
             Numbers::U16(some) => some.len() * 2,

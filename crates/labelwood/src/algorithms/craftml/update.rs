@@ -15,7 +15,7 @@ use crate::base::sparse::{CsrView, LabelRowsView};
 /// Adds rows to the trees of a forest, independently of each other.
 ///
 /// ```
-/// use labelwood::craftml::{Params, Trainer, Updater};
+/// use labelwood::algorithms::craftml::{Params, Trainer, Updater};
 /// use labelwood::data::generate::{Generator, Profile};
 /// use labelwood::run::Pool;
 /// let run = Pool::new(2)?.task();
@@ -34,7 +34,7 @@ use crate::base::sparse::{CsrView, LabelRowsView};
 /// assert!(updater.tree(0, &run)?.leaves() > forest.trees()[0].leaves());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Updater<'a> {
+pub(crate) struct Updater<'a> {
     forest: &'a Forest,
     instances: Instances<'a>,
     /// How many of the rows, from the first on, the forest was grown from; `None` if its rows are not
@@ -45,7 +45,7 @@ pub struct Updater<'a> {
 impl<'a> Updater<'a> {
     /// Takes rows with the forest's features; labels may be new. With `known`, the first `known` rows
     /// must be all that the forest was grown from, and leaves that become too large are divided.
-    pub fn new(
+    pub(crate) fn new(
         forest: &'a Forest,
         features: CsrView<'a>,
         labels: LabelRowsView<'a>,
@@ -57,7 +57,7 @@ impl<'a> Updater<'a> {
     }
 
     /// A copy of a tree of the forest with the new rows added.
-    pub fn tree(&self, number: usize, run: &Task) -> Result<Tree, Stopped> {
+    pub(crate) fn tree(&self, number: usize, run: &Task) -> Result<Tree, Stopped> {
         run.check()?;
         let tree = &self.forest.trees[number];
         let seed = tree_seed(&self.forest.params, number);

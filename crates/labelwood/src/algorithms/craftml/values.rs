@@ -78,7 +78,7 @@ pub(super) mod bytes {
     const ONES: u64 = 0x0101_0101_0101_0101;
 
     /// One sum for each child.
-    pub struct Sums {
+    pub(crate) struct Sums {
         low: __m256,
         high: __m256,
     }
@@ -86,14 +86,18 @@ pub(super) mod bytes {
     impl Sums {
         /// Starts with zeros.
         #[target_feature(enable = "avx2")]
-        pub fn new() -> Self {
+        pub(crate) fn new() -> Self {
             Sums { low: _mm256_setzero_ps(), high: _mm256_setzero_ps() }
         }
 
         /// Does what [`super::add_products`] does.
         #[inline]
         #[target_feature(enable = "avx2,popcnt")]
-        pub fn add_products(&mut self, Hit { factor, child_bits, offset }: Hit, values: &[u8]) {
+        pub(crate) fn add_products(
+            &mut self,
+            Hit { factor, child_bits, offset }: Hit,
+            values: &[u8],
+        ) {
             let Some(rest) = values.get(offset..) else { return };
             let mut padded = [0; LANES];
             let stored = match rest.first_chunk() {
@@ -119,7 +123,7 @@ pub(super) mod bytes {
 
         /// Returns the sums.
         #[target_feature(enable = "avx2")]
-        pub fn lanes(self) -> Lanes {
+        pub(crate) fn lanes(self) -> Lanes {
             let mut sums = Lanes::ZERO;
             let (first, second) = sums.0.split_at_mut(LANES / 2);
             // SAFETY: both halves have room for eight numbers.

@@ -18,7 +18,7 @@ const PULL: f64 = 1.0;
 /// logarithm of how often training saw the label, so that rare labels may trust another part than
 /// frequent ones.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Blend {
+pub(crate) struct Blend {
     /// How many scores there are.
     parts: usize,
     weights: Vec<f64>,
@@ -26,7 +26,7 @@ pub struct Blend {
 
 impl Blend {
     /// The blend that is used when there are no rows to learn one from.
-    pub fn prior(parts: &[Settings]) -> Self {
+    pub(crate) fn prior(parts: &[Settings]) -> Self {
         Self::from_weights(parts.len(), prior(parts).iter().map(|&weight| weight as f32))
     }
 
@@ -47,7 +47,7 @@ impl Blend {
     /// let blend = Blend::prior(&Params::default().parts);
     /// assert!(blend.probability(&[0.5, 0.5], 100) > blend.probability(&[0.5, 0.0], 100));
     /// ```
-    pub fn probability(&self, scores: &[f32], count: u32) -> f32 {
+    pub(crate) fn probability(&self, scores: &[f32], count: u32) -> f32 {
         self.probability_with(scores, count, &mut Vec::with_capacity(width(self.parts)))
     }
 

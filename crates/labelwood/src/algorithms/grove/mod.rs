@@ -30,7 +30,7 @@ mod blend;
 mod budget;
 mod params;
 
-pub use blend::Blend;
+pub(crate) use blend::Blend;
 pub use params::Params;
 
 use crate::algorithms::{Interrupted, Predict, Settings, UnitSink, learn_in_memory};

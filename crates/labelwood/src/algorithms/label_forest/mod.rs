@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use labelwood::data::generate::{Generator, Profile};
-//! use labelwood::label_forest::{Params, Trainer};
+//! use labelwood::algorithms::label_forest::{Params, Trainer};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //! let run = Pool::new(2)?.task();
@@ -52,7 +52,7 @@ const GROUPS: u64 = u64::MAX;
 const SUBSETS: u64 = u64::MAX - 1;
 
 /// Grows submodels, each a pure function of the rows, the settings and its number.
-pub struct Trainer {
+pub(crate) struct Trainer {
     params: Params,
     training: TrainingRows,
     /// The labels of each submodel.
@@ -63,7 +63,7 @@ pub struct Trainer {
 
 /// A grown forest.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LabelForest {
+pub(crate) struct LabelForest {
     pub(crate) params: Params,
     pub(crate) weights: FeatureWeights,
     pub(crate) features: usize,
@@ -75,7 +75,7 @@ pub struct LabelForest {
 impl Trainer {
     /// Checks the settings, prepares the rows and draws the labels of all submodels; there must be
     /// as many rows of labels as of features.
-    pub fn new(
+    pub(crate) fn new(
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
         params: Params,
@@ -104,17 +104,17 @@ impl Trainer {
     }
 
     /// The settings with every automatic choice made.
-    pub fn params(&self) -> &Params {
+    pub(crate) fn params(&self) -> &Params {
         &self.params
     }
 
     /// The labels of a submodel, whose number is below [`Params::submodels`].
-    pub fn labels_of(&self, submodel: usize) -> &[u32] {
+    pub(crate) fn labels_of(&self, submodel: usize) -> &[u32] {
         &self.subsets[submodel]
     }
 
     /// The labels that have rows but that no submodel drew: they are never predicted.
-    pub fn undrawn(&self) -> &[u32] {
+    pub(crate) fn undrawn(&self) -> &[u32] {
         &self.undrawn
     }
 
@@ -123,7 +123,7 @@ impl Trainer {
     }
 
     /// Grows a submodel, whose number is below [`Params::submodels`].
-    pub fn submodel(&self, submodel: usize, run: &Task) -> Result<Tree, Stopped> {
+    pub(crate) fn submodel(&self, submodel: usize, run: &Task) -> Result<Tree, Stopped> {
         let (labels, seed) = (&self.subsets[submodel], self.seed(submodel));
         let vectors = &LabelVectors::new(labels);
         let grower = Grower { training: &self.training, vectors, params: &self.params.tree, run };
@@ -142,7 +142,7 @@ impl Trainer {
     }
 
     /// Grows all submodels in memory.
-    pub fn forest(&self, run: &Task) -> Result<LabelForest, Stopped> {
+    pub(crate) fn forest(&self, run: &Task) -> Result<LabelForest, Stopped> {
         let (done, total) = (AtomicU64::new(0), self.params.submodels as u64);
         let grow = |number| {
             let submodel = self.submodel(number, run)?;
@@ -192,24 +192,24 @@ impl LabelForest {
     }
 
     /// The settings that the forest was grown with.
-    pub fn params(&self) -> &Params {
+    pub(crate) fn params(&self) -> &Params {
         &self.params
     }
 
     /// The trees over some of the labels.
-    pub fn submodels(&self) -> &[Tree] {
+    pub(crate) fn submodels(&self) -> &[Tree] {
         &self.submodels
     }
 
     /// How many submodels know each label.
-    pub fn copies(&self) -> &[u32] {
+    pub(crate) fn copies(&self) -> &[u32] {
         &self.copies
     }
 
     /// The best labels of each row: a label's score is the sum of its probabilities in the submodels
     /// that know it, over their number (the paper's equation 14). Columns that training did not know
     /// are ignored.
-    pub fn predict(
+    pub(crate) fn predict(
         &self,
         features: CsrView<'_>,
         query: Query<'_>,

@@ -37,7 +37,7 @@ pub(crate) struct Ensemble<'a> {
 
 impl Ensemble<'_> {
     /// The best labels of each row; `voters` is how many trees have a label.
-    pub fn predict(
+    pub(crate) fn predict(
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
@@ -48,7 +48,7 @@ impl Ensemble<'_> {
     }
 
     /// [`Ensemble::predict`] for at most one block of rows, without reports of progress.
-    pub fn predict_block(
+    pub(crate) fn predict_block(
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
@@ -66,7 +66,7 @@ impl Ensemble<'_> {
     }
 
     /// Sums the trees' votes for the labels of each row; `finish` turns a row's sums into its result.
-    pub fn count<R: Send>(
+    pub(crate) fn count<R: Send>(
         &self,
         features: CsrView<'_>,
         query: Query<'_>,

@@ -41,7 +41,7 @@ struct Vectors {
 
 /// The first node of a tree, and the labels of each subtree below it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Root {
+pub(crate) struct Root {
     /// One node; its [`Child::Node`] are numbers of subtrees.
     pub nodes: Nodes,
     /// The labels of each subtree.
@@ -66,13 +66,13 @@ pub(super) struct Scratch {
 }
 
 impl TrainingRows {
-    pub fn new(features: CsrView<'_>, labels: LabelRowsView<'_>, params: &Params) -> Self {
+    pub(crate) fn new(features: CsrView<'_>, labels: LabelRowsView<'_>, params: &Params) -> Self {
         let weights = FeatureWeights::learn(params.weighting, features);
         Self::with_weights(features, labels, weights, params)
     }
 
     /// Like [`TrainingRows::new`], with feature weights that were learned before.
-    pub fn with_weights(
+    pub(crate) fn with_weights(
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
         weights: FeatureWeights,
@@ -85,7 +85,7 @@ impl TrainingRows {
     }
 
     /// The labels that at least one row has.
-    pub fn labels_with_rows(&self) -> Vec<u32> {
+    pub(crate) fn labels_with_rows(&self) -> Vec<u32> {
         let has_rows = |&label: &u32| !self.rows_of.row(label as usize).indices.is_empty();
         (0..self.rows_of.len() as u32).filter(has_rows).collect()
     }
@@ -145,13 +145,13 @@ impl TrainingRows {
 
 impl LabelVectors {
     /// The vectors of these labels; none is made yet.
-    pub fn new(labels: &[u32]) -> Self {
+    pub(crate) fn new(labels: &[u32]) -> Self {
         LabelVectors(Mutex::new(Vectors { labels: labels.iter().copied().collect(), made: None }))
     }
 
     /// Makes only the vectors of these labels from now on. Vectors that are made already are kept
     /// if they include these.
-    pub fn restrict_to(&self, labels: &[u32]) {
+    pub(crate) fn restrict_to(&self, labels: &[u32]) {
         let mut vectors = self.lock();
         let is_made = labels.iter().all(|&label| vectors.labels.contains(label));
         if vectors.made.is_none() || !is_made {
@@ -160,7 +160,7 @@ impl LabelVectors {
     }
 
     /// Frees the vectors; the next use makes them again.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.lock().made = None;
     }
 
@@ -184,7 +184,7 @@ impl LabelVectors {
 
 impl Grower<'_> {
     /// Groups of similar labels, each of at most `max_size` labels, found by halving again and again.
-    pub fn small_groups(
+    pub(crate) fn small_groups(
         &self,
         labels: Vec<u32>,
         max_size: usize,
@@ -221,7 +221,7 @@ impl Grower<'_> {
 
     /// Grows the root over `labels`, each of which has a row. With `all_rows`, rows that have none of
     /// the labels are negative for all of them; without, they are left out.
-    pub fn root(&self, labels: &[u32], all_rows: bool, seed: u64) -> Result<Root, Stopped> {
+    pub(crate) fn root(&self, labels: &[u32], all_rows: bool, seed: u64) -> Result<Root, Stopped> {
         let mut builder = Builder::new(self.params.precision);
         let groups = self.divide(labels, 1, seed)?;
         let emphasis = self.emphasis(labels, groups.as_deref());
@@ -248,7 +248,7 @@ impl Grower<'_> {
 
     /// A root with one subtree. Its only classifier tells rows that have any of `labels` from all
     /// other rows.
-    pub fn gate(&self, labels: &[u32], seed: u64) -> Result<Root, Stopped> {
+    pub(crate) fn gate(&self, labels: &[u32], seed: u64) -> Result<Root, Stopped> {
         let mut builder = Builder::new(self.params.precision);
         let group = labels.to_vec();
         let positives = self.positives(labels, Some(std::slice::from_ref(&group)), |row| row);
@@ -258,14 +258,19 @@ impl Grower<'_> {
     }
 
     /// Grows all subtrees of a root; `seed` is the root's.
-    pub fn tree(&self, root: Root, seed: u64) -> Result<Tree, Stopped> {
+    pub(crate) fn tree(&self, root: Root, seed: u64) -> Result<Tree, Stopped> {
         let groups = root.groups.par_iter().enumerate().with_max_len(1);
         let subtrees = groups.map(|(number, labels)| self.subtree(labels, number, seed));
         Ok(Tree { subtrees: subtrees.collect::<Result<_, _>>()?, root: root.nodes })
     }
 
     /// Grows the subtree of one of the root's groups; `seed` is the root's.
-    pub fn subtree(&self, labels: &[u32], number: usize, seed: u64) -> Result<Nodes, Stopped> {
+    pub(crate) fn subtree(
+        &self,
+        labels: &[u32],
+        number: usize,
+        seed: u64,
+    ) -> Result<Nodes, Stopped> {
         let mut builder = Builder::new(self.params.precision);
         let seed = derive(derive(seed, CHILDREN), number as u64);
         self.grow_nodes(&mut builder, labels, 2, seed, &mut self.scratch())?;

@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use labelwood::data::generate::{Generator, Profile};
-//! use labelwood::label_tree::{Params, Trainer};
+//! use labelwood::algorithms::label_tree::{Params, Trainer};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //! let run = Pool::new(2)?.task();
@@ -32,10 +32,10 @@ mod params;
 mod update;
 
 pub(crate) use beam::Ensemble;
-pub use grow::Root;
+pub(crate) use grow::Root;
 pub(crate) use grow::{Grower, LabelVectors, TrainingRows};
 pub use params::Params;
-pub use update::{UpdatedTree, Updater};
+pub(crate) use update::{UpdatedTree, Updater};
 
 use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
@@ -48,7 +48,7 @@ use crate::learn::weighting::FeatureWeights;
 const VOTES: usize = 100;
 
 /// Grows the parts of trees, each a pure function of the rows, the settings and its numbers.
-pub struct Trainer {
+pub(crate) struct Trainer {
     params: Params,
     training: TrainingRows,
     vectors: LabelVectors,
@@ -59,14 +59,14 @@ pub struct Trainer {
 /// A grown tree: its root and the subtrees that the root's children lead to, or all nodes together
 /// and no subtrees.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tree {
+pub(crate) struct Tree {
     pub(crate) root: Nodes,
     pub(crate) subtrees: Vec<Nodes>,
 }
 
 /// Trees whose scores are averaged.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LabelTrees {
+pub(crate) struct LabelTrees {
     pub(crate) params: Params,
     pub(crate) weights: FeatureWeights,
     pub(crate) features: usize,
@@ -77,7 +77,7 @@ pub struct LabelTrees {
 impl Trainer {
     /// Checks the settings and prepares the rows; there must be as many rows of labels as of
     /// features.
-    pub fn new(
+    pub(crate) fn new(
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
         params: Params,
@@ -92,7 +92,7 @@ impl Trainer {
     }
 
     /// The settings with every automatic choice made.
-    pub fn params(&self) -> &Params {
+    pub(crate) fn params(&self) -> &Params {
         &self.params
     }
 
@@ -101,7 +101,7 @@ impl Trainer {
     }
 
     /// Grows the root of a tree; its number is below [`Params::trees`].
-    pub fn root(&self, tree: usize, run: &Task) -> Result<Root, Stopped> {
+    pub(crate) fn root(&self, tree: usize, run: &Task) -> Result<Root, Stopped> {
         let seed = derive(self.params.seed, tree as u64);
         self.vectors.restrict_to(&self.labels);
         run.install(|| self.grower(run).root(&self.labels, true, seed))
@@ -114,7 +114,7 @@ impl Trainer {
     }
 
     /// Grows one subtree below a root: `labels` are those of the root's group of that number.
-    pub fn subtree(
+    pub(crate) fn subtree(
         &self,
         tree: usize,
         number: usize,
@@ -126,7 +126,7 @@ impl Trainer {
     }
 
     /// Grows all trees in memory.
-    pub fn trees(&self, run: &Task) -> Result<LabelTrees, Stopped> {
+    pub(crate) fn trees(&self, run: &Task) -> Result<LabelTrees, Stopped> {
         let grower = self.grower(run);
         self.vectors.restrict_to(&self.labels);
         let trees = (0..self.params.trees).map(|tree| {
@@ -150,7 +150,7 @@ impl Tree {
     }
 
     /// The labels below each child of the root, sorted; a label that is itself a child is alone.
-    pub fn clusters(&self) -> Vec<Vec<u32>> {
+    pub(crate) fn clusters(&self) -> Vec<Vec<u32>> {
         if self.root.is_empty() {
             return Vec::new();
         }
@@ -165,29 +165,29 @@ impl Tree {
     }
 
     /// How much there is.
-    pub fn figures(&self) -> NodesFigures {
+    pub(crate) fn figures(&self) -> NodesFigures {
         self.subtrees.iter().chain([&self.root]).map(Nodes::figures).sum()
     }
 
     /// The bytes of its arrays.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.subtrees.iter().chain([&self.root]).map(Nodes::bytes).sum()
     }
 }
 
 impl LabelTrees {
     /// The settings that the trees were grown with.
-    pub fn params(&self) -> &Params {
+    pub(crate) fn params(&self) -> &Params {
         &self.params
     }
 
     /// The trees.
-    pub fn trees(&self) -> &[Tree] {
+    pub(crate) fn trees(&self) -> &[Tree] {
         &self.trees
     }
 
     /// The best labels of each row. Columns that training did not know are ignored.
-    pub fn predict(
+    pub(crate) fn predict(
         &self,
         features: CsrView<'_>,
         query: Query<'_>,

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 ///
 /// ```
 /// use labelwood::data::generate::{Generator, Profile};
-/// use labelwood::label_tree::{Params, Trainer, Updater};
+/// use labelwood::algorithms::label_tree::{Params, Trainer, Updater};
 /// use labelwood::run::Pool;
 /// let run = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 /// assert_eq!(updated.subtrees.len(), updated.root.groups.len());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Updater<'a> {
+pub(crate) struct Updater<'a> {
     trees: &'a LabelTrees,
     training: TrainingRows,
     /// The mean of each label's rows.
@@ -41,7 +41,7 @@ pub struct Updater<'a> {
 
 /// A tree after its update.
 #[derive(Clone, Debug, PartialEq)]
-pub struct UpdatedTree {
+pub(crate) struct UpdatedTree {
     /// Its root.
     pub root: Root,
     /// The subtrees below it; `None` where a subtree did not change.
@@ -57,7 +57,7 @@ type NewLabels = BTreeMap<NodeRef, Vec<u32>>;
 impl<'a> Updater<'a> {
     /// Takes all rows, of which the trees were grown from the first `known`; there must be as many
     /// rows of labels as of features.
-    pub fn new(
+    pub(crate) fn new(
         trees: &'a LabelTrees,
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
@@ -77,7 +77,7 @@ impl<'a> Updater<'a> {
     }
 
     /// Updates one of the trees.
-    pub fn tree(&self, number: usize, run: &Task) -> Result<UpdatedTree, Stopped> {
+    pub(crate) fn tree(&self, number: usize, run: &Task) -> Result<UpdatedTree, Stopped> {
         let tree = &self.trees.trees[number];
         let seed = derive(self.trees.params.seed, number as u64);
         let vectors = LabelVectors::new(&[]);

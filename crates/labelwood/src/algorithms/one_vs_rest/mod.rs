@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use labelwood::data::generate::{Generator, Profile};
-//! use labelwood::one_vs_rest::{Params, Trainer};
+//! use labelwood::algorithms::one_vs_rest::{Params, Trainer};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //! let run = Pool::new(2)?.task();
@@ -41,10 +41,10 @@ use crate::learn::weighting::FeatureWeights;
 use std::ops::Range;
 
 /// How many labels make a block; the last block may have fewer.
-pub const BLOCK: usize = 1024;
+pub(crate) const BLOCK: usize = 1024;
 
 /// Learns blocks of labels, each a pure function of the rows, the settings and its number.
-pub struct Trainer {
+pub(crate) struct Trainer {
     params: Params,
     weights: FeatureWeights,
     features: usize,
@@ -57,7 +57,7 @@ pub struct Trainer {
 
 /// Classifiers of all labels.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OneVsRest {
+pub(crate) struct OneVsRest {
     pub(crate) params: Params,
     pub(crate) weights: FeatureWeights,
     pub(crate) features: usize,
@@ -68,7 +68,7 @@ pub struct OneVsRest {
 impl Trainer {
     /// Checks the settings and prepares the rows; there must be as many rows of labels as of
     /// features.
-    pub fn new(
+    pub(crate) fn new(
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
         params: Params,
@@ -85,7 +85,7 @@ impl Trainer {
     ///
     /// ```
     /// use labelwood::data::generate::{Generator, Profile};
-    /// use labelwood::one_vs_rest::{Params, Trainer};
+    /// use labelwood::algorithms::one_vs_rest::{Params, Trainer};
     /// use labelwood::run::Pool;
     /// let run = Pool::new(2)?.task();
     /// let profile = Profile { instances: 100, ..Profile::named("eurlex-4k").unwrap() };
@@ -95,7 +95,11 @@ impl Trainer {
     /// assert_eq!(again.block(0, &run)?, learned.blocks()[0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn again(learned: &OneVsRest, features: CsrView<'_>, labels: LabelRowsView<'_>) -> Self {
+    pub(crate) fn again(
+        learned: &OneVsRest,
+        features: CsrView<'_>,
+        labels: LabelRowsView<'_>,
+    ) -> Self {
         assert_eq!(features.columns(), learned.features, "the features are those of before");
         Self::weighted(features, labels, learned.params.clone(), learned.weights.clone())
     }
@@ -113,18 +117,18 @@ impl Trainer {
     }
 
     /// The settings with every automatic choice made.
-    pub fn params(&self) -> &Params {
+    pub(crate) fn params(&self) -> &Params {
         &self.params
     }
 
     /// How many blocks the labels make.
-    pub fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.rows_of.len().div_ceil(BLOCK)
     }
 
     /// Learns the labels of a block, whose number is below [`Trainer::blocks`]: one node, with a
     /// child for every label of the block that has rows.
-    pub fn block(&self, number: usize, run: &Task) -> Result<Nodes, Stopped> {
+    pub(crate) fn block(&self, number: usize, run: &Task) -> Result<Nodes, Stopped> {
         let rows_of = |label: u32| self.rows_of.row(label as usize).indices;
         let mut labels: Vec<u32> = block_labels(number, self.rows_of.len())
             .filter(|&at| !rows_of(at).is_empty())
@@ -150,7 +154,7 @@ impl Trainer {
     }
 
     /// Learns all blocks in memory, one after the other.
-    pub fn all(&self, run: &Task) -> Result<OneVsRest, Stopped> {
+    pub(crate) fn all(&self, run: &Task) -> Result<OneVsRest, Stopped> {
         let mut blocks = Vec::with_capacity(self.blocks());
         for number in 0..self.blocks() {
             run.progress(Stage::Steps("blocks"), number as u64, self.blocks() as u64);
@@ -174,22 +178,22 @@ pub(crate) fn block_labels(number: usize, labels: usize) -> Range<u32> {
 
 impl OneVsRest {
     /// The settings that the classifiers were learned with.
-    pub fn params(&self) -> &Params {
+    pub(crate) fn params(&self) -> &Params {
         &self.params
     }
 
     /// The blocks of labels.
-    pub fn blocks(&self) -> &[Nodes] {
+    pub(crate) fn blocks(&self) -> &[Nodes] {
         &self.blocks
     }
 
     /// How much there is.
-    pub fn figures(&self) -> NodesFigures {
+    pub(crate) fn figures(&self) -> NodesFigures {
         self.blocks.iter().map(Nodes::figures).sum()
     }
 
     /// The best labels of each row. Columns that training did not know are ignored.
-    pub fn predict(
+    pub(crate) fn predict(
         &self,
         features: CsrView<'_>,
         query: Query<'_>,

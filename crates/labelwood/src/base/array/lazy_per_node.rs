@@ -9,7 +9,7 @@ pub(crate) struct LazyPerNode<T>(OnceLock<Box<[OnceLock<Option<T>>]>>);
 impl<T> LazyPerNode<T> {
     /// The value of a node, computed by `init` on the first call; `nodes` is how many nodes the
     /// model has.
-    pub fn get_or_init(
+    pub(crate) fn get_or_init(
         &self,
         nodes: usize,
         node: usize,
@@ -20,12 +20,12 @@ impl<T> LazyPerNode<T> {
     }
 
     /// The value of a node if it has been computed.
-    pub fn get(&self, node: usize) -> Option<&T> {
+    pub(crate) fn get(&self, node: usize) -> Option<&T> {
         self.slots()?[node].get()?.as_ref()
     }
 
     /// One slot for each node; `None` before the first value is asked for.
-    pub fn slots(&self) -> Option<&[OnceLock<Option<T>>]> {
+    pub(crate) fn slots(&self) -> Option<&[OnceLock<Option<T>>]> {
         self.0.get().map(|all| &all[..])
     }
 }

@@ -271,7 +271,7 @@ impl FileBytes {
     }
 
     /// Reads exactly `len` bytes into memory.
-    pub fn copy(mut from: impl Read, len: usize) -> io::Result<Self> {
+    pub(crate) fn copy(mut from: impl Read, len: usize) -> io::Result<Self> {
         let count = len.div_ceil(size_of::<u64>());
         let mut words: Vec<u64> = Vec::new();
         words.try_reserve_exact(count).map_err(|_| io::ErrorKind::OutOfMemory)?;

@@ -16,7 +16,7 @@ pub(crate) enum Numbers {
 
 impl Numbers {
     /// The number of elements.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Numbers::U8(numbers) => numbers.len(),
             Numbers::U16(numbers) => numbers.len(),
@@ -35,7 +35,7 @@ impl Numbers {
     }
 
     /// Whether an element is 0.
-    pub fn has_zero(&self) -> bool {
+    pub(crate) fn has_zero(&self) -> bool {
         match self {
             Numbers::U8(numbers) => numbers.contains(&0),
             Numbers::U16(numbers) => numbers.contains(&0),
@@ -58,7 +58,7 @@ impl Numbers {
 
     /// The element at a position.
     #[inline(always)]
-    pub fn get(&self, at: usize) -> u32 {
+    pub(crate) fn get(&self, at: usize) -> u32 {
         match self {
             Numbers::U8(numbers) => u32::from(numbers[at]),
             Numbers::U16(numbers) => u32::from(numbers[at]),

@@ -17,7 +17,7 @@ impl Default for NumbersBuilder {
 
 impl NumbersBuilder {
     /// The number of elements.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             NumbersBuilder::U8(numbers) => numbers.len(),
             NumbersBuilder::U16(numbers) => numbers.len(),
@@ -26,7 +26,7 @@ impl NumbersBuilder {
     }
 
     /// The number of elements that fit without reallocating.
-    pub fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         match self {
             NumbersBuilder::U8(numbers) => numbers.capacity(),
             NumbersBuilder::U16(numbers) => numbers.capacity(),
@@ -35,7 +35,7 @@ impl NumbersBuilder {
     }
 
     /// Reserves memory for exactly so many elements more.
-    pub fn reserve_exact(&mut self, more: usize) {
+    pub(crate) fn reserve_exact(&mut self, more: usize) {
         match self {
             NumbersBuilder::U8(numbers) => numbers.reserve_exact(more),
             NumbersBuilder::U16(numbers) => numbers.reserve_exact(more),
@@ -44,7 +44,7 @@ impl NumbersBuilder {
     }
 
     /// Appends a number.
-    pub fn push(&mut self, number: u32) {
+    pub(crate) fn push(&mut self, number: u32) {
         match self {
             NumbersBuilder::U8(numbers) if number <= 0xff => numbers.push(number as u8),
             NumbersBuilder::U16(numbers) if number <= 0xffff => numbers.push(number as u16),
@@ -57,7 +57,7 @@ impl NumbersBuilder {
     }
 
     /// Appends all numbers of another array.
-    pub fn append(&mut self, other: &NumbersBuilder) {
+    pub(crate) fn append(&mut self, other: &NumbersBuilder) {
         match other {
             NumbersBuilder::U8(numbers) => self.extend(numbers.iter().copied().map(u32::from)),
             NumbersBuilder::U16(numbers) => self.extend(numbers.iter().copied().map(u32::from)),

@@ -21,16 +21,16 @@ pub(crate) fn derive(seed: u64, at: u64) -> u64 {
 }
 
 /// A stream of random numbers.
-pub struct Stream(Xoshiro256PlusPlus);
+pub(crate) struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
     /// The stream of a seed.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Stream(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// A uniform number below `bound`, which is not zero.
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         // The bias of the multiply-shift method is under 2^-32 for any bound we meet.
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }

@@ -11,7 +11,8 @@ mod progress;
 
 pub use bytes::Bytes;
 pub use cgroup::group_memory;
-pub use memory::{Held, Memory, OutOfMemory, memory_limit};
+pub(crate) use memory::Held;
+pub use memory::{Memory, OutOfMemory, memory_limit};
 pub use progress::{Progress, Stage};
 
 use crate::base::sparse::{CsrView, Predictions};

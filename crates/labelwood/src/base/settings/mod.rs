@@ -302,7 +302,7 @@ impl Setting {
 }
 
 /// Refuses the first value that its setting may not have.
-pub fn check_all(table: &[Setting], values: &Value) -> Result<(), ParamError> {
+pub(crate) fn check_all(table: &[Setting], values: &Value) -> Result<(), ParamError> {
     table.iter().try_for_each(|setting| setting.check(&values[setting.name]))
 }
 

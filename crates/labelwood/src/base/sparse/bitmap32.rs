@@ -6,28 +6,28 @@ pub(crate) struct Bitmap32(u32);
 
 impl Bitmap32 {
     /// The number of columns in one bitmap.
-    pub const WIDTH: u32 = u32::BITS;
+    pub(crate) const WIDTH: u32 = u32::BITS;
 
     /// The position of a column's bitmap in an array of bitmaps that starts at column 0.
     #[inline(always)]
-    pub fn index_of(column: u32) -> usize {
+    pub(crate) fn index_of(column: u32) -> usize {
         (column / Self::WIDTH) as usize
     }
 
     /// Sets the bit of a column.
-    pub fn insert(&mut self, column: u32) {
+    pub(crate) fn insert(&mut self, column: u32) {
         self.0 |= 1 << (column % Self::WIDTH);
     }
 
     /// Whether the bit of a column is set.
     #[inline(always)]
-    pub fn contains(self, column: u32) -> bool {
+    pub(crate) fn contains(self, column: u32) -> bool {
         self.0 >> (column % Self::WIDTH) & 1 == 1
     }
 
     /// How many bits are set below that of a column.
     #[inline(always)]
-    pub fn rank(self, column: u32) -> u32 {
+    pub(crate) fn rank(self, column: u32) -> u32 {
         (self.0 & ((1 << (column % Self::WIDTH)) - 1)).count_ones()
     }
 }

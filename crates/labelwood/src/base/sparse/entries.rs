@@ -2,7 +2,7 @@
 
 /// Sparse rows as flat arrays; a row's columns need be neither sorted nor distinct.
 #[derive(Clone, Copy, Debug)]
-pub struct Entries<'a> {
+pub(crate) struct Entries<'a> {
     /// Where each row starts; the last element is the number of entries.
     pub offsets: &'a [u64],
     /// The column of each entry.
@@ -18,13 +18,13 @@ pub(crate) const MAX_DENSE_COLUMNS: usize = 1 << 26;
 
 impl<'a> Entries<'a> {
     /// One more than the highest column; 0 without entries.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.columns.iter().max().map_or(0, |&column| column as usize + 1)
     }
 
     /// The columns and values of one row.
     #[inline(always)]
-    pub fn row(&self, row: u32) -> (&'a [u32], &'a [f32]) {
+    pub(crate) fn row(&self, row: u32) -> (&'a [u32], &'a [f32]) {
         let range = self.offsets[row as usize] as usize..self.offsets[row as usize + 1] as usize;
         (&self.columns[range.clone()], &self.values[range])
     }
@@ -40,7 +40,7 @@ pub(crate) struct OwnedEntries {
 
 impl OwnedEntries {
     /// No rows yet, with memory reserved for some.
-    pub fn with_capacity(rows: usize, entries: usize) -> Self {
+    pub(crate) fn with_capacity(rows: usize, entries: usize) -> Self {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
         OwnedEntries {
@@ -51,19 +51,19 @@ impl OwnedEntries {
     }
 
     /// Borrows the rows.
-    pub fn view(&self) -> Entries<'_> {
+    pub(crate) fn view(&self) -> Entries<'_> {
         Entries { offsets: &self.offsets, columns: &self.columns, values: &self.values }
     }
 
     /// Scales the entries that were pushed last to length 1 and ends their row.
-    pub fn end_unit_row(&mut self) {
+    pub(crate) fn end_unit_row(&mut self) {
         let start = self.offsets[self.offsets.len() - 1] as usize;
         scale_to_unit(&mut self.values[start..]);
         self.end_row();
     }
 
     /// Ends the row of the entries that were pushed last.
-    pub fn end_row(&mut self) {
+    pub(crate) fn end_row(&mut self) {
         self.offsets.push(self.columns.len() as u64);
     }
 }

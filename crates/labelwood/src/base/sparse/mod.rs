@@ -17,11 +17,12 @@ mod top_k;
 mod votes;
 
 pub(crate) use bitmap32::Bitmap32;
-pub use csr::{Csr, CsrView, Entry, Row, SparseError};
-pub use entries::Entries;
+pub use csr::{Csr, CsrView, Row, SparseError};
+pub(crate) use entries::Entries;
 pub(crate) use entries::{MAX_DENSE_COLUMNS, OwnedEntries, l2_norm, scale_to_unit};
 pub use query::{LabelSet, Query};
-pub use top_k::{Predictions, Scored, best_first, top_k};
+pub(crate) use top_k::best_first;
+pub use top_k::{Predictions, Scored, top_k};
 pub(crate) use votes::Votes;
 
 /// The labels of each row: a matrix of indices without values.

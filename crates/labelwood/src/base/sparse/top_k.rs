@@ -12,7 +12,7 @@ pub struct Scored {
 }
 
 /// The order of every ranking: higher score first, then lower id.
-pub fn best_first(left: &Scored, right: &Scored) -> Ordering {
+pub(crate) fn best_first(left: &Scored, right: &Scored) -> Ordering {
     right.score.total_cmp(&left.score).then(left.id.cmp(&right.id))
 }
 

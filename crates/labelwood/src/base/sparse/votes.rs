@@ -23,7 +23,7 @@ thread_local! {
 
 impl Votes {
     /// For labels below `labels`.
-    pub fn new(labels: usize) -> Self {
+    pub(crate) fn new(labels: usize) -> Self {
         let mut sums = REUSED.take();
         if sums.len() != labels {
             sums = vec![0; labels];
@@ -33,13 +33,13 @@ impl Votes {
 
     /// A vote, which is not negative, in units of 2^-40.
     #[inline(always)]
-    pub fn units(vote: f64) -> u64 {
+    pub(crate) fn units(vote: f64) -> u64 {
         (vote * VOTE) as u64
     }
 
     /// Adds a vote in [`Votes::units`]; one for a label that does not exist is ignored.
     #[inline(always)]
-    pub fn add(&mut self, label: u32, units: u64) {
+    pub(crate) fn add(&mut self, label: u32, units: u64) {
         let Some(sum) = self.sums.get_mut(label as usize) else { return };
         if *sum == 0 {
             self.voted.push(label);
@@ -48,7 +48,7 @@ impl Votes {
     }
 
     /// The labels whose sums are not zero, in order, with their sums; resets all sums.
-    pub fn take(&mut self) -> Vec<(u32, u64)> {
+    pub(crate) fn take(&mut self) -> Vec<(u32, u64)> {
         let sums = &mut self.sums;
         let taken = self.voted.drain(..).map(|id| (id, std::mem::take(&mut sums[id as usize])));
         // A label whose sum came back to zero is listed twice, but taken once.
@@ -58,12 +58,12 @@ impl Votes {
     }
 
     /// The best `k` labels with their mean over so many voters; resets all sums.
-    pub fn best(&mut self, k: usize, voters: usize) -> Vec<Scored> {
+    pub(crate) fn best(&mut self, k: usize, voters: usize) -> Vec<Scored> {
         self.best_by(k, |_| voters)
     }
 
     /// The best `k` labels, each with its mean over its own number of voters; resets all sums.
-    pub fn best_by(&mut self, k: usize, voters: impl Fn(u32) -> usize) -> Vec<Scored> {
+    pub(crate) fn best_by(&mut self, k: usize, voters: impl Fn(u32) -> usize) -> Vec<Scored> {
         let mut scored = Vec::with_capacity(self.voted.len());
         for id in self.voted.drain(..) {
             // A label whose sum came back to zero is listed twice, but scored once.

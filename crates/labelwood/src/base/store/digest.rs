@@ -26,7 +26,7 @@ const BUFFER: usize = 256 << 10;
 /// A 128-bit checksum, shown as 32 hexadecimal digits.
 ///
 /// ```
-/// use labelwood::model::store::Digest;
+/// use labelwood::store::Digest;
 /// let digest = Digest::of(b"labels");
 /// assert_ne!(digest, Digest::of(b"Labels"));
 /// assert_eq!(digest.to_string().len(), 32);

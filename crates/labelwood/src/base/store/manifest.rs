@@ -19,7 +19,7 @@ use crate::base::settings::Favour;
 /// The name of the manifest in a model's folder.
 pub(super) const MANIFEST: &str = "manifest.json";
 /// The format version that this build writes, and the newest that it reads.
-pub const FORMAT: u64 = 1;
+pub(crate) const FORMAT: u64 = 1;
 /// The largest manifest that is read.
 const LIMIT: u64 = 64 << 20;
 

@@ -19,17 +19,19 @@ mod scan;
 mod unit;
 mod update;
 
-pub use digest::{Digest, NotADigest};
+pub use digest::Digest;
 pub use error::{FormatError, StoreError};
 pub use files::staging_folder;
 pub(crate) use files::{remove_abandoned, remove_if_there};
 pub(crate) use lock::{LOCK, lock};
-pub use manifest::{FORMAT, Manifest, Training};
+pub(crate) use manifest::FORMAT;
+pub use manifest::{Manifest, Training};
 pub(crate) use manifest::{read_limited, write_json};
 pub(crate) use scan::{Scanned, scan, unit_names_in};
 pub(crate) use staging::{Begin, Staging};
 pub use staging::{Start, check_target};
-pub use unit::{ArrayRef, Load, Unit, UnitFile};
+pub use unit::Load;
+pub(crate) use unit::{ArrayRef, Unit, UnitFile};
 pub(crate) use unit::{plan_prefix, write_arrays, write_unit};
 pub use update::Update;
 

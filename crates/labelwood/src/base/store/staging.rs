@@ -66,7 +66,7 @@ struct Settings {
 /// killed training leaves, and with `overwrite` one that holds a model.
 ///
 /// ```
-/// use labelwood::model::store::check_target;
+/// use labelwood::store::check_target;
 /// let folder = tempfile::tempdir()?;
 /// check_target(folder.path(), false)?;
 /// std::fs::write(folder.path().join("thesis.tex"), "")?;

@@ -13,7 +13,7 @@ pub(crate) struct Examples {
 }
 
 impl Examples {
-    pub fn push(&mut self, terms: &[f64], is_true: bool) {
+    pub(crate) fn push(&mut self, terms: &[f64], is_true: bool) {
         self.terms.extend_from_slice(terms);
         self.is_true.push(is_true);
     }
@@ -27,7 +27,7 @@ impl Examples {
     ///
     /// Steps follow one after the other over the examples in their order, in double precision, so
     /// that the same examples always give the same weights.
-    pub fn fit(&self, prior: &[f64], pull: f64) -> Vec<f64> {
+    pub(crate) fn fit(&self, prior: &[f64], pull: f64) -> Vec<f64> {
         let mut weights = prior.to_vec();
         let mut loss = self.loss(&weights, prior, pull);
         for _ in 0..STEPS {

@@ -6,7 +6,7 @@
 //! labels.
 //!
 //! ```
-//! use labelwood::calibration::Calibration;
+//! use labelwood::model::Calibration;
 //! // Of labels that score 0.2 one in ten is true, of those that score 0.8 nine in ten.
 //! let seen = (0..1000).map(|at| if at % 2 == 0 { (0.2, at % 20 == 0) } else { (0.8, at % 20 != 1) });
 //! let calibration = Calibration::learn(seen);

@@ -8,16 +8,16 @@
 use crate::base::sparse::Entries;
 
 /// The most clusters a table can hold.
-pub const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// One value for each cluster, aligned to a cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(align(64))]
-pub struct Lanes(pub [f32; LANES]);
+pub(crate) struct Lanes(pub [f32; LANES]);
 
 impl Lanes {
     /// All zeros.
-    pub const ZERO: Lanes = Lanes([0.0; LANES]);
+    pub(crate) const ZERO: Lanes = Lanes([0.0; LANES]);
 
     /// Multiplies each lane by its own factor.
     #[inline(always)]

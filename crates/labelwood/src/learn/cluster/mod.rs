@@ -72,7 +72,7 @@ impl Workspace {
     /// With very many columns, most rows share no column with any of the first centres. They are left
     /// out of the means, so that centres gain columns from their members, pass by pass, until nearly
     /// all rows share some. In the end no cluster has nearly all rows, unless nearly all are alike.
-    pub fn cluster(
+    pub(crate) fn cluster(
         &mut self,
         entries: Entries<'_>,
         columns: usize,

@@ -18,7 +18,7 @@ pub(crate) struct Emphasis {
 
 impl Emphasis {
     /// For labels that so many of `instances` rows have; with a power of 0 all weigh 1.
-    pub fn new(instances: usize, counts: impl Iterator<Item = usize>, power: f32) -> Self {
+    pub(crate) fn new(instances: usize, counts: impl Iterator<Item = usize>, power: f32) -> Self {
         let mut emphasis = Emphasis { instances, mean: 1.0, power: f64::from(power) };
         if power == 0.0 {
             return emphasis;
@@ -35,12 +35,12 @@ impl Emphasis {
     }
 
     /// The same for the rows of each label.
-    pub fn of_rows(rows_of: LabelRowsView<'_>, instances: usize, power: f32) -> Self {
+    pub(crate) fn of_rows(rows_of: LabelRowsView<'_>, instances: usize, power: f32) -> Self {
         Self::new(instances, rows_of.rows().map(|row| row.indices.len()), power)
     }
 
     /// The weight of the positive rows of a label that so many rows have.
-    pub fn of(&self, count: usize) -> f32 {
+    pub(crate) fn of(&self, count: usize) -> f32 {
         if self.power == 0.0 {
             return 1.0;
         }

@@ -18,7 +18,7 @@ use crate::base::sparse::{Predictions, Scored};
 use crate::learn::propensity::Propensity;
 
 /// How many labels are ranked anew, at least: those that may come first lie among them.
-pub const RANKED: usize = 100;
+pub(crate) const RANKED: usize = 100;
 
 impl Favour {
     /// The power of the inverse propensity that weighs a label's positive rows, where it is open.
@@ -36,7 +36,7 @@ impl Favour {
     /// are favoured.
     ///
     /// ```
-    /// use labelwood::favour::{Favour, Scores};
+    /// use labelwood::settings::{Favour, Scores};
     /// use labelwood::sparse::{Predictions, Scored};
     /// let ranking = Favour::Tail.ranking(1000, &[500, 2], Scores::Probabilities).expect("rare labels are favoured");
     /// let mut predictions = Predictions::default();

@@ -42,7 +42,7 @@ pub(crate) struct ClassifierParams {
 
 impl Builder {
     /// No nodes yet.
-    pub fn new(precision: Precision) -> Self {
+    pub(crate) fn new(precision: Precision) -> Self {
         Builder {
             children_start: vec![0],
             children: Vec::new(),
@@ -58,7 +58,7 @@ impl Builder {
     }
 
     /// How many nodes there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.children_start.len() - 1
     }
 
@@ -169,12 +169,12 @@ impl Builder {
     }
 
     /// Sets a node's child; `at` counts from the node's first.
-    pub fn set_child(&mut self, node: usize, at: usize, child: Child) {
+    pub(crate) fn set_child(&mut self, node: usize, at: usize, child: Child) {
         self.children[self.children_start[node] as usize + at] = child.pack();
     }
 
     /// The nodes.
-    pub fn finish(self) -> Nodes {
+    pub(crate) fn finish(self) -> Nodes {
         Nodes {
             children_start: self.children_start.into(),
             children: self.children.into(),

@@ -22,7 +22,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    pub fn new(features: CsrView<'_>, labels: LabelRowsView<'_>) -> Self {
+    pub(crate) fn new(features: CsrView<'_>, labels: LabelRowsView<'_>) -> Self {
         let width = features.columns() as f64;
         let mean = features.entries() as f64 / features.len().max(1) as f64;
         // More rows of a label repeat more of its features.
@@ -41,7 +41,7 @@ impl Shape {
     }
 
     /// Bytes of the rows as they are read, of the solver's copy, and of the rows of each label.
-    pub fn prepared(&self) -> f64 {
+    pub(crate) fn prepared(&self) -> f64 {
         let read = self.rows * 16.0 + self.entries * 8.0 + self.label_entries * 4.0;
         let solver = self.rows * 12.0 + self.entries * 8.0 + self.features * 12.0;
         let by_label = self.labels * 16.0 + self.label_entries * 4.0;
@@ -49,30 +49,30 @@ impl Shape {
     }
 
     /// Bytes of all labels' vectors.
-    pub fn vectors(&self) -> f64 {
+    pub(crate) fn vectors(&self) -> f64 {
         self.labels * 8.0 + self.pairs * 8.0
     }
 
     /// Bytes of one thread's solver workspace.
-    pub fn workspace(&self) -> f64 {
+    pub(crate) fn workspace(&self) -> f64 {
         let lanes = LANES as f64 * 4.0;
         self.features * (lanes + 8.0) + self.rows * (lanes + 16.0)
     }
 
     /// Bytes of the centres for clustering labels into so many groups; each thread holds one table.
-    pub fn centres(&self, groups: usize, threads: usize) -> f64 {
+    pub(crate) fn centres(&self, groups: usize, threads: usize) -> f64 {
         let tables = groups.div_ceil(LANES).min(threads);
         self.features * ((tables * LANES) as f64 * 4.0 + 4.0)
     }
 
     /// About how many weights are kept if all labels are learned on each of so many levels.
-    pub fn weights(&self, threshold: f32, levels: f64) -> f64 {
+    pub(crate) fn weights(&self, threshold: f32, levels: f64) -> f64 {
         levels * (self.pairs * self.kept(threshold)).min(self.labels * self.features)
     }
 
     /// Like [`Shape::weights`] on one level, with each label learned against all rows: the more rows
     /// there are, the more of them resemble the label's own and give their features weights, too.
-    pub fn weights_among_all(&self, threshold: f32) -> f64 {
+    pub(crate) fn weights_among_all(&self, threshold: f32) -> f64 {
         let crowd = 0.85 * libm::pow(self.rows / 1e4, 0.4);
         (self.pairs * self.kept(threshold) * crowd).min(self.labels * self.features)
     }
@@ -87,12 +87,12 @@ impl Shape {
     }
 
     /// Bytes of nodes with so many children each while they are built.
-    pub fn building(weights: f64, children: usize) -> f64 {
+    pub(crate) fn building(weights: f64, children: usize) -> f64 {
         weights * (BYTES_PER_WEIGHT + BYTES_PER_FEATURE / children as f64)
     }
 
     /// Bytes of stored nodes; `owner` is the bytes of a weight's child number.
-    pub fn stored(weights: f64, precision: Precision, owner: f64) -> f64 {
+    pub(crate) fn stored(weights: f64, precision: Precision, owner: f64) -> f64 {
         let value = match precision {
             Precision::Half => 2.0,
             Precision::Single => 4.0,

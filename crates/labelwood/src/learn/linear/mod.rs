@@ -16,7 +16,8 @@ pub(crate) mod stored;
 
 pub(crate) use build::{Builder, ClassifierParams};
 pub(crate) use estimate::Shape;
-pub use nodes::{Child, Nodes, NodesFigures, Precision};
+pub use nodes::Precision;
+pub(crate) use nodes::{Child, Nodes, NodesFigures};
 pub(crate) use nodes::{Limits, Values};
 pub use score::Link;
 pub(crate) use score::{RowAtNode, Scorer};

@@ -21,7 +21,7 @@ choices! {
 
 /// What a child of a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Child {
+pub(crate) enum Child {
     /// A label.
     Label(u32),
     /// Another node.
@@ -70,7 +70,7 @@ pub(crate) struct Limits {
 ///
 /// Each node has children; each feature of a node lists the children that have a weight for it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Nodes {
+pub(crate) struct Nodes {
     /// Where each node's children start; the last element is the number of all children.
     pub(crate) children_start: Array<u32>,
     pub(crate) children: Array<u32>,
@@ -93,7 +93,7 @@ pub struct Nodes {
 
 /// The size of some nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct NodesFigures {
+pub(crate) struct NodesFigures {
     /// How many nodes there are.
     pub nodes: u64,
     /// How many labels they lead to.
@@ -114,17 +114,17 @@ impl std::iter::Sum for NodesFigures {
 
 impl Nodes {
     /// The number of nodes.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.children_start.len() - 1
     }
 
     /// Whether there are no nodes.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The positions of a node's children.
-    pub fn children(&self, node: usize) -> Range<usize> {
+    pub(crate) fn children(&self, node: usize) -> Range<usize> {
         section(&self.children_start, node, self.children.len())
     }
 
@@ -167,17 +167,17 @@ impl Nodes {
     }
 
     /// The child at a position.
-    pub fn child(&self, at: usize) -> Child {
+    pub(crate) fn child(&self, at: usize) -> Child {
         Child::unpack(self.children[at])
     }
 
     /// A node's children in their order.
-    pub fn children_of(&self, node: usize) -> impl Iterator<Item = Child> {
+    pub(crate) fn children_of(&self, node: usize) -> impl Iterator<Item = Child> {
         self.children[self.children(node)].iter().map(|&packed| Child::unpack(packed))
     }
 
     /// The labels that a node leads to, sorted.
-    pub fn labels_below(&self, node: usize) -> Vec<u32> {
+    pub(crate) fn labels_below(&self, node: usize) -> Vec<u32> {
         let (mut labels, mut is_below) = (Vec::new(), vec![false; self.len()]);
         // Children come after their node.
         for at in node..self.len() {
@@ -201,7 +201,7 @@ impl Nodes {
     }
 
     /// The sizes of these nodes.
-    pub fn figures(&self) -> NodesFigures {
+    pub(crate) fn figures(&self) -> NodesFigures {
         let labels = self.children.iter().filter(|&&packed| packed & NODE_BIT == 0).count();
         NodesFigures {
             nodes: self.len() as u64,
@@ -211,7 +211,7 @@ impl Nodes {
     }
 
     /// The bytes of the arrays.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let owner = match self.owners {
             Numbers::U8(_) => 1,
             Numbers::U16(_) => 2,
@@ -229,7 +229,7 @@ impl Nodes {
     }
 
     /// How the weights are stored.
-    pub fn precision(&self) -> Precision {
+    pub(crate) fn precision(&self) -> Precision {
         match self.values {
             Values::Half(_) => Precision::Half,
             Values::Single(_) => Precision::Single,
@@ -237,7 +237,7 @@ impl Nodes {
     }
 
     /// The weights of a label as (feature, weight), largest first; none if the label is not here.
-    pub fn weights_of(&self, label: u32) -> Vec<(u32, f32)> {
+    pub(crate) fn weights_of(&self, label: u32) -> Vec<(u32, f32)> {
         let mut found = Vec::new();
         for node in 0..self.len() {
             let children = self.children(node);
@@ -366,7 +366,7 @@ impl Nodes {
 
 impl Values {
     /// Numbers in the given precision.
-    pub fn new(values: Vec<f32>, precision: Precision) -> Self {
+    pub(crate) fn new(values: Vec<f32>, precision: Precision) -> Self {
         match precision {
             Precision::Single => Values::Single(values.into()),
             Precision::Half => {
@@ -376,7 +376,7 @@ impl Values {
     }
 
     /// The numbers of some arrays, one after the other.
-    pub fn concat<'a>(
+    pub(crate) fn concat<'a>(
         arrays: impl Iterator<Item = &'a Values> + Clone,
         precision: Precision,
     ) -> Self {
@@ -390,14 +390,14 @@ impl Values {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Values::Half(values) => values.len(),
             Values::Single(values) => values.len(),
         }
     }
 
-    pub fn get(&self, at: usize) -> f32 {
+    pub(crate) fn get(&self, at: usize) -> f32 {
         match self {
             Values::Half(values) => f16_to_f32(values[at]),
             Values::Single(values) => values[at],

@@ -116,7 +116,7 @@ pub(super) use with_weights;
 
 impl Scorer {
     /// For a batch of so many rows whose columns are below `width`.
-    pub fn new(width: usize, rows: usize) -> Self {
+    pub(crate) fn new(width: usize, rows: usize) -> Self {
         Scorer {
             width,
             builds_indexes: rows <= SMALL_BATCH,
@@ -131,7 +131,7 @@ impl Scorer {
     /// neighbours, since they are scored together.
     ///
     /// A row's weights are added in the order of its features, however these are looked up.
-    pub fn score<'a, V>(
+    pub(crate) fn score<'a, V>(
         &mut self,
         visits: &[V],
         row_at_node: impl Fn(&V) -> RowAtNode<'a>,

@@ -16,11 +16,11 @@ const RECOMPUTE_EVERY: usize = 64;
 
 /// The positive rows of each label of a block: for at most [`LANES`] labels, distinct positions in
 /// the [`Rows`].
-pub type Positives<'a> = [&'a [u32]];
+pub(crate) type Positives<'a> = [&'a [u32]];
 
 /// The weights of a block of labels: one value per label for each column of the [`Rows`].
 #[derive(Clone, Copy, Debug)]
-pub struct Weights<'a> {
+pub(crate) struct Weights<'a> {
     /// The weights of each column.
     pub columns: &'a [Lanes],
     /// The weight of the feature that every row has.
@@ -29,7 +29,7 @@ pub struct Weights<'a> {
 
 /// Scratch memory for solving block after block.
 #[derive(Default)]
-pub struct Workspace {
+pub(crate) struct Workspace {
     /// The weights by column, and last those of the bias.
     pub(super) weights: Vec<Lanes>,
     /// The dual variables of each row, or with the logistic loss the logits that stand for them
@@ -55,7 +55,7 @@ impl Workspace {
     /// # Panics
     ///
     /// With more than [`LANES`] labels, or with a positive row that is not there.
-    pub fn solve(
+    pub(crate) fn solve(
         &mut self,
         rows: &Rows,
         positives: &Positives<'_>,

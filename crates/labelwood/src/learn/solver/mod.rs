@@ -42,7 +42,7 @@
 //! };
 //! assert!(of_feature(7)[0] > 0.5 && of_feature(3)[0] < -0.5);
 //! assert!(of_feature(5)[1] > 0.0 && weights.bias.0[1] > 0.0);
-//! # Ok::<(), labelwood::params::ParamError>(())
+//! # Ok::<(), labelwood::settings::ParamError>(())
 //! ```
 
 mod params;
@@ -53,11 +53,11 @@ mod warm_start;
 mod pass;
 mod block;
 
-pub use block::{Positives, Weights, Workspace};
+pub(crate) use block::Workspace;
 pub use params::{Loss, Params};
-pub use rows::Rows;
+pub(crate) use rows::Rows;
 
-pub use crate::learn::cluster::lanes::{LANES, Lanes};
+pub(crate) use crate::learn::cluster::lanes::LANES;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use crate::base::sparse::Entries;
 
 /// Some rows of a larger matrix, copied, with only the columns that occur in them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rows {
+pub(crate) struct Rows {
     pub(super) offsets: Vec<u64>,
     pub(super) entries: Vec<Entry>,
     /// The squared length of each row.
@@ -19,7 +19,7 @@ impl Rows {
     /// Copies the given rows of `entries`.
     ///
     /// `column_of` is scratch memory with a 0 for each column of `entries`; it is all 0 afterwards.
-    pub fn gather(entries: Entries<'_>, rows: &[u32], column_of: &mut [u32]) -> Self {
+    pub(crate) fn gather(entries: Entries<'_>, rows: &[u32], column_of: &mut [u32]) -> Self {
         let of_row = |row| {
             let (columns, values) = entries.row(row);
             columns.iter().copied().zip(values.iter().copied())
@@ -80,17 +80,17 @@ impl Rows {
     }
 
     /// The number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.squares.len()
     }
 
     /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.squares.is_empty()
     }
 
     /// The larger matrix's number of each column, in no particular order.
-    pub fn features(&self) -> &[u32] {
+    pub(crate) fn features(&self) -> &[u32] {
         &self.features
     }
 

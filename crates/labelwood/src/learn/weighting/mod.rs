@@ -33,13 +33,13 @@ pub(crate) struct WeightedRows<'a> {
 }
 
 impl WeightedRows<'_> {
-    pub fn view(&self) -> Entries<'_> {
+    pub(crate) fn view(&self) -> Entries<'_> {
         let (offsets, columns) = (self.rows.offsets(), self.rows.indices());
         Entries { offsets, columns, values: &self.values }
     }
 
     /// One row as it was given.
-    pub fn given(&self, row: u32) -> Row<'_> {
+    pub(crate) fn given(&self, row: u32) -> Row<'_> {
         self.rows.row(row as usize)
     }
 }
@@ -74,7 +74,7 @@ impl Weighting {
 
 impl FeatureWeights {
     /// Learns the weights of a resolved weighting from training rows.
-    pub fn learn(weighting: Weighting, features: CsrView<'_>) -> Self {
+    pub(crate) fn learn(weighting: Weighting, features: CsrView<'_>) -> Self {
         if weighting != Weighting::Idf {
             return FeatureWeights(None);
         }
@@ -88,7 +88,7 @@ impl FeatureWeights {
     }
 
     /// The training rows with their values weighted and scaled to length 1.
-    pub fn prepare<'a>(&self, features: CsrView<'a>) -> WeightedRows<'a> {
+    pub(crate) fn prepare<'a>(&self, features: CsrView<'a>) -> WeightedRows<'a> {
         let weighting = if self.0.is_some() { Weighting::Idf } else { Weighting::None };
         if weighting.leaves(features) {
             return WeightedRows { rows: features, values: features.values().into() };
@@ -104,7 +104,7 @@ impl FeatureWeights {
 
     /// New rows with their values weighted and scaled to length 1; columns that training did not
     /// know are left out.
-    pub fn apply(&self, features: CsrView<'_>, known: usize) -> OwnedEntries {
+    pub(crate) fn apply(&self, features: CsrView<'_>, known: usize) -> OwnedEntries {
         let mut weighted = OwnedEntries::with_capacity(features.len(), features.entries());
         for row in features.rows() {
             let len = row.indices.partition_point(|&column| (column as usize) < known);

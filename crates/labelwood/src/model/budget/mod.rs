@@ -5,11 +5,11 @@
 //! on how large the parts are, so it is learned last; time is kept for it if there is enough once
 //! the first label tree is grown, and else it is the default blend.
 
-use super::store::{Begin, Manifest, Staging, Start, StoreError, Training};
 use super::{TrainError, TrainJob, TrainOptions, Trained, job, options as training_options};
 use crate::algorithms::{Budget, GrowError, Limits, Settings, UnitSink};
 use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
+use crate::base::store::{Begin, Manifest, Staging, Start, StoreError, Training};
 use crate::data::Dataset;
 use serde_json::Value;
 use std::path::Path;

@@ -1,7 +1,7 @@
 use super::*;
+use crate::algorithms::{craftml as forest, grove as groves, label_tree};
 use crate::base::run::Pool;
 use crate::data::generate::{Generator, Profile};
-use crate::{craftml as forest, grove as groves, label_tree};
 use std::time::{Duration, Instant};
 
 fn grove(trees: usize, label_trees: usize) -> Settings {

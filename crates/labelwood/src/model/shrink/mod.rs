@@ -3,12 +3,12 @@
 mod kept;
 
 use self::kept::Kept;
-use super::store::{
-    ArrayRef, Begin, Manifest, Options, Staging, Start, StoreError, Stored, Training, UnitFile,
-};
 use super::{settings_of, text};
 use crate::algorithms::{Settings, Shrink, StoredAs};
 use crate::base::run::{Stage, Task};
+use crate::base::store::{
+    ArrayRef, Begin, Manifest, Options, Staging, Start, StoreError, Stored, Training, UnitFile,
+};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,7 +69,7 @@ pub enum ShrinkError {
 ///
 /// ```
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
-/// use labelwood::label_tree::Params;
+/// use labelwood::algorithms::label_tree::Params;
 /// use labelwood::model::{Model, Shrink, StoredAs, shrink, train};
 /// use labelwood::run::Pool;
 /// let run = Pool::new(2)?.task();

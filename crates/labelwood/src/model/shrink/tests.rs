@@ -1,14 +1,14 @@
 //! Models of all algorithms made smaller.
 
 use super::*;
+use crate::algorithms::craftml::{Params, Precision as CentroidPrecision};
+use crate::algorithms::{grove, label_forest, label_tree, one_vs_rest};
 use crate::base::run::Pool;
 use crate::base::sparse::Query;
-use crate::craftml::{Params, Precision as CentroidPrecision};
 use crate::data::generate::{Generator, Profile};
 use crate::data::{Dataset, LabelIndex};
-use crate::linear::Precision;
+use crate::learn::linear::Precision;
 use crate::model::{Model, train};
-use crate::{grove, label_forest, label_tree, one_vs_rest};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tempfile::TempDir;

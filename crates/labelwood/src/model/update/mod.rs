@@ -5,13 +5,13 @@
 //! the linear classifiers again that the new rows touch. Everything else stays as it is: feature
 //! weights, the vocabulary of text, the calibration and the blend of a grove.
 
-use super::store::{
-    Begin, FormatError, Manifest, Staging, Start, StoreError, Training, UnitFile, Update,
-};
 use super::{Model, labels, rows, settings_of, text};
 use crate::algorithms::{Interrupted, NewRows, UnitSink, Updates};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::Csr;
+use crate::base::store::{
+    Begin, FormatError, Manifest, Staging, Start, StoreError, Training, UnitFile, Update,
+};
 use crate::data::{Dataset, DatasetView, LabelIndex};
 use std::collections::BTreeSet;
 use std::fs;
@@ -134,7 +134,7 @@ impl From<Interrupted> for UpdateError {
 ///
 /// ```
 /// use labelwood::Settings;
-/// use labelwood::craftml::Params;
+/// use labelwood::algorithms::craftml::Params;
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::model::{Model, train, update};
 /// use labelwood::run::Pool;

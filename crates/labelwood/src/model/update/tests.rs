@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::algorithms::{Settings, StoredAs};
+use crate::algorithms::{craftml, grove, label_forest, label_tree, one_vs_rest};
 use crate::base::run::Pool;
 use crate::base::sparse::{LabelRows, Query};
+use crate::base::store::Options;
 use crate::data::generate::{Generator, Profile};
-use crate::model::store::Options;
 use crate::model::{TrainOptions, shrink, train_with};
-use crate::{craftml, grove, label_forest, label_tree, one_vs_rest};
 use tempfile::TempDir;
 
 const ROWS: usize = 300;

@@ -1,5 +1,7 @@
 //! The solver compared with problems solved by hand and with a plain reference.
 
+mod liblinear;
+
 use super::*;
 use crate::base::random::Stream;
 use crate::base::sparse::Entries;

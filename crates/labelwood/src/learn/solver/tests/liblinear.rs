@@ -1,8 +1,8 @@
-//! Our weights against LIBLINEAR's; `fixtures/reference_solver.py` made the fixture.
+//! Our weights against LIBLINEAR's; `tests/fixtures/reference_solver.py` made the fixture.
 
-use labelwood::random::Stream;
-use labelwood::solver::{Loss, Params, Rows, Workspace};
-use labelwood::sparse::Entries;
+use super::super::{Loss, Params, Rows, Workspace};
+use crate::base::random::Stream;
+use crate::base::sparse::Entries;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -31,7 +31,8 @@ struct Setting {
 #[test]
 fn the_weights_are_those_of_liblinear() {
     let reference: Reference =
-        serde_json::from_str(include_str!("fixtures/reference_solver.json")).unwrap();
+        serde_json::from_str(include_str!("../../../../tests/fixtures/reference_solver.json"))
+            .unwrap();
     let mut offsets = vec![0];
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     for row in &reference.rows {
