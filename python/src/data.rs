@@ -39,7 +39,7 @@ pub fn read<'py>(
     let format = vector_format(py, format)?;
     let options =
         ReadOptions { format, lenient, features, labels, label_names, ..ReadOptions::default() };
-    let read = work::run(py, threads, None, |run| read_vectors(&path, &options, run))?;
+    let read = work::run(py, threads, None, |task| read_vectors(&path, &options, task))?;
     let Dataset { features, labels, label_names } = read.dataset;
     let names = label_names.map(|names| names.lines().map(str::to_owned).collect());
     let (x, y) = (arrays(py, features.view())?, label_arrays(py, labels.view())?);
@@ -91,7 +91,7 @@ pub fn write(
     let (features, labels) = (features.to_owned(), labels.to_owned());
     let label_names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
     let dataset = Dataset { features, labels, label_names };
-    work::run(py, 1, None, |run| -> Result<(), Fault> {
+    work::run(py, 1, None, |task| -> Result<(), Fault> {
         data::check_output(&path, &[], overwrite).map_err(|error| match error {
             WriteError::Exists { path } => Fault::Input(format!(
                 "{path}: the file is already there: give overwrite=True to replace it, or choose another name"
@@ -101,18 +101,18 @@ pub fn write(
         if let Some(names) = &dataset.label_names
             && matches!(format.or(Format::of_path(&path)), Some(Format::Xc | Format::Libsvm))
         {
-            write_names_beside(&path, names, run)?;
+            write_names_beside(&path, names, task)?;
         }
         Ok(data::write(&path, &dataset, format)?)
     })
 }
 
 /// Writes names where the readers of a file look for them, unless they are there.
-fn write_names_beside(path: &Path, names: &LabelIndex, run: &Task) -> Result<(), Fault> {
+fn write_names_beside(path: &Path, names: &LabelIndex, task: &Task) -> Result<(), Fault> {
     let Some(beside) = data::names_beside(path) else {
         return Ok(names.write(&path.with_file_name("labels.txt"))?);
     };
-    if LabelIndex::read(&beside, run)? == *names {
+    if LabelIndex::read(&beside, task)? == *names {
         return Ok(());
     }
     let beside = beside.display();
@@ -132,8 +132,8 @@ pub fn read_documents(
 ) -> PyResult<Vec<Text>> {
     let (format, options) = (document_format(py, format)?, options_of(py, options)?);
     let demand = if labels_required { Demand::Required } else { Demand::Optional };
-    work::run(py, threads, None, |run| -> Result<Vec<Text>, Fault> {
-        let mut documents = Documents::open(&path, format, &options, demand, run)?;
+    work::run(py, threads, None, |task| -> Result<Vec<Text>, Fault> {
+        let mut documents = Documents::open(&path, format, &options, demand, task)?;
         let (mut all, mut bytes) = (Vec::new(), 0);
         while let Some(batch) = documents.next_batch()? {
             for (row, text) in batch.texts().enumerate() {
@@ -154,7 +154,7 @@ pub fn read_documents(
 /// Reads a file of label names, one line for each label.
 #[pyfunction]
 pub fn read_label_names(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
-    let names = work::run(py, 1, None, |run| LabelIndex::read(&path, run))?;
+    let names = work::run(py, 1, None, |task| LabelIndex::read(&path, task))?;
     Ok(names.lines().map(str::to_owned).collect())
 }
 
@@ -187,7 +187,7 @@ pub fn generate<'py>(
         let known = Profile::NAMES.join(", ");
         return Err(refuse(py, format!("profile is {profile:?}, but must be one of {known}")));
     };
-    let (x, y) = work::run(py, threads, None, |run| -> Result<_, Fault> {
+    let (x, y) = work::run(py, threads, None, |task| -> Result<_, Fault> {
         let generator = Generator::new(shape, seed)?;
         let (first, most) = if test {
             (data::generate::TEST_START, shape.test_instances)
@@ -196,7 +196,7 @@ pub fn generate<'py>(
         };
         let rows = rows.unwrap_or(most.saturating_sub(start));
         let first = first.saturating_add(start);
-        Ok(generator.rows(first..first.saturating_add(rows), run)?)
+        Ok(generator.rows(first..first.saturating_add(rows), task)?)
     })?;
     Ok((arrays(py, x.view())?, x.columns(), label_arrays(py, y.view())?, y.columns()))
 }

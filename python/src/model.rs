@@ -88,7 +88,7 @@ impl Model {
         let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
-        let train = |run: &Task| learn(dataset, options, &settings, into, memory, run);
+        let train = |task: &Task| learn(dataset, options, &settings, into, memory, task);
         work::run(py, threads, progress, train).map(Model::from)
     }
 
@@ -112,10 +112,10 @@ impl Model {
     ) -> PyResult<Self> {
         let (settings, options) = learner.parts(py)?;
         let reading = Reading::parse(py, vectoriser, documents)?;
-        work::run(py, threads, progress, |run| -> Result<Self, Fault> {
-            let (dataset, reader) = reading.learn(&texts, &tags, run)?;
+        work::run(py, threads, progress, |task| -> Result<Self, Fault> {
+            let (dataset, reader) = reading.learn(&texts, &tags, task)?;
             let options = TrainOptions { text: Some(&reader), ..options };
-            Ok(learn(dataset.view(), options, &settings, into, memory, run)?.into())
+            Ok(learn(dataset.view(), options, &settings, into, memory, task)?.into())
         })
     }
 
@@ -124,7 +124,7 @@ impl Model {
     fn open(py: Python<'_>, path: PathBuf, map: bool) -> PyResult<Self> {
         let load = if map { Load::Map } else { Load::Copy };
         let options = Options { load, ..Options::default() };
-        work::run(py, 0, None, |run| Inner::open(&path, options, run)).map(Model::from)
+        work::run(py, 0, None, |task| Inner::open(&path, options, task)).map(Model::from)
     }
 
     /// How to make the model again, for `pickle`: from the bytes of its files.
@@ -162,9 +162,9 @@ impl Model {
         let rows = features.view(py)?;
         let allowed: Option<LabelSet> = allowed.map(|labels| labels.into_iter().collect());
         let query = Query { k, beam, allowed: allowed.as_ref() };
-        let predict = |run: &Task| match threshold {
-            Some(least) => predict_at_least(&self.0, rows, least, query, run),
-            None => self.0.predict(rows, query, run),
+        let predict = |task: &Task| match threshold {
+            Some(least) => predict_at_least(&self.0, rows, least, query, task),
+            None => self.0.predict(rows, query, task),
         };
         self.answer(py, rows.len(), threads, progress, predict)
     }
@@ -180,7 +180,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let query = Query { k, beam, allowed: None };
-        let predict = |run: &Task| self.0.predict_texts(&texts, query, run);
+        let predict = |task: &Task| self.0.predict_texts(&texts, query, task);
         self.answer(py, texts.len(), threads, None, predict)
     }
 
@@ -209,7 +209,7 @@ impl Model {
         let offsets = [0, columns.len() as u64];
         let row = CsrView::try_new(width, &offsets, &columns, &values).or_raise(py)?;
         let query = Query { k, beam, allowed: None };
-        let best = work::here(py, |run| self.0.predict(row, query, run))?;
+        let best = work::here(py, |task| self.0.predict(row, query, task))?;
         Ok(best.row(0).iter().map(|best| (best.id, best.score)).collect())
     }
 
@@ -221,7 +221,7 @@ impl Model {
         texts: Vec<PyBackedStr>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let read = |run: &Task| self.0.read_texts(&texts, run);
+        let read = |task: &Task| self.0.read_texts(&texts, task);
         let rows = if texts.len() <= FEW {
             work::here(py, read)?
         } else {
@@ -289,8 +289,8 @@ impl Model {
 #[pyfunction]
 pub fn model_from_files(py: Python<'_>, files: Files<'_>) -> PyResult<Model> {
     let files: Vec<&[u8]> = files.iter().map(|file| file.as_bytes()).collect();
-    work::run(py, 0, None, |run| -> Result<Model, Fault> {
-        Ok(Inner::read(Stored::from_files(files.iter().copied(), run)?, run)?.into())
+    work::run(py, 0, None, |task| -> Result<Model, Fault> {
+        Ok(Inner::read(Stored::from_files(files.iter().copied(), task)?, task)?.into())
     })
 }
 
@@ -311,11 +311,11 @@ fn learn(
     settings: &Settings,
     into: Option<Into>,
     memory: Option<u64>,
-    run: &Task,
+    task: &Task,
 ) -> Result<Inner, Fault> {
     let labels = dataset.labels.columns();
     refuse_more(labels as u64 * LABEL, memory, labels)?;
-    let estimate = settings.estimate(dataset, run.threads());
+    let estimate = settings.estimate(dataset, task.threads());
     let on_disk = match &into {
         Some(Into::Folder(..)) => true,
         Some(Into::DiskFrom(least)) => cfg!(unix) && estimate.model >= *least,
@@ -325,18 +325,18 @@ fn learn(
         calibrate: options.calibrate,
         keeps_model: !on_disk,
         reader: options.text,
-        ..TrainingNeed::new(dataset, settings, run.threads())
+        ..TrainingNeed::new(dataset, settings, task.threads())
     };
     refuse_more(need.bytes(), memory, labels)?;
     if let Some(Into::Folder(folder, overwrite)) = into {
         let start = Start { resume: !overwrite, overwrite };
-        train_with(dataset, options, settings, &folder, start, run)?;
-        return Ok(Inner::open(&folder, Options::default(), run)?);
+        train_with(dataset, options, settings, &folder, start, task)?;
+        return Ok(Inner::open(&folder, Options::default(), task)?);
     }
-    if on_disk && let Some(model) = learn_on_disk(dataset, options, settings, run)? {
+    if on_disk && let Some(model) = learn_on_disk(dataset, options, settings, task)? {
         return Ok(model);
     }
-    Ok(Inner::train(dataset, options, settings, run)?)
+    Ok(Inner::train(dataset, options, settings, task)?)
 }
 
 /// Refuses a training that needs more bytes than there are.
@@ -359,15 +359,15 @@ fn learn_on_disk(
     dataset: DatasetView<'_>,
     options: TrainOptions<'_>,
     settings: &Settings,
-    run: &Task,
+    task: &Task,
 ) -> Result<Option<Inner>, Fault> {
     let Ok(temporary) = tempfile::Builder::new().prefix("labelwood-").tempdir() else {
         return Ok(None);
     };
     let folder = temporary.path().join("model");
-    match train_with(dataset, options, settings, &folder, Start::default(), run) {
+    match train_with(dataset, options, settings, &folder, Start::default(), task) {
         Ok(_) => {
-            Ok(Some(Inner::open(&folder, Options { verify: false, ..Options::default() }, run)?))
+            Ok(Some(Inner::open(&folder, Options { verify: false, ..Options::default() }, task)?))
         }
         Err(TrainError::Store(StoreError::Io { source, .. })) => {
             let place = temporary.path().parent().unwrap_or(temporary.path());

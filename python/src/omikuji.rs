@@ -78,40 +78,40 @@ impl OmikujiTrees {
     /// Reads a folder.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        work::run(py, 0, None, |run| read(&path, run))
+        work::run(py, 0, None, |task| read(&path, task))
     }
 
     /// Makes the trees again of the bytes of their files, for `pickle`.
     #[new]
     fn from_files(py: Python<'_>, files: Vec<Bound<'_, PyBytes>>) -> PyResult<Self> {
         let files: Vec<&[u8]> = files.iter().map(|file| file.as_bytes()).collect();
-        work::run(py, 0, None, |run| {
+        work::run(py, 0, None, |task| {
             let mut files = files.into_iter();
             let settings = read_settings(Path::new(SETTINGS), files.next().unwrap_or_default())?;
             let named: Vec<_> = files.enumerate().map(|(at, tree)| (tree_name(at), tree)).collect();
             let read = |(name, tree): &(String, &[u8])| settings.read_tree(Path::new(name), *tree);
-            let trees = run.install(|| named.par_iter().map(read).collect::<Result<_, Fault>>())?;
+            let trees = task.install(|| named.par_iter().map(read).collect::<Result<_, Fault>>())?;
             Ok::<_, Fault>(OmikujiTrees::new(settings, trees))
         })
     }
 
     /// The bytes of the files, for `pickle`: the settings, then the trees.
     fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(Vec<Bound<'py, PyBytes>>,)> {
-        let files = work::run(py, 0, None, |run| -> Result<Vec<Vec<u8>>, Fault> {
+        let files = work::run(py, 0, None, |task| -> Result<Vec<Vec<u8>>, Fault> {
             let bytes = |tree: &Node| {
                 let mut bytes = Vec::new();
                 write_tree(tree, &mut bytes).map(|()| bytes)
             };
             let trees = || self.trees.par_iter().map(bytes).collect::<io::Result<Vec<_>>>();
             let settings = serde_json::to_vec_pretty(&self.settings)?;
-            Ok([settings].into_iter().chain(run.install(trees)?).collect())
+            Ok([settings].into_iter().chain(task.install(trees)?).collect())
         })?;
         Ok((files.iter().map(|file| PyBytes::new(py, file)).collect(),))
     }
 
     /// Writes the files into a folder, which is made.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        work::run(py, 0, None, |run| -> Result<(), Fault> {
+        work::run(py, 0, None, |task| -> Result<(), Fault> {
             fs::create_dir_all(&path)?;
             let write = |(at, tree): (usize, &Node)| {
                 let file = File::create(path.join(tree_name(at)))?;
@@ -120,7 +120,7 @@ impl OmikujiTrees {
                 out.flush()?;
                 file.sync_all()
             };
-            run.install(|| self.trees.par_iter().enumerate().try_for_each(write))?;
+            task.install(|| self.trees.par_iter().enumerate().try_for_each(write))?;
             let file = File::create(path.join(SETTINGS))?;
             serde_json::to_writer_pretty(&file, &self.settings)?;
             Ok(file.sync_all()?)
@@ -168,12 +168,12 @@ impl OmikujiTrees {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let features = Features::new(features)?;
         let rows: CsrView<'_> = features.view(py)?;
-        let best = work::run(py, threads, progress, |run| {
+        let best = work::run(py, threads, progress, |task| {
             let best = |row: usize| {
-                run.check()?;
+                task.check()?;
                 Ok(self.best(rows.row(row), k, beam))
             };
-            run.install(|| {
+            task.install(|| {
                 (0..rows.len()).into_par_iter().map(best).collect::<Result<Vec<_>, Stopped>>()
             })
         })?;
@@ -325,7 +325,7 @@ impl Settings {
     }
 }
 
-fn read(folder: &Path, run: &Task) -> Result<OmikujiTrees, Fault> {
+fn read(folder: &Path, task: &Task) -> Result<OmikujiTrees, Fault> {
     let settings = {
         let path = folder.join(SETTINGS);
         read_settings(&path, &fs::read(&path)?)?
@@ -341,10 +341,10 @@ fn read(folder: &Path, run: &Task) -> Result<OmikujiTrees, Fault> {
     // By number, so that trees that are saved and loaded again are added up in the same order.
     paths.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
     let tree = |path: &PathBuf| {
-        run.check()?;
+        task.check()?;
         settings.read_tree(path, BufReader::new(File::open(path)?))
     };
-    let trees = run.install(|| paths.par_iter().map(tree).collect::<Result<Vec<_>, Fault>>())?;
+    let trees = task.install(|| paths.par_iter().map(tree).collect::<Result<Vec<_>, Fault>>())?;
     if trees.is_empty() {
         return Err(refused(folder, "there is no tree"));
     }
@@ -384,18 +384,18 @@ pub fn read_omikuji_rows<'py>(
         ignore_label_names: true,
         ..ReadOptions::default()
     };
-    let read = work::run(py, threads, None, |run| {
-        data::read(&path, &options, run).or_else(|first| match first {
+    let read = work::run(py, threads, None, |task| {
+        data::read(&path, &options, task).or_else(|first| match first {
             ReadError::Content { .. } => {
                 let mut text = Vec::new();
-                let again = read_lines(&path, run, |line| {
+                let again = read_lines(&path, task, |line| {
                     text.extend(without_liberties(line.as_bytes()));
                     text.push(b'\n');
                     text.len()
                 });
                 let name = path.to_string_lossy();
                 again
-                    .and_then(|()| data::read_bytes(&text, &name, &options, run))
+                    .and_then(|()| data::read_bytes(&text, &name, &options, task))
                     .map_err(|_| Fault::from(first))
             }
             other => Err(other.into()),

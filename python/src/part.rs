@@ -27,7 +27,7 @@ impl ModelPart {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, index: usize, of: usize) -> PyResult<Self> {
         let share = Share { index, of };
-        let open = |run: &Task| InnerPart::open(&path, share, Options::default(), run);
+        let open = |task: &Task| InnerPart::open(&path, share, Options::default(), task);
         work::run(py, 0, None, open).map(ModelPart)
     }
 
@@ -43,8 +43,8 @@ impl ModelPart {
         let features = Features::new(features)?;
         let rows = features.view(py)?;
         let query = Query { k, beam, allowed: None };
-        let bytes = work::run(py, threads, None, |run| -> Result<Vec<u8>, Fault> {
-            Ok(self.0.scores(rows, query, run)?.to_bytes())
+        let bytes = work::run(py, threads, None, |task| -> Result<Vec<u8>, Fault> {
+            Ok(self.0.scores(rows, query, task)?.to_bytes())
         })?;
         Ok(PyArray1::from_vec(py, bytes))
     }
@@ -59,7 +59,7 @@ impl Combiner {
     /// Opens what is needed of the model in a folder.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let open = |run: &Task| InnerCombiner::open(&path, Options::default(), run);
+        let open = |task: &Task| InnerCombiner::open(&path, Options::default(), task);
         work::run(py, 0, None, open).map(Combiner)
     }
 
@@ -80,10 +80,10 @@ impl Combiner {
         let scores =
             scores.iter().map(PyReadonlyArray1::as_slice).collect::<Result<Vec<_>, _>>()?;
         let query = Query { k, beam, allowed: None };
-        let predictions = work::run(py, 0, None, |run| -> Result<_, PartError> {
+        let predictions = work::run(py, 0, None, |task| -> Result<_, PartError> {
             let scores =
                 scores.into_iter().map(Scores::from_bytes).collect::<Result<Vec<_>, _>>()?;
-            self.0.combine(&scores, query, run)
+            self.0.combine(&scores, query, task)
         })?;
         prediction_arrays(py, &predictions)
     }

@@ -48,7 +48,7 @@ impl Plan {
         let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
         let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
         let dataset = DatasetView { features, labels, label_names: names.as_ref() };
-        work::run(py, threads, None, |run| make(wish, None, dataset, options, &algorithm, run))
+        work::run(py, threads, None, |task| make(wish, None, dataset, options, &algorithm, task))
     }
 
     /// A plan for the rows of a file, which it refers to if they are binary.
@@ -61,12 +61,12 @@ impl Plan {
         threads: usize,
     ) -> PyResult<Self> {
         let (algorithm, options) = learner.parts(py)?;
-        work::run(py, threads, None, |run| -> Result<Self, Fault> {
-            let rows = data::read(&path, &ReadOptions::default(), run)?.dataset;
+        work::run(py, threads, None, |task| -> Result<Self, Fault> {
+            let rows = data::read(&path, &ReadOptions::default(), task)?.dataset;
             let is_mapped = path.extension().is_some_and(|ending| ending == "lwd")
                 && Format::of_path(&path) == Some(Format::Binary);
             let at = if is_mapped { Some(fs::canonicalize(&path)?) } else { None };
-            make(wish, at, rows.view(), options, &algorithm, run)
+            make(wish, at, rows.view(), options, &algorithm, task)
         })
     }
 
@@ -85,10 +85,10 @@ impl Plan {
     ) -> PyResult<Self> {
         let (algorithm, options) = learner.parts(py)?;
         let reading = Reading::parse(py, vectoriser, documents)?;
-        work::run(py, threads, None, |run| -> Result<Self, Fault> {
-            let (dataset, reader) = reading.learn(&texts, &tags, run)?;
+        work::run(py, threads, None, |task| -> Result<Self, Fault> {
+            let (dataset, reader) = reading.learn(&texts, &tags, task)?;
             let options = TrainOptions { text: Some(&reader), ..options };
-            make(wish, None, dataset.view(), options, &algorithm, run)
+            make(wish, None, dataset.view(), options, &algorithm, task)
         })
     }
 
@@ -119,7 +119,7 @@ impl Plan {
 
     /// How far the plan has come.
     fn status(&self, py: Python<'_>) -> PyResult<Status> {
-        let status = work::run(py, 0, None, |run| self.0.status(&[], run))?;
+        let status = work::run(py, 0, None, |task| self.0.status(&[], task))?;
         Ok((status.done, status.missing, status.broken, status.foreign, status.shards))
     }
 
@@ -135,24 +135,24 @@ impl Plan {
         threads: usize,
     ) -> PyResult<usize> {
         let work = Work { stage: Some(stage), ..Work::default() };
-        let train = |dataset: DatasetView<'_>, run: &Task| -> Result<usize, Fault> {
-            Ok(self.0.train(dataset, &[shard], work, run)?.0)
+        let train = |dataset: DatasetView<'_>, task: &Task| -> Result<usize, Fault> {
+            Ok(self.0.train(dataset, &[shard], work, task)?.0)
         };
         let Some((features, labels)) = rows else {
-            return work::run(py, threads, None, |run| {
+            return work::run(py, threads, None, |task| {
                 let options = ReadOptions { ignore_label_names: true, ..ReadOptions::default() };
-                train(data::read(&self.0.data(), &options, run)?.dataset.view(), run)
+                train(data::read(&self.0.data(), &options, task)?.dataset.view(), task)
             });
         };
         let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
         let (features, labels) = (features.view(py)?, labels.view(py)?);
         let dataset = DatasetView { features, labels, label_names: None };
-        work::run(py, threads, None, |run| train(dataset, run))
+        work::run(py, threads, None, |task| train(dataset, task))
     }
 
     /// Makes the model of the units.
     fn merge(&self, py: Python<'_>, target: PathBuf, overwrite: bool) -> PyResult<()> {
-        work::run(py, 0, None, |run| self.0.merge(&[], &target, overwrite, run)).map(|_| ())
+        work::run(py, 0, None, |task| self.0.merge(&[], &target, overwrite, task)).map(|_| ())
     }
 }
 
@@ -163,10 +163,10 @@ fn make(
     dataset: DatasetView<'_>,
     training: TrainOptions<'_>,
     settings: &Settings,
-    run: &Task,
+    task: &Task,
 ) -> Result<Plan, Fault> {
     let make = |folder: &Path, options: &Options| {
-        Inner::make(folder, dataset, training, settings, options, run)
+        Inner::make(folder, dataset, training, settings, options, task)
     };
     let there = match Inner::open(&folder) {
         Err(ShardError::NoPlan { .. }) => None,

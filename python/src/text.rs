@@ -61,7 +61,7 @@ impl Vectoriser {
         threads: usize,
     ) -> PyResult<(Self, Bound<'py, PyTuple>)> {
         let params = params_of(py, params)?;
-        let (vectoriser, rows) = work::run(py, threads, None, |run| fit(&texts, params, run))?;
+        let (vectoriser, rows) = work::run(py, threads, None, |task| fit(&texts, params, task))?;
         Ok((Vectoriser(vectoriser), arrays(py, rows.view())?))
     }
 
@@ -72,7 +72,7 @@ impl Vectoriser {
         texts: Vec<PyBackedStr>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let rows = work::run(py, threads, None, |run| self.0.transform(&texts, run))?;
+        let rows = work::run(py, threads, None, |task| self.0.transform(&texts, task))?;
         arrays(py, rows.view())
     }
 
@@ -138,9 +138,9 @@ impl Reading {
         self,
         texts: &[PyBackedStr],
         tags: &[Vec<PyBackedStr>],
-        run: &Task,
+        task: &Task,
     ) -> Result<(Dataset, TextReader), TextError> {
-        let (vectoriser, features) = fit(texts, self.vectoriser, run)?;
+        let (vectoriser, features) = fit(texts, self.vectoriser, task)?;
         if let Some(unshared) = mostly_unshared(features.view()) {
             tracing::warn!(
                 "{unshared} of {} texts have no term that another text has, so the model can learn \
@@ -155,10 +155,10 @@ impl Reading {
 }
 
 /// Learns the terms of texts, of which at least one must be kept.
-fn fit(texts: &[PyBackedStr], params: Params, run: &Task) -> Result<(Inner, Csr), TextError> {
+fn fit(texts: &[PyBackedStr], params: Params, task: &Task) -> Result<(Inner, Csr), TextError> {
     let mut fitting = Fitting::new(params)?;
-    fitting.add(texts, run)?;
-    let (vectoriser, rows) = fitting.finish(run)?;
+    fitting.add(texts, task)?;
+    let (vectoriser, rows) = fitting.finish(task)?;
     if vectoriser.columns() == 0 {
         let &Params { min_df, max_df, .. } = vectoriser.params();
         return Err(TextError::NoTerms { documents: rows.len(), min_df, max_df });

@@ -36,23 +36,23 @@ pub fn run<T: Send, E: Into<Fault> + Send>(
 ) -> PyResult<T> {
     let (events, inbox) = channel();
     let inbox = Mutex::new(inbox);
-    let mut run = Pool::new(threads).or_raise(py)?.task();
+    let mut task = Pool::new(threads).or_raise(py)?.task();
     if progress.is_some() {
         let events = Mutex::new(events.clone());
-        run = run.on_progress(move |progress| tell(&events, progress));
+        task = task.on_progress(move |progress| tell(&events, progress));
     }
     let outcome = std::thread::scope(|scope| {
-        let run = &run;
+        let task = &task;
         let work = move || {
             // However the job ends, a panic included, the one who waits is told.
             let _done = Announce(events);
-            job(run)
+            job(task)
         };
         let worker = std::thread::Builder::new().spawn_scoped(scope, work);
         let worker = worker.map_err(|error| Fault::Machine(error.to_string())).or_raise(py)?;
-        let watched = watch(py, &inbox, progress, &run.canceller());
+        let watched = watch(py, &inbox, progress, &task.canceller());
         if watched.is_err() {
-            run.canceller().cancel();
+            task.canceller().cancel();
         }
         drop(inbox);
         let joined = py.detach(|| worker.join());

@@ -63,14 +63,14 @@ impl Context {
         let machine = machine::memory_limit();
         let memory = self.max_memory.or(machine);
         let for_input = machine.map(|limit| Bytes(Memory::for_input(limit.0)));
-        let run = Pool::new(self.threads)?
+        let task = Pool::new(self.threads)?
             .task()
             .limit_memory(self.max_memory.or(for_input).map(|limit| limit.0))
             .on_progress(move |progress| draw(watch(progress)));
-        signals::cancel_on_signal(run.canceller(), kept)?;
+        signals::cancel_on_signal(task.canceller(), kept)?;
         let limit = memory.map_or("unknown".to_owned(), |limit| limit.to_string());
-        tracing::info!("seed {}, {} threads, memory limit {limit}", self.seed, run.threads());
-        Ok(run)
+        tracing::info!("seed {}, {} threads, memory limit {limit}", self.seed, task.threads());
+        Ok(task)
     }
 
     /// Whose limit of memory it is.

@@ -62,13 +62,13 @@ pub struct InputArgs {
 
 impl InputArgs {
     /// Reads a file of vectors and shows what deserves a look.
-    pub fn read(&self, path: &Path, format: Option<data::Format>, run: &Task) -> Result<Dataset> {
+    pub fn read(&self, path: &Path, format: Option<data::Format>, task: &Task) -> Result<Dataset> {
         let options = ReadOptions {
             format,
             lenient: self.lenient,
             label_names: self.label_names.clone(),
             ..ReadOptions::default()
         };
-        Ok(read_vectors(path, &options, run)?.dataset)
+        Ok(read_vectors(path, &options, task)?.dataset)
     }
 }

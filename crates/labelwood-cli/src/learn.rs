@@ -124,11 +124,11 @@ impl LearnArgs {
     }
 
     /// Reads DATA, of which a part is to be learned if `is_split`.
-    pub fn read(&self, is_split: bool, run: &Task) -> Result<Rows> {
+    pub fn read(&self, is_split: bool, task: &Task) -> Result<Rows> {
         let kind = Kind::required(&self.data, self.from)?;
         let Some(Kind::Text(format)) = kind else {
             self.refuse_text_flags()?;
-            let dataset = self.reading.read(&self.data, kind.and_then(Kind::vectors), run)?;
+            let dataset = self.reading.read(&self.data, kind.and_then(Kind::vectors), task)?;
             return Ok(Rows { dataset, reader: None });
         };
         if is_split {
@@ -141,11 +141,11 @@ impl LearnArgs {
         let (options, params) = base.map_or((Options::default(), Params::default()), |text| {
             (text.documents, text.vectoriser)
         });
-        let params = self.vectoriser.over(params, run)?;
+        let params = self.vectoriser.over(params, task)?;
         let documents =
-            self.documents.open(&self.data, Some(format), &options, Labels::Required, run)?;
-        let names = text::known_labels(&self.data, self.reading.label_names.as_deref(), run)?;
-        let (reader, dataset) = text::fit(documents, params, names, run)?;
+            self.documents.open(&self.data, Some(format), &options, Labels::Required, task)?;
+        let names = text::known_labels(&self.data, self.reading.label_names.as_deref(), task)?;
+        let (reader, dataset) = text::fit(documents, params, names, task)?;
         Ok(Rows { dataset, reader: Some(reader) })
     }
 
@@ -177,15 +177,15 @@ impl LearnArgs {
     }
 
     /// Reads the rows of `--test`, of the kind that was learned.
-    pub fn read_test(&self, test: &Path, rows: &Rows, run: &Task) -> Result<Dataset> {
+    pub fn read_test(&self, test: &Path, rows: &Rows, task: &Task) -> Result<Dataset> {
         let trained_on = rows.reader.as_ref().map(|reader| reader.options().format);
         let kind = expect_kind(test, None, trained_on)?;
-        let Some(reader) = &rows.reader else { return self.reading.read(test, None, run) };
+        let Some(reader) = &rows.reader else { return self.reading.read(test, None, task) };
         let format = kind.and_then(Kind::text);
         let options = reader.options();
-        let (documents, _) = self.documents.open(test, format, options, Labels::Required, run)?;
+        let (documents, _) = self.documents.open(test, format, options, Labels::Required, task)?;
         let none = LabelIndex::default();
         let names = rows.dataset.label_names.as_ref().unwrap_or(&none);
-        reader.read(documents, names, run).map_err(text::lift)
+        reader.read(documents, names, task).map_err(text::lift)
     }
 }

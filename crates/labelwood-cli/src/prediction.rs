@@ -37,8 +37,8 @@ enum Load {
 
 impl LoadArgs {
     /// Opens a model folder.
-    pub fn open(&self, folder: &Path, run: &Task) -> Result<Model> {
-        Ok(Model::open(folder, self.options(), run)?)
+    pub fn open(&self, folder: &Path, task: &Task) -> Result<Model> {
+        Ok(Model::open(folder, self.options(), task)?)
     }
 
     fn options(&self) -> Options {
@@ -72,8 +72,8 @@ pub struct ModelArgs {
 
 impl ModelArgs {
     /// Opens a model folder.
-    pub fn open(&self, folder: &Path, run: &Task) -> Result<Model> {
-        self.loading.open(folder, run)
+    pub fn open(&self, folder: &Path, task: &Task) -> Result<Model> {
+        self.loading.open(folder, task)
     }
 
     /// The files that name labels.

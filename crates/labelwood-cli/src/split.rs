@@ -71,12 +71,12 @@ impl SplitArgs {
     }
 
     /// Reads the split files, if there are any, for a data file of `rows` rows.
-    pub fn read(&self, rows: usize, run: &Task) -> Result<Option<SplitFiles>> {
+    pub fn read(&self, rows: usize, task: &Task) -> Result<Option<SplitFiles>> {
         let Some(train_path) = &self.train_split else {
             return Ok(None);
         };
-        let train = Splits::read(train_path, rows, run)?;
-        let test = self.test_split.as_ref().map(|path| Splits::read(path, rows, run));
+        let train = Splits::read(train_path, rows, task)?;
+        let test = self.test_split.as_ref().map(|path| Splits::read(path, rows, task));
         let test = test.transpose()?;
         if let (Some(test), Some(test_path)) = (&test, &self.test_split)
             && test.len() != train.len()
@@ -109,11 +109,11 @@ impl SplitFiles {
         &self,
         dataset: &Dataset,
         column: usize,
-        run: &Task,
+        task: &Task,
     ) -> Result<(Dataset, Option<Dataset>)> {
-        let train = select(dataset, self.train.column(column)?, run)?;
+        let train = select(dataset, self.train.column(column)?, task)?;
         let test = match &self.test {
-            Some(splits) => Some(select(dataset, splits.column(column)?, run)?),
+            Some(splits) => Some(select(dataset, splits.column(column)?, task)?),
             None => None,
         };
         Ok((train, test))
@@ -122,13 +122,13 @@ impl SplitFiles {
 
 /// The rows of a split, copied, unless that takes more memory than there may be: a split may name a
 /// row any number of times.
-pub fn select(dataset: &Dataset, rows: &[usize], run: &Task) -> Result<Dataset> {
+pub fn select(dataset: &Dataset, rows: &[usize], task: &Task) -> Result<Dataset> {
     let bytes = |&row: &usize| {
         let (entries, labels) = (dataset.features.row(row), dataset.labels.row(row));
         16 + 8 * entries.indices.len() as u64 + 4 * labels.indices.len() as u64
     };
     let needed = rows.iter().map(bytes).fold(0, u64::saturating_add);
-    run.memory().hold().set(needed).with_context(|| {
+    task.memory().hold().set(needed).with_context(|| {
         format!("the {} rows of the split take {}: give a smaller split", rows.len(), Bytes(needed))
     })?;
     Ok(dataset.select(rows))

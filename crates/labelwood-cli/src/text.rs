@@ -68,9 +68,9 @@ impl DocumentArgs {
         format: Option<Format>,
         base: &Options,
         labels: Labels,
-        run: &'a Task,
+        task: &'a Task,
     ) -> Result<(Documents<'a>, Options)> {
-        Ok(self.fields().open(path, format, base, labels, run)?)
+        Ok(self.fields().open(path, format, base, labels, task)?)
     }
 
     /// What was decided on text, in one line, and an example of labels in a second one if they may
@@ -207,9 +207,9 @@ impl VectoriserArgs {
     }
 
     /// What was typed, and `base` for the rest, checked.
-    pub fn over(&self, mut base: Params, run: &Task) -> Result<Params> {
+    pub fn over(&self, mut base: Params, task: &Task) -> Result<Params> {
         if let Some(file) = &self.stop_words {
-            base.stop_words = stop_words(file, run)?;
+            base.stop_words = stop_words(file, task)?;
         }
         let params = self.params(base);
         params.check().map_err(as_flag)?;
@@ -243,12 +243,12 @@ impl VectoriserArgs {
     }
 }
 
-fn stop_words(file: &Path, run: &Task) -> Result<StopWords> {
+fn stop_words(file: &Path, task: &Task) -> Result<StopWords> {
     if file == Path::new("english") {
         return Ok(StopWords::English);
     }
     let (mut words, mut bytes) = (Vec::new(), 0);
-    read_lines(file, run, |line| {
+    read_lines(file, task, |line| {
         let word = line.trim();
         if !word.is_empty() {
             words.push(word.to_owned());
@@ -266,11 +266,11 @@ pub fn fit(
     (documents, options): (Documents<'_>, Options),
     params: Params,
     names: LabelIndexBuilder,
-    run: &Task,
+    task: &Task,
 ) -> Result<(TextReader, Dataset)> {
     let known = names.len();
     let (reader, dataset) =
-        TextReader::fit(documents, &options, params, names, run).map_err(lift)?;
+        TextReader::fit(documents, &options, params, names, task).map_err(lift)?;
     if let Some(unshared) = mostly_unshared(dataset.features.view()) {
         let remedy = match reader.vectoriser().params().char_ngrams {
             None => "try --char-ngrams 1,2 if no spaces separate words, as in Chinese",

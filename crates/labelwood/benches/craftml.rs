@@ -24,30 +24,30 @@ const ROUNDS: usize = 3;
 const ROWS: usize = 3000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let run = Pool::new(1)?.task();
+    let task = Pool::new(1)?.task();
     let Some(folder) = std::env::var_os("LABELWOOD_DATA") else {
         let generator = Generator::new(
             Profile { instances: 5000, ..Profile::named("eurlex-4k").ok_or("no such profile")? },
             1,
         )?;
-        let (features, labels) = generator.rows(0..5000, &run)?;
-        return report("generated", &Dataset { features, labels, label_names: None }, &run);
+        let (features, labels) = generator.rows(0..5000, &task)?;
+        return report("generated", &Dataset { features, labels, label_names: None }, &task);
     };
     for set in SETS {
         let path = Path::new(&folder).join(set).join("train.txt.zst");
-        report(set, &read(&path, &ReadOptions::default(), &run)?.dataset, &run)?;
+        report(set, &read(&path, &ReadOptions::default(), &task)?.dataset, &task)?;
     }
     Ok(())
 }
 
 /// The best of some rounds.
-fn report(name: &str, dataset: &Dataset, run: &Task) -> Result<(), Box<dyn Error>> {
+fn report(name: &str, dataset: &Dataset, task: &Task) -> Result<(), Box<dyn Error>> {
     let features = dataset.features.view();
     let params = Params { trees: TREES, ..Params::default() };
     let (beam, settings) = (params.beam, Settings::from(params));
     let mut forest = None;
     let grown = best(ROUNDS, || {
-        forest = Some(Model::train(dataset.view(), Default::default(), &settings, run)?);
+        forest = Some(Model::train(dataset.view(), Default::default(), &settings, task)?);
         Ok(())
     })?;
     let forest = forest.ok_or("there is at least one round")?;
@@ -59,7 +59,7 @@ fn report(name: &str, dataset: &Dataset, run: &Task) -> Result<(), Box<dyn Error
         let spent = best(ROUNDS, || {
             for start in (0..rows.len()).step_by(together) {
                 let some = rows.view().slice(start..rows.len().min(start + together));
-                forest.predict(some.view(), Query { beam, ..Query::top(5) }, run)?;
+                forest.predict(some.view(), Query { beam, ..Query::top(5) }, task)?;
             }
             Ok(())
         })?;

@@ -17,27 +17,27 @@ const BAR: f64 = 250.0;
 const ROUNDS: usize = 15;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let run = Pool::new(1)?.task();
+    let task = Pool::new(1)?.task();
     let (name, text) = text()?;
-    let xc = report(&format!("{name}, XC"), &text, "bench.txt", &run)?;
+    let xc = report(&format!("{name}, XC"), &text, "bench.txt", &task)?;
 
-    let dataset = read_bytes(&text, "bench.txt", &ReadOptions::default(), &run)?.dataset;
+    let dataset = read_bytes(&text, "bench.txt", &ReadOptions::default(), &task)?.dataset;
     let mut libsvm = Vec::new();
     for (labels, features) in dataset.labels.rows().zip(dataset.features.rows()) {
         write_row(&mut libsvm, Format::Libsvm, labels.indices, features)?;
     }
-    report(&format!("{name}, LIBSVM"), &libsvm, "bench.svm", &run)?;
+    report(&format!("{name}, LIBSVM"), &libsvm, "bench.svm", &task)?;
     for (format, text) in documents(&text) {
-        report_documents(&format!("{name}, {format:?}"), &text, format, &run)?;
+        report_documents(&format!("{name}, {format:?}"), &text, format, &task)?;
     }
     println!("bar: {BAR} MB/s per core; {}", if xc >= BAR { "reached" } else { "missed" });
     Ok(())
 }
 
 /// The best of some rounds on one thread.
-fn report(title: &str, text: &[u8], name: &str, run: &Task) -> Result<f64, Box<dyn Error>> {
+fn report(title: &str, text: &[u8], name: &str, task: &Task) -> Result<f64, Box<dyn Error>> {
     let best = timing::best(ROUNDS, || {
-        let read = read_bytes(text, name, &ReadOptions::default(), run)?;
+        let read = read_bytes(text, name, &ReadOptions::default(), task)?;
         assert!(!read.dataset.is_empty());
         Ok(())
     })?;
@@ -66,13 +66,13 @@ fn report_documents(
     title: &str,
     text: &str,
     format: documents::Format,
-    run: &Task,
+    task: &Task,
 ) -> Result<(), Box<dyn Error>> {
     let options = Options::default();
     let best = timing::best(ROUNDS, || {
         let bytes = text.as_bytes();
         let required = Labels::Required;
-        let mut documents = Documents::from_bytes(bytes, "f", format, &options, required, run)?;
+        let mut documents = Documents::from_bytes(bytes, "f", format, &options, required, task)?;
         while let Some(batch) = documents.next_batch()? {
             assert!(!batch.is_empty());
         }

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     zstd::Decoder::new(std::fs::File::open(path)?)?.read_to_string(&mut file)?;
     let texts: Vec<&str> =
         file.lines().map(|line| line.split_once('\t').map_or(line, |(text, _)| text)).collect();
-    let run = Pool::new(1)?.task();
+    let task = Pool::new(1)?.task();
     let base = Params::default;
     let settings = [
         ("default", base()),
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     let mut default = 0.0;
     for (name, params) in settings {
-        let speed = report(name, &params, &texts, &run)?;
+        let speed = report(name, &params, &texts, &task)?;
         default = if name == "default" { speed } else { default };
     }
     println!("bar: {BAR} MB/s per core; {}", if default >= BAR { "reached" } else { "missed" });
@@ -45,19 +45,19 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The best of some rounds on one thread: fitting, and reading the same texts again.
-fn report(name: &str, params: &Params, texts: &[&str], run: &Task) -> Result<f64, Box<dyn Error>> {
+fn report(name: &str, params: &Params, texts: &[&str], task: &Task) -> Result<f64, Box<dyn Error>> {
     let (mut fit, mut transform) = (Duration::MAX, Duration::MAX);
     let mut terms = 0;
     for _ in 0..ROUNDS {
         let clock = Clock::start();
         let mut fitting = Fitting::new(params.clone())?;
         for batch in texts.chunks(10_000) {
-            fitting.add(batch, run)?;
+            fitting.add(batch, task)?;
         }
-        let (vectoriser, rows) = fitting.finish(run)?;
+        let (vectoriser, rows) = fitting.finish(task)?;
         fit = fit.min(clock.elapsed());
         let clock = Clock::start();
-        let again = vectoriser.transform(texts, run)?;
+        let again = vectoriser.transform(texts, task)?;
         transform = transform.min(clock.elapsed());
         assert!(again == rows, "texts are read the same way twice");
         terms = vectoriser.columns();

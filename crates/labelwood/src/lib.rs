@@ -12,20 +12,20 @@
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //!
-//! let run = Pool::new(2)?.task();
+//! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 500, ..Profile::named("eurlex-4k").unwrap() };
 //! let generator = Generator::new(profile, 1)?;
-//! let (features, labels) = generator.rows(0..500, &run)?;
+//! let (features, labels) = generator.rows(0..500, &task)?;
 //! let dataset = Dataset { features, labels, label_names: None };
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("model");
 //! let algorithm = Settings::from(Params { trees: 5, ..Params::default() });
-//! train(&dataset, &algorithm, &path, Start::default(), &run)?;
+//! train(&dataset, &algorithm, &path, Start::default(), &task)?;
 //!
-//! let model = Model::open(&path, Options::default(), &run)?;
-//! let (features, truth) = generator.rows(TEST_START..TEST_START + 50, &run)?;
-//! let predictions = model.predict(features.view(), Query::top(5), &run)?;
+//! let model = Model::open(&path, Options::default(), &task)?;
+//! let (features, truth) = generator.rows(TEST_START..TEST_START + 50, &task)?;
+//! let predictions = model.predict(features.view(), Query::top(5), &task)?;
 //! let training = TrainingCounts { instances: dataset.len(), labels: model.labels().counts() };
 //! let metrics =
 //!     Evaluation::new(truth.view(), &predictions, training, &MetricOptions::default())?.metrics();

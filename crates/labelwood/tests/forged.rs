@@ -104,13 +104,14 @@ fn algorithms() -> Vec<(&'static str, Settings)> {
 }
 
 /// A model of each algorithm, with all that models can hold.
-fn saved(parent: &Path, run: &Task) -> Vec<Saved> {
+fn saved(parent: &Path, task: &Task) -> Vec<Saved> {
     let (text, options) = (documents(), Reading::default());
     let documents =
-        Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, run);
+        Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, task);
     let names = LabelIndexBuilder::default();
     let (reader, dataset) =
-        TextReader::fit(documents.unwrap(), &options, text::Params::default(), names, run).unwrap();
+        TextReader::fit(documents.unwrap(), &options, text::Params::default(), names, task)
+            .unwrap();
     let save = |(name, algorithm): (&'static str, Settings)| {
         let folder = parent.join(name);
         let extras = TrainOptions {
@@ -119,7 +120,7 @@ fn saved(parent: &Path, run: &Task) -> Vec<Saved> {
             favour: if name == "one-vs-rest" { Favour::Tail } else { Favour::None },
             keep_rows: true,
         };
-        train_with(&dataset, extras, &algorithm, &folder, Start::default(), run).unwrap();
+        train_with(&dataset, extras, &algorithm, &folder, Start::default(), task).unwrap();
         let manifest = Manifest::read(&folder).unwrap();
         let features = dataset.features.columns() as u32;
         let mut rows = Csr::new(features as usize + 5);
@@ -133,7 +134,7 @@ fn saved(parent: &Path, run: &Task) -> Vec<Saved> {
 }
 
 /// Asks an open model all kinds of things.
-fn use_model(model: &Model, rows: &Csr, run: &Task) {
+fn use_model(model: &Model, rows: &Csr, task: &Task) {
     let labels = model.labels().counts().len();
     let allowed: LabelSet = (0..labels as u32 + 9).step_by(2).collect();
     for few in [1, 3, rows.len()] {
@@ -141,7 +142,7 @@ fn use_model(model: &Model, rows: &Csr, run: &Task) {
         for beam in [None, Some(1)] {
             for allowed in [None, Some(&allowed)] {
                 let query = Query { k: 5, beam, allowed };
-                let found = model.predict(rows.view(), query, run).unwrap();
+                let found = model.predict(rows.view(), query, task).unwrap();
                 let filled = model.fill(&found, query);
                 for best in found.rows().chain(filled.rows()).flatten() {
                     assert!((best.id as usize) < labels, "label {} of {labels}", best.id);
@@ -161,7 +162,7 @@ fn use_model(model: &Model, rows: &Csr, run: &Task) {
     }
     drop(learned.tables());
     if let Some(text) = model.text() {
-        text.vectoriser().transform(&["w1 w2 w3", ""], run).unwrap();
+        text.vectoriser().transform(&["w1 w2 w3", ""], task).unwrap();
     }
     if let Some(names) = model.labels().names() {
         names.find("S3");
@@ -169,17 +170,17 @@ fn use_model(model: &Model, rows: &Csr, run: &Task) {
 }
 
 /// Opens a model and asks it; says whether it was opened.
-fn ask(saved: &Saved, load: Load, run: &Task) -> bool {
+fn ask(saved: &Saved, load: Load, task: &Task) -> bool {
     let started = Instant::now();
     MOST_IN_USE.store(IN_USE.load(Ordering::Relaxed), Ordering::Relaxed);
     let before = IN_USE.load(Ordering::Relaxed);
     let options = Options { load, verify: false };
-    if let Ok(part) = ModelPart::open(&saved.folder, Share { index: 0, of: 2 }, options, run) {
-        part.scores(saved.rows.view(), Query::top(5), run).unwrap();
+    if let Ok(part) = ModelPart::open(&saved.folder, Share { index: 0, of: 2 }, options, task) {
+        part.scores(saved.rows.view(), Query::top(5), task).unwrap();
     }
-    let opened = Model::open(&saved.folder, options, run);
+    let opened = Model::open(&saved.folder, options, task);
     if let Ok(model) = &opened {
-        use_model(model, &saved.rows, run);
+        use_model(model, &saved.rows, task);
     }
     let took = MOST_IN_USE.load(Ordering::Relaxed).saturating_sub(before);
     assert!(took < MOST, "{took} bytes");
@@ -225,10 +226,10 @@ fn arrays_of(bytes: &[u8]) -> usize {
 
 #[test]
 fn any_bytes_in_any_file_of_a_model_are_refused_or_harmless() {
-    let (parent, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
+    let (parent, task) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
     let mut random = Rng::with_seed(1);
-    for saved in saved(parent.path(), &run) {
-        assert!(ask(&saved, Load::Map, &run), "{}", saved.name);
+    for saved in saved(parent.path(), &task) {
+        assert!(ask(&saved, Load::Map, &task), "{}", saved.name);
         let (mut opened, mut refused) = (0, 0);
         for unit in &saved.manifest.units {
             let path = saved.folder.join(&unit.file);
@@ -239,7 +240,7 @@ fn any_bytes_in_any_file_of_a_model_are_refused_or_harmless() {
                 damage(&mut bytes, from, &mut random);
                 fs::write(&path, &bytes).unwrap();
                 let load = if round % 2 == 0 { Load::Map } else { Load::Copy };
-                if ask(&saved, load, &run) { opened += 1 } else { refused += 1 }
+                if ask(&saved, load, &task) { opened += 1 } else { refused += 1 }
             }
             fs::write(&path, &good).unwrap();
         }
@@ -265,11 +266,11 @@ fn each_number(value: &Value, at: &str, each: &mut impl FnMut(String)) {
 
 #[test]
 fn any_numbers_in_a_manifest_are_refused_or_harmless() {
-    let (parent, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
-    for saved in saved(parent.path(), &run) {
+    let (parent, task) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
+    for saved in saved(parent.path(), &task) {
         let write = |manifest: &Manifest| {
             fs::write(saved.folder.join("manifest.json"), manifest.to_bytes()).unwrap();
-            ask(&saved, Load::Map, &run)
+            ask(&saved, Load::Map, &task)
         };
         for number in [0, 1, 7, u64::from(u32::MAX), u64::MAX] {
             for change in [
@@ -310,9 +311,9 @@ fn any_numbers_in_a_manifest_are_refused_or_harmless() {
 
 #[test]
 fn files_that_change_under_a_mapped_model_neither_hang_nor_crash_it() {
-    let (parent, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
+    let (parent, task) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
     let mut random = Rng::with_seed(2);
-    for saved in saved(parent.path(), &run) {
+    for saved in saved(parent.path(), &task) {
         let options = Options { load: Load::Map, verify: true };
         let (features, labels) = (saved.rows.view().slice(0..40), 30);
         let mut added = labelwood::sparse::LabelRows::new(labels);
@@ -328,9 +329,9 @@ fn files_that_change_under_a_mapped_model_neither_hang_nor_crash_it() {
                 file.write_all(bytes).unwrap();
             };
             for round in 0..12 {
-                let model = Model::open(&saved.folder, options, &run).unwrap();
+                let model = Model::open(&saved.folder, options, &task).unwrap();
                 if round % 3 == 0 {
-                    use_model(&model, &saved.rows, &run);
+                    use_model(&model, &saved.rows, &task);
                 }
                 let mut bytes = good.clone();
                 match round {
@@ -341,11 +342,11 @@ fn files_that_change_under_a_mapped_model_neither_hang_nor_crash_it() {
                 }
                 put(&bytes);
                 let started = Instant::now();
-                use_model(&model, &saved.rows, &run);
+                use_model(&model, &saved.rows, &task);
                 if round < 6 {
                     let target = parent.path().join("updated");
                     let start = UpdateStart { overwrite: true, again: true };
-                    let _ = update(&model, &more, &target, start, &run);
+                    let _ = update(&model, &more, &target, start, &task);
                 }
                 let took = started.elapsed();
                 assert!(took < Duration::from_secs(30), "{} {}: {took:?}", saved.name, unit.file);

@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-fn rows(range: std::ops::Range<u64>, run: &Task) -> Dataset {
+fn rows(range: std::ops::Range<u64>, task: &Task) -> Dataset {
     let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
-    let (features, labels) = Generator::new(profile, 1).unwrap().rows(range, run).unwrap();
+    let (features, labels) = Generator::new(profile, 1).unwrap().rows(range, task).unwrap();
     Dataset { features, labels, label_names: None }
 }
 
@@ -79,10 +79,10 @@ fn stopping(stage: &'static str, after: u64) -> Task {
 
 #[test]
 fn three_parts_are_trained_stored_resumed_and_merged_to_the_same_bytes() {
-    let (run, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
-    let (dataset, settings) = (rows(0..250, &run), three_parts());
+    let (task, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
+    let (dataset, settings) = (rows(0..250, &task), three_parts());
     let path = |name: &str| folder.path().join(name);
-    train(&dataset, &settings, &path("whole"), Start::default(), &run).unwrap();
+    train(&dataset, &settings, &path("whole"), Start::default(), &task).unwrap();
     let expected = files(&path("whole"));
     for unit in [
         "craftml-tree-0002",
@@ -112,51 +112,52 @@ fn three_parts_are_trained_stored_resumed_and_merged_to_the_same_bytes() {
         last = kept.len();
     }
     let resume = Start { resume: true, overwrite: false };
-    let resumed = train(&dataset, &settings, &path("stopped"), resume, &run).unwrap();
+    let resumed = train(&dataset, &settings, &path("stopped"), resume, &task).unwrap();
     assert!(matches!(resumed, Trained::Written(_)));
     assert!(files(&path("stopped")) == expected);
 
     let options = shard::Options { shards: 3, ..Default::default() };
     let (plan, training) = (path("plan"), TrainOptions::default());
-    let plan = Plan::make(&plan, dataset.view(), training, &settings, &options, &run).unwrap();
+    let plan = Plan::make(&plan, dataset.view(), training, &settings, &options, &task).unwrap();
     for stage in 1..=plan.stages() {
         for shard in 0..3 {
             let work = Work { stage: Some(stage), ..Work::default() };
-            plan.train(dataset.view(), &[shard], work, &run).unwrap();
+            plan.train(dataset.view(), &[shard], work, &task).unwrap();
         }
     }
-    plan.merge(&[], &path("merged"), false, &run).unwrap();
+    plan.merge(&[], &path("merged"), false, &task).unwrap();
     assert!(files(&path("merged")) == expected);
 }
 
 #[test]
 fn three_parts_predict_whole_and_by_parts_of_a_model_bit_for_bit() {
-    let (run, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
-    let (dataset, settings) = (rows(0..250, &run), three_parts());
+    let (task, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
+    let (dataset, settings) = (rows(0..250, &task), three_parts());
     let path = folder.path().join("model");
-    train(&dataset, &settings, &path, Start::default(), &run).unwrap();
-    let model = Model::open(&path, Options::default(), &run).unwrap();
-    let in_memory = Model::train(dataset.view(), TrainOptions::default(), &settings, &run).unwrap();
+    train(&dataset, &settings, &path, Start::default(), &task).unwrap();
+    let model = Model::open(&path, Options::default(), &task).unwrap();
+    let in_memory =
+        Model::train(dataset.view(), TrainOptions::default(), &settings, &task).unwrap();
     let (features, few) = (dataset.features.view(), (0..400).step_by(3).collect::<LabelSet>());
-    let combiner = Combiner::open(&path, Options::default(), &run).unwrap();
+    let combiner = Combiner::open(&path, Options::default(), &task).unwrap();
     for query in [
         Query::top(5),
         Query::top(150),
         Query { beam: Some(2), ..Query::top(3) },
         Query { allowed: Some(&few), ..Query::top(5) },
     ] {
-        let whole = model.predict(features, query, &run).unwrap();
+        let whole = model.predict(features, query, &task).unwrap();
         assert!(whole.rows().any(|row| !row.is_empty()));
         assert!(whole.rows().flatten().all(|scored| (0.0..=1.0).contains(&scored.score)));
-        assert_eq!(bits(&in_memory.predict(features, query, &run).unwrap()), bits(&whole));
+        assert_eq!(bits(&in_memory.predict(features, query, &task).unwrap()), bits(&whole));
         for of in [1, 2, 3, 7] {
             let part = |index| -> Scores {
                 let share = Share { index, of };
-                let part = ModelPart::open(&path, share, Options::default(), &run).unwrap();
-                part.scores(features, query, &run).unwrap()
+                let part = ModelPart::open(&path, share, Options::default(), &task).unwrap();
+                part.scores(features, query, &task).unwrap()
             };
             let scores: Vec<Scores> = (0..of).rev().map(part).collect();
-            let combined = combiner.combine(&scores, query, &run).unwrap();
+            let combined = combiner.combine(&scores, query, &task).unwrap();
             assert_eq!(bits(&combined), bits(&whole), "{of} parts, {query:?}");
         }
     }
@@ -174,32 +175,32 @@ fn three_parts_predict_whole_and_by_parts_of_a_model_bit_for_bit() {
 
 #[test]
 fn three_parts_become_smaller() {
-    let (run, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
-    let dataset = rows(0..250, &run);
+    let (task, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
+    let dataset = rows(0..250, &task);
     let (from, to) = (folder.path().join("model"), folder.path().join("small"));
-    train(&dataset, &three_parts(), &from, Start::default(), &run).unwrap();
+    train(&dataset, &three_parts(), &from, Start::default(), &task).unwrap();
     let how = Shrink { prune: Some(0.2), values: Some(StoredAs::F16) };
-    let (before, after) = shrink(&from, &to, how, false, &run).unwrap();
+    let (before, after) = shrink(&from, &to, how, false, &task).unwrap();
     for part in ["craftml-tree-", "label-tree-tree-", "one-vs-rest-block-"] {
         assert!(bytes_of(&after, part) < bytes_of(&before, part), "{part}");
     }
-    let model = Model::open(&to, Options::default(), &run).unwrap();
+    let model = Model::open(&to, Options::default(), &task).unwrap();
     let settings = model.learned().settings();
     for part in ["label-tree", "one-vs-rest"] {
         let threshold = settings.find(&format!("{part}.weight_threshold")).unwrap();
         assert_eq!(threshold.as_f64(), Some(f64::from(0.2f32)), "{part}");
     }
-    let found = model.predict(dataset.features.view(), Query::top(5), &run).unwrap();
+    let found = model.predict(dataset.features.view(), Query::top(5), &task).unwrap();
     assert_eq!(found.len(), 250);
     assert!(found.rows().any(|row| !row.is_empty()));
     let bytes = Shrink { prune: None, values: Some(StoredAs::U8) };
-    let error = shrink(&from, &folder.path().join("x"), bytes, false, &run).unwrap_err();
+    let error = shrink(&from, &folder.path().join("x"), bytes, false, &task).unwrap_err();
     assert!(error.to_string().contains("grove stores values as f16"), "{error}");
 }
 
 /// Rows with labels of their own, after those of the model and in other blocks.
-fn with_new_labels(run: &Task) -> Dataset {
-    let more = rows(200..250, run);
+fn with_new_labels(task: &Task) -> Dataset {
+    let more = rows(200..250, task);
     let known = more.labels.columns();
     let mut labels = LabelRows::new(known + 2000);
     for row in more.labels.rows() {
@@ -211,18 +212,18 @@ fn with_new_labels(run: &Task) -> Dataset {
 
 #[test]
 fn three_parts_are_updated_with_their_rows_and_without() {
-    let (run, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
-    let (dataset, more) = (rows(0..200, &run), with_new_labels(&run));
+    let (task, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
+    let (dataset, more) = (rows(0..200, &task), with_new_labels(&task));
     let new = more.labels.columns() as u32 - 1;
     for keep_rows in [false, true] {
         let path = folder.path().join(keep_rows.to_string());
         let options = TrainOptions { keep_rows, ..TrainOptions::default() };
-        train_with(&dataset, options, &three_parts(), &path, Start::default(), &run).unwrap();
-        let model = Model::open(&path, Options::default(), &run).unwrap();
-        let updated = update(&model, &more, &path, UpdateStart::default(), &run).unwrap();
+        train_with(&dataset, options, &three_parts(), &path, Start::default(), &task).unwrap();
+        let model = Model::open(&path, Options::default(), &task).unwrap();
+        let updated = update(&model, &more, &path, UpdateStart::default(), &task).unwrap();
         assert_eq!((updated.manifest.instances, updated.new_labels), (250, 2000));
-        let model = Model::open(&path, Options::default(), &run).unwrap();
-        let found = model.predict(more.features.view(), Query::top(20), &run).unwrap();
+        let model = Model::open(&path, Options::default(), &task).unwrap();
+        let found = model.predict(more.features.view(), Query::top(20), &task).unwrap();
         let knows = found.rows().flatten().any(|scored| scored.id == new);
         assert!(knows || !keep_rows, "the new label is found");
     }
@@ -230,17 +231,17 @@ fn three_parts_are_updated_with_their_rows_and_without() {
 
 #[test]
 fn a_part_that_cannot_be_updated_or_limited_keeps_the_grove_from_it() {
-    let (run, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
-    let (dataset, path) = (rows(0..60, &run), folder.path().join("model"));
+    let (task, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
+    let (dataset, path) = (rows(0..60, &task), folder.path().join("model"));
     let forest = || Settings::from(craftml::Params { trees: 2, ..Default::default() });
     let submodels = label_forest::Params { submodels: 2, ..Default::default() };
     let linear = || Settings::from(one_vs_rest::Params::default());
     let updated = |parts| {
         let start = Start { overwrite: true, ..Start::default() };
-        train(&dataset, &grove_of(parts), &path, start, &run).unwrap();
-        let model = Model::open(&path, Options::default(), &run).unwrap();
-        let more = rows(60..70, &run);
-        update(&model, &more, &path, UpdateStart::default(), &run).unwrap_err()
+        train(&dataset, &grove_of(parts), &path, start, &task).unwrap();
+        let model = Model::open(&path, Options::default(), &task).unwrap();
+        let more = rows(60..70, &task);
+        update(&model, &more, &path, UpdateStart::default(), &task).unwrap_err()
     };
     let error = updated(vec![forest(), submodels.into()]);
     assert!(matches!(error, UpdateError::Never { .. }), "{error}");
@@ -251,23 +252,23 @@ fn a_part_that_cannot_be_updated_or_limited_keeps_the_grove_from_it() {
     let (grove, start) = (grove_of(vec![forest(), linear()]), Start::default());
     let target = folder.path().join("limited");
     let limited =
-        train_within(&dataset, TrainOptions::default(), &grove, limits, &target, start, &run);
+        train_within(&dataset, TrainOptions::default(), &grove, limits, &target, start, &task);
     assert!(matches!(limited, Err(TrainError::Params(_))), "{limited:?}");
 }
 
 #[test]
 fn a_grove_of_one_part_ranks_as_that_part_does() {
-    let run = Pool::new(2).unwrap().task();
-    let dataset = rows(0..120, &run);
+    let task = Pool::new(2).unwrap().task();
+    let dataset = rows(0..120, &task);
     let alone = Settings::from(one_vs_rest::Params::default());
     let learn = |settings: &Settings| {
-        Model::train(dataset.view(), TrainOptions::default(), settings, &run).unwrap()
+        Model::train(dataset.view(), TrainOptions::default(), settings, &task).unwrap()
     };
     let (grove, alone) = (learn(&grove_of(vec![alone.clone()])), learn(&alone));
     let empty = Csr::new(3);
-    assert_eq!(grove.predict(empty.view(), Query::top(3), &run).unwrap().len(), 0);
+    assert_eq!(grove.predict(empty.view(), Query::top(3), &task).unwrap().len(), 0);
     let features = dataset.features.view();
-    let best = |model: &Model| model.predict(features, Query::top(1), &run).unwrap();
+    let best = |model: &Model| model.predict(features, Query::top(1), &task).unwrap();
     let (grove, alone) = (best(&grove), best(&alone));
     let same = (0..120).filter(|&row| grove.row(row)[0].id == alone.row(row)[0].id).count();
     // Frequent labels may be trusted more than rare ones.

@@ -53,9 +53,9 @@ fn vectors_stop_at_the_memory_that_may_be_used() {
     }
     // All batches together may have any size, one line may not.
     let batches = |path: &PathBuf| -> Result<usize, ReadError> {
-        let (run, mut rows) = (run(), 0);
-        let mut batches = Batches::open(path, &options, &run)?;
-        while let Some(batch) = batches.next(&run)? {
+        let (task, mut rows) = (run(), 0);
+        let mut batches = Batches::open(path, &options, &task)?;
+        while let Some(batch) = batches.next(&task)? {
             rows += batch.len();
         }
         Ok(rows)
@@ -80,14 +80,15 @@ fn text_stops_at_the_memory_that_may_be_used() {
         ("line.jsonl", "{\"text\":[", "0,"),
     ] {
         let path = file(&folder, name, beginning, text);
-        let run = run();
-        let open = || Documents::open(&path, None, &options, Labels::Required, &run);
+        let task = run();
+        let open = || Documents::open(&path, None, &options, Labels::Required, &task);
         let fit = |documents: Documents<'_>| {
             let names = LabelIndexBuilder::default();
-            TextReader::fit(documents, &options, Params::default(), names, &run).map(drop)
+            TextReader::fit(documents, &options, Params::default(), names, &task).map(drop)
         };
         assert_full(&path, open().map_err(TextError::from).and_then(fit));
-        let labels = |documents| read_labels(documents, LabelIndexBuilder::default(), |_| (), &run);
+        let labels =
+            |documents| read_labels(documents, LabelIndexBuilder::default(), |_| (), &task);
         assert_full(&path, open().map_err(TextError::from).and_then(labels));
     }
 }
@@ -135,8 +136,8 @@ fn all_files_that_are_kept_share_the_memory() {
     let folder = tempfile::tempdir().unwrap();
     let (path, options) = (folder.path().join("rows.svm"), ReadOptions::default());
     std::fs::write(&path, "0,1 1:0.5 7:1\n".repeat(50_000)).unwrap();
-    let run = run();
-    let first = data::read(&path, &options, &run).unwrap();
+    let task = run();
+    let first = data::read(&path, &options, &task).unwrap();
     assert_eq!(first.dataset.len(), 50_000);
-    assert_full(&path, data::read(&path, &options, &run));
+    assert_full(&path, data::read(&path, &options, &task));
 }

@@ -28,9 +28,9 @@ fn rows(instances: u64, seed: u64) -> Dataset {
         labels_per_row: 2.0,
         skew: 0.75,
     };
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let generator = Generator::new(profile, seed).unwrap();
-    let (features, labels) = generator.rows(0..instances, &run).unwrap();
+    let (features, labels) = generator.rows(0..instances, &task).unwrap();
     Dataset { features, labels, label_names: None }
 }
 
@@ -42,14 +42,14 @@ fn bits(predictions: &Predictions) -> Vec<Vec<(u32, u32)>> {
         .collect()
 }
 
-fn store(dataset: &Dataset, params: &Params, run: &Task) -> (TempDir, PathBuf) {
-    store_any(dataset, &Settings::from(params.clone()), run)
+fn store(dataset: &Dataset, params: &Params, task: &Task) -> (TempDir, PathBuf) {
+    store_any(dataset, &Settings::from(params.clone()), task)
 }
 
-fn store_any(dataset: &Dataset, algorithm: &Settings, run: &Task) -> (TempDir, PathBuf) {
+fn store_any(dataset: &Dataset, algorithm: &Settings, task: &Task) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("model");
-    train(dataset, algorithm, &target, Start::default(), run).unwrap();
+    train(dataset, algorithm, &target, Start::default(), task).unwrap();
     (folder, target)
 }
 
@@ -69,17 +69,17 @@ fn small_grove() -> Settings {
 #[test]
 fn a_stored_grove_predicts_what_the_grove_in_memory_does() {
     let dataset = rows(90, 3);
-    let run = Pool::new(2).unwrap().task();
+    let task = Pool::new(2).unwrap().task();
     let grove =
-        Model::train(dataset.view(), TrainOptions::default(), &small_grove(), &run).unwrap();
-    let (_folder, target) = store_any(&dataset, &small_grove(), &run);
+        Model::train(dataset.view(), TrainOptions::default(), &small_grove(), &task).unwrap();
+    let (_folder, target) = store_any(&dataset, &small_grove(), &task);
     let features = dataset.features.view();
     for load in [Load::Map, Load::Copy] {
-        let model = Model::open(&target, Options { load, verify: true }, &run).unwrap();
+        let model = Model::open(&target, Options { load, verify: true }, &task).unwrap();
         for beam in [None, Some(1), Some(30)] {
             let query = Query { beam, ..Query::top(5) };
-            let expected = grove.predict(features, query, &run).unwrap();
-            assert_eq!(bits(&model.predict(features, query, &run).unwrap()), bits(&expected));
+            let expected = grove.predict(features, query, &task).unwrap();
+            assert_eq!(bits(&model.predict(features, query, &task).unwrap()), bits(&expected));
         }
     }
 }
@@ -130,16 +130,16 @@ proptest! {
         copy in any::<bool>(),
     ) {
         let dataset = rows(instances, seed);
-        let run = Pool::new(2).unwrap().task();
+        let task = Pool::new(2).unwrap().task();
         let features = dataset.features.view();
         let settings = Settings::from(params.clone());
-        let forest = Model::train(dataset.view(), Default::default(), &settings, &run).unwrap();
-        let (_folder, target) = store(&dataset, &params, &run);
+        let forest = Model::train(dataset.view(), Default::default(), &settings, &task).unwrap();
+        let (_folder, target) = store(&dataset, &params, &task);
         let load = if copy { Load::Copy } else { Load::Map };
-        let model = Model::open(&target, Options { load, verify: true }, &run).unwrap();
+        let model = Model::open(&target, Options { load, verify: true }, &task).unwrap();
         for beam in [None, Some(1), Some(30)] {
-            let expected = forest.predict(features, Query { beam, ..Query::top(5) }, &run).unwrap();
-            let found = model.predict(features, Query { beam, ..Query::top(5) }, &run).unwrap();
+            let expected = forest.predict(features, Query { beam, ..Query::top(5) }, &task).unwrap();
+            let found = model.predict(features, Query { beam, ..Query::top(5) }, &task).unwrap();
             prop_assert_eq!(bits(&found), bits(&expected));
         }
     }
@@ -148,9 +148,9 @@ proptest! {
 #[test]
 fn a_model_knows_its_labels_and_fills_up_with_the_frequent_ones() {
     let dataset = rows(80, 3);
-    let run = Pool::new(1).unwrap().task();
-    let (_folder, target) = store(&dataset, &Params { trees: 2, ..Params::default() }, &run);
-    let model = Model::open(&target, Options::default(), &run).unwrap();
+    let task = Pool::new(1).unwrap().task();
+    let (_folder, target) = store(&dataset, &Params { trees: 2, ..Params::default() }, &task);
+    let model = Model::open(&target, Options::default(), &task).unwrap();
     let counts = dataset.labels.view().column_counts();
     assert_eq!(model.labels().counts(), counts);
     let frequent = model.labels().most_frequent(25);
@@ -174,33 +174,33 @@ fn a_run_cancelled_at_its_last_step_leaves_its_units_and_no_model() {
     let path = folder.path().join("model");
     let canceller = Arc::new(OnceLock::<Canceller>::new());
     let seen = canceller.clone();
-    let run = Pool::new(1).unwrap().task().on_progress(move |progress| {
+    let task = Pool::new(1).unwrap().task().on_progress(move |progress| {
         if progress.done == progress.total {
             seen.get().unwrap().cancel();
         }
     });
-    canceller.set(run.canceller()).unwrap();
-    let error = train(&dataset, &algorithm, &path, Start::default(), &run).unwrap_err();
+    canceller.set(task.canceller()).unwrap();
+    let error = train(&dataset, &algorithm, &path, Start::default(), &task).unwrap_err();
     assert!(error.to_string().contains("resume"), "{error}");
     assert!(!path.exists());
 
     let resume = Start { resume: true, ..Start::default() };
-    let run = Pool::new(1).unwrap().task();
-    train(&dataset, &algorithm, &path, resume, &run).unwrap();
-    assert!(Model::open(&path, Options::default(), &run).is_ok());
+    let task = Pool::new(1).unwrap().task();
+    train(&dataset, &algorithm, &path, resume, &task).unwrap();
+    assert!(Model::open(&path, Options::default(), &task).is_ok());
 }
 
 #[test]
 fn the_same_training_finds_itself_finished() {
     let dataset = rows(40, 5);
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let params = Params { trees: 2, ..Params::default() };
-    let (_folder, target) = store(&dataset, &params, &run);
+    let (_folder, target) = store(&dataset, &params, &task);
     let start = Start { resume: true, overwrite: false };
-    let again = train(&dataset, &Settings::from(params.clone()), &target, start, &run).unwrap();
+    let again = train(&dataset, &Settings::from(params.clone()), &target, start, &task).unwrap();
     assert!(matches!(again, Trained::AlreadyThere(_)), "{again:?}");
     let other = Settings::from(Params { leaf: 3, ..params });
-    let error = train(&dataset, &other, &target, start, &run).unwrap_err();
+    let error = train(&dataset, &other, &target, start, &task).unwrap_err();
     assert!(error.to_string().contains("leaf is 10 there but 3 here"), "{error}");
 }
 
@@ -214,7 +214,7 @@ fn tiny() -> &'static Tiny {
     static TINY: OnceLock<Tiny> = OnceLock::new();
     TINY.get_or_init(|| {
         let dataset = rows(30, 11);
-        let run = Pool::new(1).unwrap().task();
+        let task = Pool::new(1).unwrap().task();
         let some = [
             (Precision::Byte, Metric::Cosine, Projection::None, Weighting::None),
             (Precision::Half, Metric::Euclidean, Projection::Hashing, Weighting::Idf),
@@ -233,7 +233,7 @@ fn tiny() -> &'static Tiny {
             Settings::from(params)
         };
         let stored = |algorithm| {
-            let (_folder, target) = store_any(&dataset, &algorithm, &run);
+            let (_folder, target) = store_any(&dataset, &algorithm, &task);
             let entries = fs::read_dir(target).unwrap().map(Result::unwrap);
             let mut files: Vec<(String, Vec<u8>)> = entries
                 .map(|entry| {
@@ -267,11 +267,11 @@ fn open_and_predict(
     folder: &Path,
     options: Options,
     features: CsrView<'_>,
-    run: &Task,
+    task: &Task,
 ) -> Result<(), StoreError> {
-    let model = Model::open(folder, options, run)?;
+    let model = Model::open(folder, options, task)?;
     for beam in [None, Some(1)] {
-        let predictions = model.predict(features, Query { beam, ..Query::top(5) }, run).unwrap();
+        let predictions = model.predict(features, Query { beam, ..Query::top(5) }, task).unwrap();
         assert_eq!(predictions.len(), features.len());
         for scored in predictions.rows().flatten() {
             assert!((scored.id as usize) < model.labels().counts().len(), "{scored:?}");
@@ -302,26 +302,26 @@ proptest! {
         prop_assume!(files != whole && !differ_in_blanks(&files, &whole));
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &files);
-        let run = Pool::new(1).unwrap().task();
+        let task = Pool::new(1).unwrap().task();
         let features = tiny.dataset.features.view();
         let load = if copy { Load::Copy } else { Load::Map };
         let verified = Options { load, verify: true };
-        prop_assert!(Model::open(folder.path(), verified, &run).is_err(), "{flips:?}");
+        prop_assert!(Model::open(folder.path(), verified, &task).is_err(), "{flips:?}");
         // Right or wrong, an answer or an error; a panic or an endless walk fails the test.
-        let _ = open_and_predict(folder.path(), Options { load, verify: false }, features, &run);
+        let _ = open_and_predict(folder.path(), Options { load, verify: false }, features, &task);
     }
 }
 
 #[test]
 fn files_cut_short_or_gone_are_refused_even_without_checksums() {
     let tiny = tiny();
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let features = tiny.dataset.features.view();
     for files in &tiny.models {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), files);
         let options = Options { load: Load::Map, verify: false };
-        open_and_predict(folder.path(), options, features, &run).unwrap();
+        open_and_predict(folder.path(), options, features, &task).unwrap();
         for (name, bytes) in files {
             let path = folder.path().join(name);
             let lengths = (0..bytes.len()).step_by(bytes.len() / 40 + 1).chain([bytes.len() - 1]);
@@ -331,12 +331,12 @@ fn files_cut_short_or_gone_are_refused_even_without_checksums() {
                 fs::write(&path, &bytes[..len]).unwrap();
                 for verify in [true, false] {
                     let options = Options { load: Load::Map, verify };
-                    let opened = open_and_predict(folder.path(), options, features, &run);
+                    let opened = open_and_predict(folder.path(), options, features, &task);
                     assert!(opened.is_err(), "{name} cut to {len} bytes");
                 }
             }
             fs::remove_file(&path).unwrap();
-            assert!(Model::open(folder.path(), options, &run).is_err(), "{name} is gone");
+            assert!(Model::open(folder.path(), options, &task).is_err(), "{name} is gone");
             fs::write(&path, bytes).unwrap();
         }
     }
@@ -344,14 +344,14 @@ fn files_cut_short_or_gone_are_refused_even_without_checksums() {
 
 #[test]
 fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
-    let (dataset, run) = (rows(60, 1), Pool::new(2).unwrap().task());
+    let (dataset, task) = (rows(60, 1), Pool::new(2).unwrap().task());
     for name in Settings::names() {
         let algorithm = Settings::preset(name, "default").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let [trained, saved] = ["trained", "saved"].map(|name| folder.path().join(name));
-        train(&dataset, &algorithm, &trained, Start::default(), &run).unwrap();
+        train(&dataset, &algorithm, &trained, Start::default(), &task).unwrap();
         let model =
-            Model::train(dataset.view(), TrainOptions::default(), &algorithm, &run).unwrap();
+            Model::train(dataset.view(), TrainOptions::default(), &algorithm, &task).unwrap();
         model.stored().save(&saved, false).unwrap();
         let names = |folder: &Path| -> Vec<_> {
             let mut names: Vec<_> =
@@ -367,8 +367,8 @@ fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
             );
         }
         let query = Query::top(3);
-        let opened = Model::open(&trained, Options::default(), &run).unwrap();
-        let predict = |model: &Model| model.predict(dataset.features.view(), query, &run).unwrap();
+        let opened = Model::open(&trained, Options::default(), &task).unwrap();
+        let predict = |model: &Model| model.predict(dataset.features.view(), query, &task).unwrap();
         assert_eq!(bits(&predict(&model)), bits(&predict(&opened)), "{name}");
     }
 }

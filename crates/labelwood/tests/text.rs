@@ -47,14 +47,14 @@ fn is_in(ranges: &[(u32, u32)], code: u32) -> bool {
 #[test]
 fn vectors_are_those_of_scikit_learn() {
     let fixture = fixture();
-    let run = Pool::new(2).unwrap().task();
+    let task = Pool::new(2).unwrap().task();
     for case in &fixture.cases {
         let name = Value::from(case.settings.clone()).to_string();
         let mut settings = serde_json::to_value(Params::default()).unwrap();
         settings.as_object_mut().unwrap().extend(case.settings.clone());
         let mut fitting = Fitting::new(serde_json::from_value(settings).unwrap()).unwrap();
-        fitting.add(&fixture.documents, &run).unwrap();
-        let (vectoriser, rows) = fitting.finish(&run).unwrap();
+        fitting.add(&fixture.documents, &task).unwrap();
+        let (vectoriser, rows) = fitting.finish(&task).unwrap();
         assert_eq!(vectoriser.terms().collect::<Vec<_>>(), case.terms, "{name}");
         assert_eq!(rows.len(), case.rows.len());
         for (at, (row, expected)) in rows.rows().zip(&case.rows).enumerate() {
@@ -63,14 +63,14 @@ fn vectors_are_those_of_scikit_learn() {
                 assert!((f64::from(value) - expected).abs() < 1e-6, "{name}: document {at}");
             }
         }
-        assert_eq!(vectoriser.transform(&fixture.documents, &run).unwrap(), rows, "{name}");
+        assert_eq!(vectoriser.transform(&fixture.documents, &task).unwrap(), rows, "{name}");
     }
 }
 
 #[test]
 fn word_characters_and_white_space_are_those_of_python() {
     let fixture = fixture();
-    let run = Pool::new(2).unwrap().task();
+    let task = Pool::new(2).unwrap().task();
     // Every character between two letters, all in one text: a word character joins them, white
     // space makes terms of characters begin and end there.
     let known: Vec<char> = (0..=char::MAX as u32)
@@ -81,8 +81,8 @@ fn word_characters_and_white_space_are_those_of_python() {
     let base = Params { lowercase: false, min_df: Frequency::Count(1), ..Params::default() };
     let rows = |params| {
         let mut fitting = Fitting::new(params).unwrap();
-        fitting.add(&texts, &run).unwrap();
-        fitting.finish(&run).unwrap().1
+        fitting.add(&texts, &task).unwrap();
+        fitting.finish(&task).unwrap().1
     };
     let words = rows(base.clone());
     let characters = rows(Params { word_ngrams: None, char_ngrams: Some((7, 7)), ..base });
@@ -121,18 +121,19 @@ fn texts_of_the_real_sets_give_the_vectors_that_come_with_them() {
         println!("skipped: LABELWOOD_DATA does not name the folder of the data sets");
         return;
     };
-    let run = Pool::new(2).unwrap().task();
+    let task = Pool::new(2).unwrap().task();
     for set in ["cve-libraries", "debian-debtags", "wordnet-hyper3", "yso-finna-en-3plus"] {
         let file = |name: &str| Path::new(&folder).join(set).join(name);
-        let vectors =
-            |name: &str| read(&file(name), &ReadOptions::default(), &run).unwrap().dataset.features;
+        let vectors = |name: &str| {
+            read(&file(name), &ReadOptions::default(), &task).unwrap().dataset.features
+        };
         let mut fitting = Fitting::new(Params::default()).unwrap();
         for batch in texts(&file("train.tsv.zst")).chunks(10_000) {
-            fitting.add(batch, &run).unwrap();
+            fitting.add(batch, &task).unwrap();
         }
-        let (vectoriser, rows) = fitting.finish(&run).unwrap();
+        let (vectoriser, rows) = fitting.finish(&task).unwrap();
         assert_near(&rows, &vectors("train.txt.zst"), set);
-        let rows = vectoriser.transform(&texts(&file("test.tsv.zst")), &run).unwrap();
+        let rows = vectoriser.transform(&texts(&file("test.tsv.zst")), &task).unwrap();
         assert_near(&rows, &vectors("test.txt.zst"), set);
     }
 }

@@ -220,7 +220,7 @@ fn missing(problem: &str) -> anyhow::Error {
 }
 
 /// The mean and spread over the columns of the split file, with one model or with one for each.
-fn over_columns(args: &Args, run: &Task) -> Result<()> {
+fn over_columns(args: &Args, task: &Task) -> Result<()> {
     let (Some(folder), Some(split)) = (&args.model, &args.test_split) else {
         return Err(missing("--split-column all needs a model and --test-split FILE"));
     };
@@ -231,20 +231,20 @@ fn over_columns(args: &Args, run: &Task) -> Result<()> {
     }
     let mut stages = Stages::default();
     // A model says how DATA is read, and how many rows that are is known only then.
-    let folders = match numbered(folder, Splits::read(split, usize::MAX, run)?.len()) {
+    let folders = match numbered(folder, Splits::read(split, usize::MAX, task)?.len()) {
         several if several.first().is_some_and(|one| one.exists()) && !folder.exists() => several,
         _ => vec![folder.clone()],
     };
-    let mut model = stages.time("load", || args.opening.open(&folders[0], run))?;
-    let rows = stages.time("read", || args.read(&model, run))?;
-    let splits = Splits::read(split, rows.len(), run)?;
+    let mut model = stages.time("load", || args.opening.open(&folders[0], task))?;
+    let rows = stages.time("read", || args.read(&model, task))?;
+    let splits = Splits::read(split, rows.len(), task)?;
     let (mut figures, mut unseen) = (Vec::new(), 0);
     for column in 1..=splits.len() {
         if column > 1 && folders.len() > 1 {
-            model = stages.time("load", || args.opening.open(&folders[column - 1], run))?;
+            model = stages.time("load", || args.opening.open(&folders[column - 1], task))?;
         }
-        let some = select(&rows, splits.column(column)?, run)?;
-        let subject = predicted(args, &model, some, std::mem::take(&mut stages), run)?;
+        let some = select(&rows, splits.column(column)?, task)?;
+        let subject = predicted(args, &model, some, std::mem::take(&mut stages), task)?;
         let evaluation = subject.evaluation(&subject.predictions, &args.metric_options())?;
         let metrics = evaluation.metrics();
         unseen = unseen.max(metrics.unseen_labels);
@@ -274,14 +274,14 @@ struct SpreadLine {
 }
 
 /// Predicts with a model.
-fn of_model(args: &Args, folder: &Path, run: &Task) -> Result<Subject> {
+fn of_model(args: &Args, folder: &Path, task: &Task) -> Result<Subject> {
     let mut stages = Stages::default();
-    let model = stages.time("load", || args.opening.open(folder, run))?;
+    let model = stages.time("load", || args.opening.open(folder, task))?;
     let rows = stages.time("read", || {
-        let rows = args.read(&model, run)?;
-        args.part(rows, args.test_split.as_deref(), run)
+        let rows = args.read(&model, task)?;
+        args.part(rows, args.test_split.as_deref(), task)
     })?;
-    predicted(args, &model, rows, stages, run)
+    predicted(args, &model, rows, stages, task)
 }
 
 /// Predicts rows with a model.
@@ -290,7 +290,7 @@ fn predicted(
     model: &Model,
     rows: Dataset,
     mut stages: Stages,
-    run: &Task,
+    task: &Task,
 ) -> Result<Subject> {
     let training = &model.manifest().training;
     let digest = format!("{:032x}", rows.digest());
@@ -298,18 +298,18 @@ fn predicted(
         warn_of_learned_rows(&args.data);
     }
     let counts = model.labels().counts().to_vec();
-    let filter = args.read_filter(&rows, counts.len(), run)?;
-    let allowed = args.opening.files().allowed(model, run)?;
+    let filter = args.read_filter(&rows, counts.len(), task)?;
+    let allowed = args.opening.files().allowed(model, task)?;
     let query = args.opening.query(args.deepest(&filter), allowed.as_ref());
     let predictions =
-        stages.time("predict", || Ok(model.predict(rows.features.view(), query, run)?))?;
+        stages.time("predict", || Ok(model.predict(rows.features.view(), query, task)?))?;
     let names = args.per_label.as_ref().and_then(|_| model.labels().names().cloned());
     let training_rows = model.manifest().instances as usize;
     Ok(Subject { truth: rows.labels, predictions, filter, training_rows, counts, names, stages })
 }
 
 /// Reads the predictions of another system.
-fn of_predictions(args: &Args, file: &Path, run: &Task) -> Result<Subject> {
+fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
     let Some(train_path) = &args.foreign.train else {
         return Err(missing(
             "--predictions needs --train DATA, the rows that were learned from: \
@@ -326,11 +326,11 @@ fn of_predictions(args: &Args, file: &Path, run: &Task) -> Result<Subject> {
     let mut stages = Stages::default();
     let (train, test, predictions) = stages.time("read", || {
         let train = args.part(
-            args.reading.options().read_labels(train_path, None, |_| (), run)?,
+            args.reading.options().read_labels(train_path, None, |_| (), task)?,
             args.foreign.train_split.as_deref(),
-            run,
+            task,
         )?;
-        let (test, ids) = args.read_truth(train.label_names.as_ref(), run)?;
+        let (test, ids) = args.read_truth(train.label_names.as_ref(), task)?;
         let labels = train.labels.columns().max(test.labels.columns());
         // Rows of vectors have labels by number, whatever these are called; text has names.
         let is_text = matches!(Kind::required(&args.data, args.reading.from)?, Some(Kind::Text(_)));
@@ -339,7 +339,7 @@ fn of_predictions(args: &Args, file: &Path, run: &Task) -> Result<Subject> {
             Some(names) if is_text || !is_number(name) => names.find(name),
             _ => None,
         };
-        let predictions = read_file_for(file, format, labels, id, &ids, run)?;
+        let predictions = read_file_for(file, format, labels, id, &ids, task)?;
         Ok((train, test, predictions))
     })?;
     let has_splits = args.foreign.train_split.is_some() || args.test_split.is_some();
@@ -347,7 +347,7 @@ fn of_predictions(args: &Args, file: &Path, run: &Task) -> Result<Subject> {
         warn_of_learned_rows(&args.data);
     }
     let counts = train.labels.view().column_counts();
-    let filter = args.read_filter(&test, counts.len(), run)?;
+    let filter = args.read_filter(&test, counts.len(), task)?;
     let (training_rows, names) = (train.len(), train.label_names);
     Ok(Subject { truth: test.labels, predictions, filter, training_rows, counts, names, stages })
 }
@@ -371,35 +371,35 @@ impl Args {
     }
 
     /// The rows to evaluate, for a model.
-    fn read(&self, model: &Model, run: &Task) -> Result<Dataset> {
-        Ok(self.reading.options().read(&self.data, model, run)?)
+    fn read(&self, model: &Model, task: &Task) -> Result<Dataset> {
+        Ok(self.reading.options().read(&self.data, model, task)?)
     }
 
     /// The labels of the rows to evaluate, and the ids of documents that have them.
     fn read_truth(
         &self,
         known: Option<&LabelIndex>,
-        run: &Task,
+        task: &Task,
     ) -> Result<(Dataset, Vec<Option<String>>)> {
         let mut ids = Vec::new();
         let note = |batch: &Batch| {
             ids.extend((0..batch.len()).map(|row| batch.id(row).map(str::to_owned)));
         };
-        let rows = self.reading.options().read_labels(&self.data, known, note, run)?;
+        let rows = self.reading.options().read_labels(&self.data, known, note, task)?;
         ids.resize(rows.len(), None);
         let Some(split) = &self.test_split else { return Ok((rows, ids)) };
-        let splits = Splits::read(split, rows.len(), run)?;
+        let splits = Splits::read(split, rows.len(), task)?;
         let chosen = splits.column(self.split_column.one())?;
-        Ok((select(&rows, chosen, run)?, chosen.iter().map(|&row| ids[row].clone()).collect()))
+        Ok((select(&rows, chosen, task)?, chosen.iter().map(|&row| ids[row].clone()).collect()))
     }
 
     /// The rows that a split file names, or all.
-    fn part(&self, rows: Dataset, split: Option<&Path>, run: &Task) -> Result<Dataset> {
+    fn part(&self, rows: Dataset, split: Option<&Path>, task: &Task) -> Result<Dataset> {
         match split {
             None => Ok(rows),
             Some(path) => {
                 let column = self.split_column.one();
-                select(&rows, Splits::read(path, rows.len(), run)?.column(column)?, run)
+                select(&rows, Splits::read(path, rows.len(), task)?.column(column)?, task)
             }
         }
     }
@@ -413,12 +413,12 @@ impl Args {
         }
     }
 
-    fn read_filter(&self, rows: &Dataset, labels: usize, run: &Task) -> Result<Vec<(usize, u32)>> {
+    fn read_filter(&self, rows: &Dataset, labels: usize, task: &Task) -> Result<Vec<(usize, u32)>> {
         match &self.filter {
             None => Ok(Vec::new()),
             Some(path) => {
                 let labels = labels.max(rows.labels.columns());
-                Ok(read_filter(path, rows.len(), labels, run)?)
+                Ok(read_filter(path, rows.len(), labels, task)?)
             }
         }
     }

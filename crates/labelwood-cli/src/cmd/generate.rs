@@ -71,10 +71,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let outputs = || args.test_output.iter().chain([&args.output]).map(PathBuf::as_path);
     outputs().try_for_each(check_ending)?;
     check_outputs(outputs(), [], args.overwrite)?;
-    let run = context.run()?;
-    write(&args.output, &generator, 0..generator.profile().instances, &run)?;
+    let task = context.run()?;
+    write(&args.output, &generator, 0..generator.profile().instances, &task)?;
     match &args.test_output {
-        Some(path) => write(path, &generator, generator.test_rows(), &run),
+        Some(path) => write(path, &generator, generator.test_rows(), &task),
         None => Ok(()),
     }
 }
@@ -116,9 +116,9 @@ fn check_ending(path: &Path) -> Result<()> {
     )
 }
 
-fn write(path: &Path, generator: &Generator, rows: Range<u64>, run: &Task) -> Result<()> {
+fn write(path: &Path, generator: &Generator, rows: Range<u64>, task: &Task) -> Result<()> {
     let written = write_atomically(path, |mut output| {
-        generator.write_xc(rows, &mut output, run).map_err(|error| match error {
+        generator.write_xc(rows, &mut output, task).map_err(|error| match error {
             GenerateError::Io(error) => error,
             GenerateError::Stopped(cancelled) => io::Error::other(cancelled),
             other => io::Error::other(other),

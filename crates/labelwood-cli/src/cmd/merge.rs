@@ -35,10 +35,10 @@ pub struct Args {
 
 /// Checks the units and joins them.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let run = context.run()?;
+    let task = context.run()?;
     let plan = Plan::open(&args.plan)?;
     let folder = args.model.display();
-    match plan.merge(&args.units, &args.model, args.overwrite, &run)? {
+    match plan.merge(&args.units, &args.model, args.overwrite, &task)? {
         Trained::Written(manifest) => {
             context.note(format_args!("{folder}: {}", Bytes(manifest.bytes())));
         }

@@ -86,14 +86,14 @@ impl Args {
         calibrate: bool,
         rows: &Rows,
         context: &Context,
-        run: &Task,
+        task: &Task,
     ) -> Result<Settings> {
         let seed = match choice {
             Choice::Named(settings) => return Ok(*settings),
             Choice::Auto { seed } => seed,
         };
         let Rows { dataset, reader } = rows;
-        let (threads, reader) = (run.threads(), reader.as_ref());
+        let (threads, reader) = (task.threads(), reader.as_ref());
         let has_memory = |settings: &Settings| {
             let rows = dataset.view();
             let need =
@@ -102,7 +102,7 @@ impl Args {
         };
         let limits = auto::Limits::default();
         let auto::Choice { settings, why } =
-            auto::choose(dataset.view(), seed, limits, has_memory, run)?;
+            auto::choose(dataset.view(), seed, limits, has_memory, task)?;
         if !self.json {
             why.iter().for_each(|reason| context.note(format_args!("auto: {reason}")));
         }
@@ -114,8 +114,8 @@ impl Args {
 pub fn run(args: Args, context: &Context) -> Result<()> {
     args.check()?;
     let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
-    let run = context.run()?;
-    let rows = args.learn.read(false, &run)?;
+    let task = context.run()?;
+    let rows = args.learn.read(false, &task)?;
     args.learn.check_rows(&rows.dataset)?;
     if let Some(reader) = &rows.reader
         && !args.json
@@ -125,7 +125,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(mention) = args.learn.unlabelled(&rows.dataset).filter(|_| !args.json) {
         context.note(mention);
     }
-    let settings = args.choose(choice, calibrate, &rows, context, &run)?;
+    let settings = args.choose(choice, calibrate, &rows, context, &task)?;
     // The scores of a grove that auto chose are probabilities without.
     let calibrate = calibrate && !settings.facts().is_calibrated;
     let options = Options {
@@ -135,7 +135,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     };
     let text = rows.reader.as_ref();
     let training = TrainOptions { text, calibrate, favour, keep_rows: args.keep_rows };
-    let plan = Plan::make(&args.output, rows.dataset.view(), training, &settings, &options, &run)?;
+    let plan = Plan::make(&args.output, rows.dataset.view(), training, &settings, &options, &task)?;
     let summary = Summary::of(&plan);
     if args.json {
         return print(&format_args!("{}\n", serde_json::to_string(&summary)?));

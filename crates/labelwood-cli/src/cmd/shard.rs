@@ -18,7 +18,7 @@ use crate::worker::WorkerArgs;
     SLURM_ARRAY_TASK_ID (its place in the array), SLURM_PROCID or JOB_COMPLETION_INDEX, the first that \
     is set, and so does the number of workers where mpirun or Slurm tells it. With --index, and wherever \
     it is not told, there are as many workers as shards unless --workers says otherwise: --index I alone \
-    trains shard I. A worker takes the shards I, I + N, I + 2 N and so on. It is safe to run a shard \
+    trains shard I. A worker takes the shards I, I + N, I + 2 N and so on. It is safe to task a shard \
     twice, at once with others, and again after it was killed: finished units are kept in PLAN. Label \
     trees have two stages; the second needs the first of all shards."
 )]
@@ -59,7 +59,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let kept = format!("finished units are kept in {plan_name}; run the shard again to go on");
     let kept_too = kept.clone();
-    let run = context.watched_run(|progress| progress, move || kept_too.clone())?;
+    let task = context.watched_run(|progress| progress, move || kept_too.clone())?;
     let options = ReadOptions { ignore_label_names: true, ..ReadOptions::default() };
     let dataset = match &args.data {
         Some(path) => {
@@ -71,16 +71,16 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
                     plan.data().display()
                 );
             }
-            input::read_vectors(path, &options, &run)?.dataset
+            input::read_vectors(path, &options, &task)?.dataset
         }
         None => {
             let path = plan.data();
-            let read = input::read_vectors(&path, &options, &run);
+            let read = input::read_vectors(&path, &options, &task);
             read.context("the rows of the plan; --data reads them from elsewhere")?.dataset
         }
     };
     let work = Work { stage: args.stage.map(usize::from), units: &args.units, wait: args.wait };
-    let (trained, all) = plan.train(dataset.view(), &shards, work, &run).map_err(|error| {
+    let (trained, all) = plan.train(dataset.view(), &shards, work, &task).map_err(|error| {
         match error.is_cancelled() {
             true => anyhow::Error::from(Stopped::Cancelled).context(kept),
             false => error.into(),

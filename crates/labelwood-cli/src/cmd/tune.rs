@@ -72,14 +72,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         bail!("--algorithm auto is for `train`: name the one to tune");
     };
     let trials = Trials::default();
-    let run = context.watched_run(trials.watch(), trials.kept(&args.output))?;
-    let rows = args.read(&run)?;
+    let task = context.watched_run(trials.watch(), trials.kept(&args.output))?;
+    let rows = args.read(&task)?;
     let dataset = &rows.dataset;
     let keep = args.learn.typed_settings();
     let plan = Plan::new(dataset.view(), start, &keep, args.measure, args.folds)?;
-    args.announce(&plan, &rows, context, &run)?;
+    args.announce(&plan, &rows, context, &task)?;
     let until = args.budget.map(|budget| context.started() + budget.times(1.0));
-    let outcome = tune(dataset.view(), &plan, &args.output, &run.until(until))
+    let outcome = tune(dataset.view(), &plan, &args.output, &task.until(until))
         .map_err(|error| stopped_or(error, &args.output))?;
     args.write(&outcome, &request, &rows)?;
     print(&format_args!("{}\n{}\n", outcome.table(), outcome.verdict()))?;
@@ -95,13 +95,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 impl Args {
-    fn read(&self, run: &Task) -> Result<Rows> {
-        let Rows { dataset, reader } = self.learn.read(self.train_split.is_some(), run)?;
+    fn read(&self, task: &Task) -> Result<Rows> {
+        let Rows { dataset, reader } = self.learn.read(self.train_split.is_some(), task)?;
         let dataset = match &self.train_split {
             None => dataset,
             Some(split) => {
-                let splits = Splits::read(split, dataset.len(), run)?;
-                select(&dataset, splits.column(self.split_column)?, run)?
+                let splits = Splits::read(split, dataset.len(), task)?;
+                select(&dataset, splits.column(self.split_column)?, task)?
             }
         };
         self.learn.check_rows(&dataset)?;
@@ -109,7 +109,7 @@ impl Args {
     }
 
     /// Says what will be tried, and refuses what will not fit.
-    fn announce(&self, plan: &Plan, rows: &Rows, context: &Context, run: &Task) -> Result<()> {
+    fn announce(&self, plan: &Plan, rows: &Rows, context: &Context, task: &Task) -> Result<()> {
         if let Some(reader) = &rows.reader {
             context.note(self.learn.describe(reader, &rows.dataset));
         }
@@ -122,7 +122,7 @@ impl Args {
                 rows: rows.dataset.view(),
                 settings: &candidate.settings,
                 calibrate: false,
-                threads: run.threads(),
+                threads: task.threads(),
                 keeps_model: true,
                 reader: rows.reader.as_ref(),
             };

@@ -59,7 +59,7 @@ pub struct Args {
 /// Reads the rows and writes the new model.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let goes_on = "the same update again goes on with what is finished";
-    let run = context.watched_run(
+    let task = context.watched_run(
         |progress| progress,
         // The new model may just have taken its place.
         move || format!("the model is the old one or the new one; {goes_on}"),
@@ -69,13 +69,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let is_model = output.join("manifest.json").is_file();
         check_target(output, args.overwrite || is_model)?;
     }
-    let model = Model::open(&args.model, Options::default(), &run)?;
+    let model = Model::open(&args.model, Options::default(), &task)?;
     let dataset =
-        args.rows.options().read_more(&args.data, &model, args.label_names.as_deref(), &run)?;
-    check_memory(&model, &dataset, context, &run)?;
+        args.rows.options().read_more(&args.data, &model, args.label_names.as_deref(), &task)?;
+    check_memory(&model, &dataset, context, &task)?;
     let target = args.output.as_ref().unwrap_or(&args.model);
     let start = UpdateStart { overwrite: args.overwrite, again: args.again };
-    let updated = update(&model, &dataset, target, start, &run).map_err(|error| match error {
+    let updated = update(&model, &dataset, target, start, &task).map_err(|error| match error {
         UpdateError::Store(error) => error.into(),
         UpdateError::Stopped { source } => {
             anyhow::Error::from(source).context(format!("the model is as it was; {goes_on}"))
@@ -116,14 +116,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// Refuses an update for which the machine has not enough memory.
-fn check_memory(model: &Model, dataset: &Dataset, context: &Context, run: &Task) -> Result<()> {
+fn check_memory(model: &Model, dataset: &Dataset, context: &Context, task: &Task) -> Result<()> {
     let Some(limit) = context.max_memory.or_else(machine::memory_limit) else { return Ok(()) };
-    let needed = update_bytes(model, dataset.view(), run.threads());
+    let needed = update_bytes(model, dataset.view(), task.threads());
     if needed <= limit.0 {
         return Ok(());
     }
     let (needed, who) = (Bytes(needed), context.who_limits_memory());
-    let remedy = if run.threads() > 1 { "try --threads 1" } else { "add fewer rows at a time" };
+    let remedy = if task.threads() > 1 { "try --threads 1" } else { "add fewer rows at a time" };
     Err(MachineFault(format!(
         "the update needs about {needed} of memory, but {who} allows {limit}: {remedy}"
     ))

@@ -28,8 +28,8 @@ impl<'a> LabelFiles<'a> {
     ///
     /// Labels that the model does not know are counted in a warning; a file of nothing else is an
     /// error.
-    pub fn allowed(self, model: &Model, run: &Task) -> Result<Option<LabelSet>, InputError> {
-        let read = |file: Option<&Path>| file.map(|file| labels_in(file, model, run)).transpose();
+    pub fn allowed(self, model: &Model, task: &Task) -> Result<Option<LabelSet>, InputError> {
+        let read = |file: Option<&Path>| file.map(|file| labels_in(file, model, task)).transpose();
         let (only, without) = (read(self.only)?, read(self.without)?);
         if only.is_none() && without.is_none() {
             return Ok(None);
@@ -41,9 +41,9 @@ impl<'a> LabelFiles<'a> {
 }
 
 /// The labels that a file names.
-fn labels_in(file: &Path, model: &Model, run: &Task) -> Result<LabelSet, InputError> {
+fn labels_in(file: &Path, model: &Model, task: &Task) -> Result<LabelSet, InputError> {
     let (mut found, mut unknown) = (LabelSet::default(), 0);
-    documents::read_lines(file, run, |line| {
+    documents::read_lines(file, task, |line| {
         match line.trim() {
             "" => {}
             label => match model.labels().find(label) {
@@ -68,20 +68,20 @@ fn labels_in(file: &Path, model: &Model, run: &Task) -> Result<LabelSet, InputEr
 ///
 /// ```
 /// use labelwood::app::known_labels;
-/// let (folder, run) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
+/// let (folder, task) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
 /// let data = folder.path().join("train.tsv");
-/// assert!(known_labels(&data, None, &run)?.is_empty());
+/// assert!(known_labels(&data, None, &task)?.is_empty());
 /// std::fs::write(folder.path().join("labels.txt"), "birds\nmaps\n")?;
-/// assert_eq!(known_labels(&data, None, &run)?.len(), 2);
+/// assert_eq!(known_labels(&data, None, &task)?.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn known_labels(
     data: &Path,
     given: Option<&Path>,
-    run: &Task,
+    task: &Task,
 ) -> Result<LabelIndexBuilder, ReadError> {
     match given.map(Path::to_owned).or_else(|| names_beside(data)) {
-        Some(names) => LabelIndexBuilder::read(&names, run),
+        Some(names) => LabelIndexBuilder::read(&names, task),
         None => Ok(LabelIndexBuilder::default()),
     }
 }

@@ -15,9 +15,9 @@ const PROCESS: u64 = 8 << 20;
 /// use labelwood::Settings;
 /// use labelwood::app::TrainingNeed;
 /// use labelwood::run::Pool;
-/// let run = Pool::new(1)?.task();
+/// let task = Pool::new(1)?.task();
 /// let rows = labelwood::data::read_bytes(
-///     b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &Default::default(), &run)?.dataset;
+///     b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &Default::default(), &task)?.dataset;
 /// let settings = Settings::named("craftml").expect("it is an algorithm");
 /// let need = TrainingNeed::new(rows.view(), &settings, 2);
 /// let twice = TrainingNeed { calibrate: true, ..need.clone() };

@@ -13,20 +13,20 @@
 //! use labelwood::model::Model;
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
-//! let (folder, run) = (tempfile::tempdir()?, Pool::new(1)?.task());
+//! let (folder, task) = (tempfile::tempdir()?, Pool::new(1)?.task());
 //! let rows = labelwood::data::read_bytes(
-//!     b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &Default::default(), &run)?.dataset;
+//!     b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &Default::default(), &task)?.dataset;
 //! let settings = Settings::named("one-vs-rest").expect("it is an algorithm");
-//! let model = Model::train(rows.view(), Default::default(), &settings, &run)?;
+//! let model = Model::train(rows.view(), Default::default(), &settings, &task)?;
 //!
 //! let (data, labels) = (folder.path().join("rows.svm"), folder.path().join("allowed.txt"));
 //! std::fs::write(&data, " 1:1\n 2:1\n")?;
 //! std::fs::write(&labels, "1\n")?;
-//! let allowed = LabelFiles { only: Some(&labels), without: None }.allowed(&model, &run)?;
+//! let allowed = LabelFiles { only: Some(&labels), without: None }.allowed(&model, &task)?;
 //! let query = Query { allowed: allowed.as_ref(), ..Query::top(2) };
-//! let mut source = RowOptions::default().open(&data, &model, &run)?;
+//! let mut source = RowOptions::default().open(&data, &model, &task)?;
 //! while let Some(batch) = source.next_batch()? {
-//!     let best = at_least(&model.predict(batch.features.view(), query, &run)?, 0.5);
+//!     let best = at_least(&model.predict(batch.features.view(), query, &task)?, 0.5);
 //!     assert_eq!((best.row(0).len(), best.row(1)[0].id), (0, 1));
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())

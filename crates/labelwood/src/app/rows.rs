@@ -17,16 +17,16 @@ use std::path::Path;
 /// ```
 /// use labelwood::app::RowOptions;
 /// use labelwood::model::Model;
-/// let (folder, run) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
+/// let (folder, task) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
 /// let path = folder.path().join("rows.txt");
 /// std::fs::write(&path, "2 2 2\n0 0:1\n1 1:1\n")?;
-/// let rows = labelwood::app::read_vectors(&path, &Default::default(), &run)?.dataset;
+/// let rows = labelwood::app::read_vectors(&path, &Default::default(), &task)?.dataset;
 /// let settings = labelwood::Settings::named("one-vs-rest").expect("it is an algorithm");
-/// let model = Model::train(rows.view(), Default::default(), &settings, &run)?;
+/// let model = Model::train(rows.view(), Default::default(), &settings, &task)?;
 ///
 /// let options = RowOptions::default();
-/// assert_eq!(options.read(&path, &model, &run)?, rows);
-/// let error = options.read("books.tsv".as_ref(), &model, &run).unwrap_err();
+/// assert_eq!(options.read(&path, &model, &task)?, rows);
+/// let error = options.read("books.tsv".as_ref(), &model, &task).unwrap_err();
 /// assert!(error.to_string().starts_with("books.tsv: this is text, but the model was trained on"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -86,10 +86,10 @@ impl Fields {
         format: Option<documents::Format>,
         base: &Options,
         labels: Labels,
-        run: &'a Task,
+        task: &'a Task,
     ) -> Result<(Documents<'a>, Options), InputError> {
         let options = self.over(base);
-        let documents = Documents::open(path, format, &options, labels, run)?;
+        let documents = Documents::open(path, format, &options, labels, task)?;
         match self.stated() {
             Some(flag)
                 if documents.format() == documents::Format::Tsv && flag != "--label-separator" =>
@@ -108,24 +108,24 @@ impl RowOptions {
         &self,
         path: &Path,
         model: &'m Model,
-        run: &'m Task,
+        task: &'m Task,
     ) -> Result<RowSource<'m>, InputError> {
-        RowSource::open(path, self, model, run)
+        RowSource::open(path, self, model, task)
     }
 
     /// Reads all rows for a model, with their labels, and warns of what deserves a look. Labels that
     /// a model of text does not know get ids beyond its own.
-    pub fn read(&self, path: &Path, model: &Model, run: &Task) -> Result<Dataset, InputError> {
+    pub fn read(&self, path: &Path, model: &Model, task: &Task) -> Result<Dataset, InputError> {
         let kind = self.kind(path, model)?;
         let Some(reader) = model.text() else {
-            let Read { dataset, format, .. } = read_vectors(path, &self.vectors(kind), run)?;
+            let Read { dataset, format, .. } = read_vectors(path, &self.vectors(kind), task)?;
             Widths::check(path, format, &dataset, Some(dataset.labels.columns()), model);
             return Ok(dataset);
         };
-        let (documents, guess) = self.documents(path, kind, reader, Labels::Required, run)?;
+        let (documents, guess) = self.documents(path, kind, reader, Labels::Required, task)?;
         let none = LabelIndex::default();
         let names = model.labels().names().unwrap_or(&none);
-        reader.read(documents, names, run).map_err(|error| guess.explain(error.into()))
+        reader.read(documents, names, task).map_err(|error| guess.explain(error.into()))
     }
 
     /// Reads rows that a model is to learn in addition. Labels that it does not know get ids beyond
@@ -135,7 +135,7 @@ impl RowOptions {
         path: &Path,
         model: &Model,
         label_names: Option<&Path>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Dataset, InputError> {
         let kind = self.kind(path, model)?;
         let known = model.labels().names();
@@ -148,16 +148,16 @@ impl RowOptions {
                 label_names: label_names.map(Path::to_owned),
                 ..self.vectors(kind)
             };
-            let Read { dataset, format, .. } = read_vectors(path, &options, run)?;
+            let Read { dataset, format, .. } = read_vectors(path, &options, task)?;
             Widths::check(path, format, &dataset, None, model);
             return Ok(dataset);
         };
         if label_names.is_some() {
             return Err(InputError::NamesForText);
         }
-        let (documents, guess) = self.documents(path, kind, reader, Labels::Required, run)?;
+        let (documents, guess) = self.documents(path, kind, reader, Labels::Required, task)?;
         let none = LabelIndex::default();
-        let rows = reader.read_counting(documents, known.unwrap_or(&none), run);
+        let rows = reader.read_counting(documents, known.unwrap_or(&none), task);
         let (dataset, unknown) = rows.map_err(|error| guess.explain(error.into()))?;
         if unknown > 0 {
             let (terms, are) = if unknown == 1 { ("term", "is") } else { ("terms", "are") };
@@ -177,20 +177,20 @@ impl RowOptions {
         path: &Path,
         known: Option<&LabelIndex>,
         note: impl FnMut(&documents::Batch) + Send,
-        run: &Task,
+        task: &Task,
     ) -> Result<Dataset, InputError> {
         let kind = Kind::required(path, self.format)?;
         let Some(Kind::Text(format)) = kind else {
             let options = ReadOptions { ignore_label_names: known.is_some(), ..self.vectors(kind) };
-            return Ok(read_vectors(path, &options, run)?.dataset);
+            return Ok(read_vectors(path, &options, task)?.dataset);
         };
         let names = match known {
             Some(known) => LabelIndexBuilder::new(known),
-            None => known_labels(path, None, run)?,
+            None => known_labels(path, None, task)?,
         };
         let base = Options::default();
-        let (documents, _) = self.fields.open(path, Some(format), &base, Labels::Required, run)?;
-        Ok(read_labels(documents, names, note, run)?)
+        let (documents, _) = self.fields.open(path, Some(format), &base, Labels::Required, task)?;
+        Ok(read_labels(documents, names, note, task)?)
     }
 
     pub(super) fn kind(&self, path: &Path, model: &Model) -> Result<Option<Kind>, InputError> {
@@ -220,11 +220,11 @@ impl RowOptions {
         kind: Option<Kind>,
         reader: &TextReader,
         labels: Labels,
-        run: &'r Task,
+        task: &'r Task,
     ) -> Result<(Documents<'r>, Guess), InputError> {
         let format = kind.and_then(Kind::text);
         let guess = Guess(format.is_none().then_some(reader.options().format));
-        let opened = self.fields.open(path, format, reader.options(), labels, run);
+        let opened = self.fields.open(path, format, reader.options(), labels, task);
         let (documents, _) = opened.map_err(|error| guess.explain(error))?;
         Ok((documents, guess))
     }
@@ -250,8 +250,8 @@ impl Guess {
 }
 
 /// Reads a file of vectors, and warns of what deserves a look.
-pub fn read_vectors(path: &Path, options: &ReadOptions, run: &Task) -> Result<Read, ReadError> {
-    let read = data::read(path, options, run)?;
+pub fn read_vectors(path: &Path, options: &ReadOptions, task: &Task) -> Result<Read, ReadError> {
+    let read = data::read(path, options, task)?;
     for warning in &read.warnings {
         tracing::warn!("{warning}");
     }

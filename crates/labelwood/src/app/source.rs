@@ -25,20 +25,20 @@ const TEXT_BYTES: usize = 8 << 20;
 /// use labelwood::model::{Model, TrainOptions};
 /// use labelwood::sparse::Query;
 /// use labelwood::text::{Params, TextReader};
-/// let (run, options) = (labelwood::run::Pool::new(1)?.task(), Options::default());
+/// let (task, options) = (labelwood::run::Pool::new(1)?.task(), Options::default());
 /// let text = b"old owls\tbirds\ngrey owls\tbirds\nold atlas\tmaps\nan atlas\tmaps\n";
-/// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
+/// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &task)?;
 /// let (reader, rows) =
-///     TextReader::fit(documents, &options, Params::default(), Default::default(), &run)?;
+///     TextReader::fit(documents, &options, Params::default(), Default::default(), &task)?;
 /// let settings = labelwood::Settings::named("one-vs-rest").expect("it is an algorithm");
 /// let options = TrainOptions { text: Some(&reader), ..Default::default() };
-/// let model = Model::train(rows.view(), options, &settings, &run)?;
+/// let model = Model::train(rows.view(), options, &settings, &task)?;
 ///
 /// let texts = ["an owl", "owls", "the atlas"].map(str::to_owned);
-/// let mut source = RowSource::texts(texts, &model, &run)?;
+/// let mut source = RowSource::texts(texts, &model, &task)?;
 /// let batch = source.next_batch()?.expect("there are texts");
 /// assert_eq!(batch.features.len(), 3);
-/// let best = model.predict(batch.features.view(), Query::top(1), &run)?;
+/// let best = model.predict(batch.features.view(), Query::top(1), &task)?;
 /// assert_eq!(model.labels().name(best.row(2)[0].id), Some("maps"));
 /// assert!(source.next_batch()?.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -46,7 +46,7 @@ const TEXT_BYTES: usize = 8 << 20;
 pub struct RowSource<'m> {
     rows: Rows<'m>,
     model: &'m Model,
-    run: &'m Task,
+    task: &'m Task,
 }
 
 enum Rows<'m> {
@@ -68,22 +68,22 @@ impl<'m> RowSource<'m> {
         path: &Path,
         options: &RowOptions,
         model: &'m Model,
-        run: &'m Task,
+        task: &'m Task,
     ) -> Result<Self, InputError> {
         let kind = options.kind(path, model)?;
         let rows = match model.text() {
             Some(reader) => {
                 let (documents, guess) =
-                    options.documents(path, kind, reader, Labels::Optional, run)?;
+                    options.documents(path, kind, reader, Labels::Optional, task)?;
                 Rows::Documents(Box::new(documents), guess)
             }
             None => {
-                let batches = Batches::open(path, &options.vectors(kind), run)?;
+                let batches = Batches::open(path, &options.vectors(kind), task)?;
                 let widths = Widths::new(batches.format(), model);
                 Rows::Vectors(path.to_owned(), Box::new(batches), widths)
             }
         };
-        Ok(RowSource { rows, model, run })
+        Ok(RowSource { rows, model, task })
     }
 
     /// Texts that `model`, which must be one of text, is to predict; they are taken as they are
@@ -91,12 +91,12 @@ impl<'m> RowSource<'m> {
     pub fn texts(
         texts: impl IntoIterator<Item = String, IntoIter: 'm>,
         model: &'m Model,
-        run: &'m Task,
+        task: &'m Task,
     ) -> Result<Self, InputError> {
         if model.text().is_none() {
             return Err(TextError::TrainedOnVectors.into());
         }
-        Ok(RowSource { rows: Rows::Texts(Box::new(texts.into_iter())), model, run })
+        Ok(RowSource { rows: Rows::Texts(Box::new(texts.into_iter())), model, task })
     }
 
     /// How many rows there will be, if the file says so and is held to it.
@@ -111,7 +111,7 @@ impl<'m> RowSource<'m> {
     pub fn next_batch(&mut self) -> Result<Option<RowBatch>, InputError> {
         match &mut self.rows {
             Rows::Vectors(path, batches, widths) => {
-                if let Some(batch) = batches.next(self.run)? {
+                if let Some(batch) = batches.next(self.task)? {
                     widths.see(batch.features.view());
                     return Ok(Some(RowBatch { features: batch.features, documents: None }));
                 }
@@ -125,7 +125,7 @@ impl<'m> RowSource<'m> {
                 let next = documents.next_batch().map_err(|error| guess.explain(error.into()));
                 let Some(batch) = next? else { return Ok(None) };
                 let texts: Vec<&str> = batch.texts().collect();
-                let features = self.model.read_texts(&texts, self.run)?;
+                let features = self.model.read_texts(&texts, self.task)?;
                 Ok(Some(RowBatch { features, documents: Some(batch) }))
             }
             Rows::Texts(texts) => {
@@ -140,7 +140,7 @@ impl<'m> RowSource<'m> {
                 if batch.is_empty() {
                     return Ok(None);
                 }
-                let features = self.model.read_texts(&batch, self.run)?;
+                let features = self.model.read_texts(&batch, self.task)?;
                 Ok(Some(RowBatch { features, documents: None }))
             }
         }
@@ -221,25 +221,26 @@ mod tests {
     use crate::text::{Params, TextReader};
 
     /// A model of text, or one of the same vectors.
-    fn model(is_text: bool, run: &Task) -> Model {
+    fn model(is_text: bool, task: &Task) -> Model {
         let options = Options::default();
         let text = b"old owls\tbirds\ngrey owls\tbirds\nold atlas\tmaps\nan atlas\tmaps\n";
         let documents =
-            Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, run).unwrap();
+            Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, task)
+                .unwrap();
         let names = LabelIndexBuilder::default();
         let (reader, rows) =
-            TextReader::fit(documents, &options, Params::default(), names, run).unwrap();
+            TextReader::fit(documents, &options, Params::default(), names, task).unwrap();
         let settings = Settings::named("one-vs-rest").unwrap();
         let options = TrainOptions { text: is_text.then_some(&reader), ..Default::default() };
-        Model::train(rows.view(), options, &settings, run).unwrap()
+        Model::train(rows.view(), options, &settings, task).unwrap()
     }
 
     #[test]
     fn texts_come_in_batches_of_bounded_size() {
-        let run = Pool::new(1).unwrap().task();
-        let model = model(true, &run);
+        let task = Pool::new(1).unwrap().task();
+        let model = model(true, &task);
         let sizes = |texts: Vec<String>| {
-            let mut source = RowSource::texts(texts, &model, &run).unwrap();
+            let mut source = RowSource::texts(texts, &model, &task).unwrap();
             let mut sizes = Vec::new();
             while let Some(batch) = source.next_batch().unwrap() {
                 sizes.push(batch.features.len());
@@ -254,27 +255,27 @@ mod tests {
 
     #[test]
     fn a_file_of_lines_has_the_rows_of_its_texts() {
-        let run = Pool::new(1).unwrap().task();
-        let model = model(true, &run);
+        let task = Pool::new(1).unwrap().task();
+        let model = model(true, &task);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lines");
         std::fs::write(&path, "grey owls\nan old atlas\tmaps\n\nnothing known\n").unwrap();
-        let mut source = RowOptions::default().open(&path, &model, &run).unwrap();
+        let mut source = RowOptions::default().open(&path, &model, &task).unwrap();
         let batch = source.next_batch().unwrap().unwrap();
         assert_eq!(batch.documents.unwrap().len(), 4);
         let texts = ["grey owls", "an old atlas", "", "nothing known"].map(str::to_owned);
-        let mut source = RowSource::texts(texts, &model, &run).unwrap();
+        let mut source = RowSource::texts(texts, &model, &task).unwrap();
         assert_eq!(source.next_batch().unwrap().unwrap().features, batch.features);
     }
 
     #[test]
     fn texts_for_a_model_of_vectors_are_refused() {
-        let run = Pool::new(1).unwrap().task();
-        let model = model(false, &run);
-        let refused = RowSource::texts([String::new()], &model, &run).err().unwrap();
+        let task = Pool::new(1).unwrap().task();
+        let model = model(false, &task);
+        let refused = RowSource::texts([String::new()], &model, &task).err().unwrap();
         assert!(matches!(refused, InputError::Text(TextError::TrainedOnVectors)), "{refused:?}");
         let options = RowOptions::default();
-        let refused = options.open("rows.tsv".as_ref(), &model, &run).err().unwrap();
+        let refused = options.open("rows.tsv".as_ref(), &model, &task).err().unwrap();
         assert!(matches!(refused, InputError::TextForVectors(_)), "{refused:?}");
     }
 }

@@ -35,16 +35,16 @@ pub fn predict_at_least(
     features: CsrView<'_>,
     least: f32,
     query: Query<'_>,
-    run: &Task,
+    task: &Task,
 ) -> Result<Predictions, Stopped> {
-    let kept = at_least(&model.predict(features, query, run)?, least);
+    let kept = at_least(&model.predict(features, query, task)?, least);
     let is_full = |row: usize| kept.row(row).len() >= query.k;
     let full: Vec<usize> = (0..kept.len()).filter(|&row| is_full(row)).collect();
     if query.k >= model.labels().counts().len() || full.is_empty() {
         return Ok(kept);
     }
     let wider = Query { k: query.k.max(1).saturating_mul(MORE), ..query };
-    let more = predict_at_least(model, features.select(&full).view(), least, wider, run)?;
+    let more = predict_at_least(model, features.select(&full).view(), least, wider, task)?;
     let (mut all, mut more) = (Predictions::default(), more.rows());
     for row in 0..kept.len() {
         let wider = if is_full(row) { more.next() } else { None };
@@ -63,19 +63,19 @@ mod tests {
 
     #[test]
     fn rows_with_many_good_labels_get_all_of_them() {
-        let run = Pool::new(2).unwrap().task();
+        let task = Pool::new(2).unwrap().task();
         let profile = Profile { instances: 60, ..Profile::named("eurlex-4k").unwrap() };
-        let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..60, &run).unwrap();
+        let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..60, &task).unwrap();
         let dataset = Dataset { features, labels, label_names: None };
         let settings = Settings::named("one-vs-rest").unwrap();
-        let model = Model::train(dataset.view(), Default::default(), &settings, &run).unwrap();
+        let model = Model::train(dataset.view(), Default::default(), &settings, &task).unwrap();
         let (rows, labels) = (dataset.features.view(), model.labels().counts().len());
-        let all = model.predict(rows, Query::top(labels), &run).unwrap();
+        let all = model.predict(rows, Query::top(labels), &task).unwrap();
         let score = |rank: usize| all.row(3)[rank].score;
         for least in [f32::MIN, score(100), score(9), score(0), f32::MAX] {
             let expected = at_least(&all, least);
             for k in [0, 1, 10, labels] {
-                let found = predict_at_least(&model, rows, least, Query::top(k), &run).unwrap();
+                let found = predict_at_least(&model, rows, least, Query::top(k), &task).unwrap();
                 assert!(found == expected, "at least {least}, {k} at first");
             }
         }

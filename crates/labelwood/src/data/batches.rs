@@ -22,13 +22,13 @@ const SHARE: u64 = 8;
 /// ```
 /// use labelwood::data::{Batches, ReadOptions};
 /// use labelwood::run::Pool;
-/// let (folder, run) = (tempfile::tempdir()?, Pool::new(1)?.task());
+/// let (folder, task) = (tempfile::tempdir()?, Pool::new(1)?.task());
 /// let path = folder.path().join("rows.txt");
 /// std::fs::write(&path, "2 4 3\n0,2 0:0.5 3:1\n 1:2\n")?;
-/// let mut batches = Batches::open(&path, &ReadOptions::default(), &run)?;
+/// let mut batches = Batches::open(&path, &ReadOptions::default(), &task)?;
 /// assert_eq!(batches.declared_rows(), Some(2));
 /// let mut rows = 0;
-/// while let Some(batch) = batches.next(&run)? {
+/// while let Some(batch) = batches.next(&task)? {
 ///     rows += batch.len();
 /// }
 /// assert_eq!((rows, batches.features()), (2, 4));
@@ -54,13 +54,19 @@ enum Origin<'a> {
 
 impl Batches<'static> {
     /// Opens a data file, or standard input for `-`, and reads its header.
-    pub fn open(path: &Path, options: &ReadOptions, run: &Task) -> Result<Self, ReadError> {
+    pub fn open(path: &Path, options: &ReadOptions, task: &Task) -> Result<Self, ReadError> {
         let format = format_of(path, options)?;
         if format == Some(Format::Binary) {
-            let origin = Origin::Binary(options.binary(binary::open(path, run.memory())?).dataset);
+            let origin = Origin::Binary(options.binary(binary::open(path, task.memory())?).dataset);
             return Ok(Batches { origin, handed_out: 0, warnings: Vec::new(), batch: ROWS });
         }
-        Batches::new(Source::open(path, run.memory())?, format, options, BlockSizes::of(run), ROWS)
+        Batches::new(
+            Source::open(path, task.memory())?,
+            format,
+            options,
+            BlockSizes::of(task),
+            ROWS,
+        )
     }
 }
 
@@ -108,7 +114,7 @@ impl<'a> Batches<'a> {
     }
 
     /// The next rows, never none of them; nothing at the end.
-    pub fn next(&mut self, run: &Task) -> Result<Option<Dataset>, ReadError> {
+    pub fn next(&mut self, task: &Task) -> Result<Option<Dataset>, ReadError> {
         let (parser, rows, has_ended) = match &mut self.origin {
             Origin::Text { parser, rows, has_ended } => (parser, rows, has_ended),
             Origin::Binary(dataset) => {
@@ -123,13 +129,13 @@ impl<'a> Batches<'a> {
             }
         };
         // Whether empty lines are rows or the end of the file shows only in what follows them.
-        let room = run.memory().share(SHARE);
+        let room = task.memory().share(SHARE);
         let is_batch = |rows: &Rows| {
             let known = rows.len() - rows.empty_tail;
             known >= self.batch || (known > 0 && rows.bytes() > room)
         };
         while !*has_ended && !is_batch(rows) {
-            if !parser.parse_block(rows, run)? {
+            if !parser.parse_block(rows, task)? {
                 *has_ended = true;
                 self.warnings = parser.check_end(self.handed_out, rows)?;
                 // All that is left are rows, empty or not.
@@ -169,10 +175,10 @@ mod tests {
         .collect()
     }
 
-    fn at_once(text: &str, format: Format, options: &ReadOptions, run: &Task) -> Outcome {
-        let source = Source::from_bytes("f", text.as_bytes(), run.memory()).unwrap();
+    fn at_once(text: &str, format: Format, options: &ReadOptions, task: &Task) -> Outcome {
+        let source = Source::from_bytes("f", text.as_bytes(), task.memory()).unwrap();
         let whole = BlockSizes { block: 1 << 20, chunk: 1 << 20 };
-        let read = parse(source, Some(format), options, whole, run);
+        let read = parse(source, Some(format), options, whole, task);
         let read = read.map_err(|error| error.to_string())?;
         let rows = rows(&read.dataset.features, &read.dataset.labels);
         Ok((rows, read.dataset.features.columns(), read.warnings))
@@ -183,17 +189,17 @@ mod tests {
         format: Format,
         options: &ReadOptions,
         (sizes, batch): (BlockSizes, usize),
-        run: &Task,
+        task: &Task,
     ) -> Outcome {
-        let source = Source::from_bytes("f", text.as_bytes(), run.memory()).unwrap();
+        let source = Source::from_bytes("f", text.as_bytes(), task.memory()).unwrap();
         let batches = Batches::new(source, Some(format), options, sizes, batch);
         let mut batches = batches.map_err(|error| error.to_string())?;
         let mut found = Vec::new();
-        while let Some(some) = batches.next(run).map_err(|error| error.to_string())? {
+        while let Some(some) = batches.next(task).map_err(|error| error.to_string())? {
             assert!(some.len() <= batch && !some.is_empty());
             found.extend(rows(&some.features, &some.labels));
         }
-        assert!(batches.next(run).unwrap().is_none());
+        assert!(batches.next(task).unwrap().is_none());
         Ok((found, batches.features(), batches.warnings().to_vec()))
     }
 
@@ -208,11 +214,11 @@ mod tests {
 
     #[test]
     fn empty_lines_at_the_end_are_rows_only_if_the_header_counts_them() {
-        let run = Pool::new(1).unwrap().task();
+        let task = Pool::new(1).unwrap().task();
         let sizes = BlockSizes { block: 8, chunk: 4 };
         let options = ReadOptions::default();
         let count = |text: &str, format| {
-            in_batches(text, format, &options, (sizes, 2), &run).map(|found| found.0.len())
+            in_batches(text, format, &options, (sizes, 2), &task).map(|found| found.0.len())
         };
         assert_eq!(count("4 3 3\n0 1:1\n\n\n\n\n\n", Format::Xc), Ok(4));
         assert_eq!(count("0 1:1\n\n\n1 1:1\n\n\n", Format::Libsvm), Ok(4));
@@ -229,13 +235,13 @@ mod tests {
             batch in 1usize..12,
             is_lenient: bool,
         ) {
-            let run = Pool::new(3).unwrap().task();
+            let task = Pool::new(3).unwrap().task();
             let options = ReadOptions { lenient: is_lenient, ..ReadOptions::default() };
             let declared = if is_lenient { declared } else { lines.len() };
             let xc = format!("{declared} 10 10\n{}", lines.join("\n"));
             for (format, text) in [(Format::Xc, xc), (Format::Libsvm, lines.join("\n"))] {
-                let found = in_batches(&text, format, &options, (sizes, batch), &run);
-                prop_assert_eq!(found, at_once(&text, format, &options, &run));
+                let found = in_batches(&text, format, &options, (sizes, batch), &task);
+                prop_assert_eq!(found, at_once(&text, format, &options, &task));
             }
         }
     }

@@ -27,11 +27,11 @@ const COMPRESSED: [&[u8]; 2] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]];
 ///
 /// ```
 /// use labelwood::{data, run::Pool};
-/// let (folder, run, options) = (tempfile::tempdir()?, Pool::new(1)?.task(), data::ReadOptions::default());
-/// let dataset = data::read_bytes(b"2 4 3\n0,2 0:0.5 3:1\n 1:2\n", "a.txt", &options, &run)?.dataset;
+/// let (folder, task, options) = (tempfile::tempdir()?, Pool::new(1)?.task(), data::ReadOptions::default());
+/// let dataset = data::read_bytes(b"2 4 3\n0,2 0:0.5 3:1\n 1:2\n", "a.txt", &options, &task)?.dataset;
 /// let path = folder.path().join("a.lwd");
 /// data::write_binary(&path, dataset.view())?;
-/// let again = data::read(&path, &options, &run)?.dataset;
+/// let again = data::read(&path, &options, &task)?.dataset;
 /// assert_eq!((again.digest(), again), (dataset.digest(), dataset));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn what_was_written_is_mapped_with_its_names() {
-        let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(1).unwrap().task());
+        let (folder, task) = (tempfile::tempdir().unwrap(), Pool::new(1).unwrap().task());
         for (name, place) in [("a.lwd", "in a file"), ("a.lwd.zst", "in a file")] {
             let path = folder.path().join(name);
             write_binary(&path, example().view()).unwrap();
-            let found = read(&path, &ReadOptions::default(), &run).unwrap();
+            let found = read(&path, &ReadOptions::default(), &task).unwrap();
             assert_eq!(found.dataset, example());
             assert!(format!("{:?}", found.dataset.features).contains(place));
         }
@@ -213,9 +213,9 @@ mod tests {
 
     #[test]
     fn rows_that_are_changed_no_longer_lie_in_the_file() {
-        let run = Pool::new(1).unwrap().task();
+        let task = Pool::new(1).unwrap().task();
         let bytes = bytes_of(&example());
-        let read = read_bytes(&bytes, "a.lwd", &ReadOptions::default(), &run).unwrap();
+        let read = read_bytes(&bytes, "a.lwd", &ReadOptions::default(), &task).unwrap();
         let mut features = read.dataset.features.clone();
         features.push_row(&[1], &[3.0]).unwrap();
         features.values_mut()[0] = 9.0;
@@ -225,9 +225,9 @@ mod tests {
 
     #[test]
     fn every_flipped_or_missing_byte_is_refused_or_changes_nothing() {
-        let run = Pool::new(1).unwrap().task();
+        let task = Pool::new(1).unwrap().task();
         let bytes = bytes_of(&example());
-        let read = |bytes: &[u8]| read_bytes(bytes, "a.lwd", &ReadOptions::default(), &run);
+        let read = |bytes: &[u8]| read_bytes(bytes, "a.lwd", &ReadOptions::default(), &task);
         for len in 0..bytes.len() {
             assert!(read(&bytes[..len]).is_err(), "{len} bytes");
         }

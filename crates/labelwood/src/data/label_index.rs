@@ -130,8 +130,8 @@ impl LabelIndex {
     }
 
     /// Reads a file of label names, plain, gzip or zstd, or standard input for `-`.
-    pub fn read(path: &Path, run: &Task) -> Result<Self, ReadError> {
-        Ok(Self::read_noting(path, false, run)?.0)
+    pub fn read(path: &Path, task: &Task) -> Result<Self, ReadError> {
+        Ok(Self::read_noting(path, false, task)?.0)
     }
 
     /// Takes label names from the bytes of a file; `name` appears in messages.
@@ -151,9 +151,9 @@ impl LabelIndex {
     pub(super) fn read_noting(
         path: &Path,
         lenient: bool,
-        run: &Task,
+        task: &Task,
     ) -> Result<(Self, Option<Warning>), ReadError> {
-        Self::from_source(Source::open(path, run.memory())?, lenient)
+        Self::from_source(Source::open(path, task.memory())?, lenient)
     }
 
     fn from_source(source: Source, lenient: bool) -> Result<(Self, Option<Warning>), ReadError> {
@@ -273,8 +273,8 @@ impl LabelIndexBuilder {
     const LABEL: usize = 160;
 
     /// Starts with the labels of a file of label names, plain, gzip or zstd.
-    pub fn read(path: &Path, run: &Task) -> Result<Self, ReadError> {
-        let source = Source::open(path, run.memory())?;
+    pub fn read(path: &Path, task: &Task) -> Result<Self, ReadError> {
+        let source = Source::open(path, task.memory())?;
         let mut meter = source.meter();
         let (names, _) = LabelIndex::from_source(source, false)?;
         // Two keys of the table at most: the code and the name.

@@ -111,9 +111,9 @@ impl Dataset {
     ///
     /// ```
     /// use labelwood::{data, run::Pool};
-    /// let (run, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
-    /// let xc = data::read_bytes(b"1 3 2\n1,0 2:0.5 0:1\n", "a.txt", &options, &run)?;
-    /// let libsvm = data::read_bytes(b"0,1 1:1 3:.5\n", "a.svm", &options, &run)?;
+    /// let (task, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
+    /// let xc = data::read_bytes(b"1 3 2\n1,0 2:0.5 0:1\n", "a.txt", &options, &task)?;
+    /// let libsvm = data::read_bytes(b"0,1 1:1 3:.5\n", "a.svm", &options, &task)?;
     /// assert_eq!(xc.dataset.digest(), libsvm.dataset.digest());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

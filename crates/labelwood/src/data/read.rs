@@ -100,20 +100,20 @@ pub struct Read {
 /// assert_eq!(read.dataset.features.row(1).values, [2.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn read(path: &Path, options: &ReadOptions, run: &Task) -> Result<Read, ReadError> {
+pub fn read(path: &Path, options: &ReadOptions, task: &Task) -> Result<Read, ReadError> {
     let names = match &options.label_names {
         Some(given) => Some(given.clone()),
         None if options.ignore_label_names => None,
         None => names_beside(path),
     };
     let read = match format_of(path, options)? {
-        Some(Format::Binary) => options.binary(binary::open(path, run.memory())?),
+        Some(Format::Binary) => options.binary(binary::open(path, task.memory())?),
         format => {
-            let source = Source::open(path, run.memory())?;
-            parse(source, format, options, BlockSizes::of(run), run)?
+            let source = Source::open(path, task.memory())?;
+            parse(source, format, options, BlockSizes::of(task), task)?
         }
     };
-    attach_names(read, names.as_deref(), options, run)
+    attach_names(read, names.as_deref(), options, task)
 }
 
 /// Reads the bytes of a data file; the ending of `name` is its format, and messages show the name.
@@ -129,15 +129,15 @@ pub fn read_bytes(
     bytes: &[u8],
     name: &str,
     options: &ReadOptions,
-    run: &Task,
+    task: &Task,
 ) -> Result<Read, ReadError> {
     let format = format_of(Path::new(name), options)?;
-    let source = Source::from_bytes(name, bytes, run.memory())?;
+    let source = Source::from_bytes(name, bytes, task.memory())?;
     let read = match format {
         Some(Format::Binary) => options.binary(binary::from_source(source)?),
-        format => parse(source, format, options, BlockSizes::of(run), run)?,
+        format => parse(source, format, options, BlockSizes::of(task), task)?,
     };
-    attach_names(read, options.label_names.as_deref(), options, run)
+    attach_names(read, options.label_names.as_deref(), options, task)
 }
 
 /// The file of label names beside a data file, if there is one: `labels.txt`, `labels.txt.gz` or
@@ -192,9 +192,9 @@ pub(super) struct BlockSizes {
 impl BlockSizes {
     /// Blocks that keep all threads busy, but are small against the memory limit: parsed rows may take
     /// 16 times as much as their text.
-    pub fn of(run: &Task) -> Self {
+    pub fn of(task: &Task) -> Self {
         let chunk = 256 << 10;
-        let block = (chunk * 8 * run.threads()).min(run.memory().share(64)).max(chunk);
+        let block = (chunk * 8 * task.threads()).min(task.memory().share(64)).max(chunk);
         BlockSizes { block, chunk }
     }
 }
@@ -205,11 +205,11 @@ pub(super) fn parse(
     format: Option<Format>,
     options: &ReadOptions,
     sizes: BlockSizes,
-    run: &Task,
+    task: &Task,
 ) -> Result<Read, ReadError> {
     let mut parser = Parser::new(source, format, options.clone(), sizes)?;
     let mut rows = Rows::new();
-    while parser.parse_block(&mut rows, run)? {}
+    while parser.parse_block(&mut rows, task)? {}
     let warnings = parser.check_end(0, &mut rows)?;
     let (features, labels) = parser.widths();
     let dataset = rows.into_dataset(features, labels);
@@ -283,14 +283,14 @@ impl<'a> Parser<'a> {
     }
 
     /// Appends the rows of the next block, reading the one after it meanwhile; false at the end.
-    pub fn parse_block(&mut self, rows: &mut Rows, run: &Task) -> Result<bool, ReadError> {
+    pub fn parse_block(&mut self, rows: &mut Rows, task: &Task) -> Result<bool, ReadError> {
         let Some(block) = self.next.take() else {
             return Ok(false);
         };
-        run.check()?;
+        task.check()?;
         let skip = std::mem::take(&mut self.body);
-        let parse = || rows.parse(&block.text[skip..], self.rules, run);
-        let (following, parsed) = run.install(|| rayon::join(|| self.blocks.next(), parse));
+        let parse = || rows.parse(&block.text[skip..], self.rules, task);
+        let (following, parsed) = task.install(|| rayon::join(|| self.blocks.next(), parse));
         parsed.map_err(|failure| match failure {
             ParseFailure::Stopped(cancelled) => ReadError::Stopped(cancelled),
             ParseFailure::Fault(fault) => {
@@ -385,11 +385,11 @@ fn attach_names(
     mut read: Read,
     path: Option<&Path>,
     options: &ReadOptions,
-    run: &Task,
+    task: &Task,
 ) -> Result<Read, ReadError> {
     let has_names = read.dataset.label_names.is_some() && options.label_names.is_none();
     let Some(path) = path.filter(|_| !has_names) else { return Ok(read) };
-    let (names, warning) = LabelIndex::read_noting(path, options.lenient, run)?;
+    let (names, warning) = LabelIndex::read_noting(path, options.lenient, task)?;
     read.warnings.extend(warning);
     let (count, labels) = (names.len(), read.dataset.labels.columns());
     let path = path.display().to_string();

@@ -78,14 +78,14 @@ impl Rows {
     }
 
     /// Parses whole lines on the threads of the pool it is called in, and appends them.
-    pub fn parse(&mut self, text: &[u8], rules: Rules, run: &Task) -> Result<(), ParseFailure> {
+    pub fn parse(&mut self, text: &[u8], rules: Rules, task: &Task) -> Result<(), ParseFailure> {
         let chunks = split_at_lines(text, rules.chunk);
         let first_failed = AtomicUsize::new(usize::MAX);
         let parsed: Vec<_> = chunks
             .par_iter()
             .enumerate()
             .map(|(at, chunk)| {
-                run.check().map_err(ParseFailure::Stopped)?;
+                task.check().map_err(ParseFailure::Stopped)?;
                 if at > first_failed.load(Ordering::Relaxed) {
                     return Ok(Rows::new());
                 }

@@ -26,8 +26,8 @@ pub struct Splits {
 
 impl Splits {
     /// Reads a split file for a data set of `rows` rows.
-    pub fn read(path: &Path, rows: usize, run: &Task) -> Result<Self, ReadError> {
-        Self::from_source(Source::open(path, run.memory())?, rows)
+    pub fn read(path: &Path, rows: usize, task: &Task) -> Result<Self, ReadError> {
+        Self::from_source(Source::open(path, task.memory())?, rows)
     }
 
     /// Takes splits from the bytes of a file; `name` appears in messages.
@@ -87,17 +87,17 @@ impl Splits {
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("filter_labels_test.txt");
 /// std::fs::write(&path, "1 4\n0 7\n1 4\n")?;
-/// let run = labelwood::run::Pool::new(1)?.task();
-/// assert_eq!(labelwood::data::read_filter(&path, 2, 8, &run)?, [(0, 7), (1, 4)]);
+/// let task = labelwood::run::Pool::new(1)?.task();
+/// assert_eq!(labelwood::data::read_filter(&path, 2, 8, &task)?, [(0, 7), (1, 4)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_filter(
     path: &Path,
     rows: usize,
     labels: usize,
-    run: &Task,
+    task: &Task,
 ) -> Result<Vec<(usize, u32)>, ReadError> {
-    filter_from_source(Source::open(path, run.memory())?, rows, labels)
+    filter_from_source(Source::open(path, task.memory())?, rows, labels)
 }
 
 fn filter_from_source(

@@ -21,9 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```
 /// use labelwood::{data, run::Pool};
 /// let folder = tempfile::tempdir()?;
-/// let (run, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
+/// let (task, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
 /// let text = "2 4 3\n0,2 0:0.5 3:1\n 1:2\n";
-/// let dataset = data::read_bytes(text.as_bytes(), "a.txt", &options, &run)?.dataset;
+/// let dataset = data::read_bytes(text.as_bytes(), "a.txt", &options, &task)?.dataset;
 /// let path = folder.path().join("b.txt");
 /// data::write(&path, &dataset, None)?;
 /// assert_eq!(std::fs::read_to_string(&path)?, text);

@@ -11,15 +11,15 @@
 //! use labelwood::store::{Options, Start};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
-//! let run = Pool::new(2)?.task();
+//! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
-//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
 //! let dataset = Dataset { features, labels, label_names: None };
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("model");
-//! train(&dataset, &Settings::from(Params { trees: 2, ..Params::default() }), &path, Start::default(), &run)?;
-//! let model = Model::open(&path, Options::default(), &run)?;
-//! let predictions = model.predict(dataset.features.view(), Query::top(5), &run)?;
+//! train(&dataset, &Settings::from(Params { trees: 2, ..Params::default() }), &path, Start::default(), &task)?;
+//! let model = Model::open(&path, Options::default(), &task)?;
+//! let predictions = model.predict(dataset.features.view(), Query::top(5), &task)?;
 //! assert_eq!(predictions.len(), 200);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -157,9 +157,9 @@ pub fn train(
     settings: &Settings,
     target: &Path,
     start: Start,
-    run: &Task,
+    task: &Task,
 ) -> Result<Trained, TrainError> {
-    train_with(dataset, TrainOptions::default(), settings, target, start, run)
+    train_with(dataset, TrainOptions::default(), settings, target, start, task)
 }
 
 /// Trains a model into the folder `target` on rows that `reader` made of text; the model keeps the
@@ -173,21 +173,21 @@ pub fn train(
 /// use labelwood::run::Pool;
 /// use labelwood::sparse::Query;
 /// use labelwood::text::{self, TextReader};
-/// let (run, options) = (Pool::new(1)?.task(), Options::default());
+/// let (task, options) = (Pool::new(1)?.task(), Options::default());
 /// let text = "owls and herons\tbirds\nowls and finches\tbirds\nan old atlas\tmaps\nthe old atlas\tmaps\n";
 /// let bytes = text.as_bytes();
-/// let documents = Documents::from_bytes(bytes, "f", Format::Tsv, &options, Labels::Required, &run)?;
+/// let documents = Documents::from_bytes(bytes, "f", Format::Tsv, &options, Labels::Required, &task)?;
 /// let (params, names) = (text::Params::default(), Default::default());
-/// let (reader, dataset) = TextReader::fit(documents, &options, params, names, &run)?;
+/// let (reader, dataset) = TextReader::fit(documents, &options, params, names, &task)?;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
 /// let algorithm = Settings::from(Params { trees: 3, leaf: 2, ..Params::default() });
-/// train_text(&dataset, &reader, &algorithm, &path, Default::default(), &run)?;
+/// train_text(&dataset, &reader, &algorithm, &path, Default::default(), &task)?;
 ///
-/// let model = Model::open(&path, Default::default(), &run)?;
+/// let model = Model::open(&path, Default::default(), &task)?;
 /// let reader = model.text().expect("it was trained on text");
-/// let rows = reader.vectoriser().transform(&["an atlas"], &run)?;
-/// let best = model.predict(rows.view(), Query::top(1), &run)?.row(0)[0].id;
+/// let rows = reader.vectoriser().transform(&["an atlas"], &task)?;
+/// let best = model.predict(rows.view(), Query::top(1), &task)?.row(0)[0].id;
 /// assert_eq!(model.labels().name(best), Some("maps"));
 /// assert_eq!(model.label_terms(best).expect("terms have names")[0].0, "atlas");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -198,10 +198,10 @@ pub fn train_text(
     settings: &Settings,
     target: &Path,
     start: Start,
-    run: &Task,
+    task: &Task,
 ) -> Result<Trained, TrainError> {
     let options = TrainOptions { text: Some(reader), ..TrainOptions::default() };
-    train_with(dataset, options, settings, target, start, run)
+    train_with(dataset, options, settings, target, start, task)
 }
 
 /// Trains a model into the folder `target` with further [`TrainOptions`].
@@ -212,16 +212,16 @@ pub fn train_text(
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::model::{Model, TrainOptions, train_with};
 /// use labelwood::run::Pool;
-/// let run = Pool::new(2)?.task();
+/// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
-/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
+/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
 /// let dataset = Dataset { features, labels, label_names: None };
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
 /// let algorithm = Settings::from(Params { trees: 2, ..Params::default() });
 /// let extras = TrainOptions { calibrate: true, ..TrainOptions::default() };
-/// train_with(&dataset, extras, &algorithm, &path, Default::default(), &run)?;
-/// assert!(Model::open(&path, Default::default(), &run)?.calibration().is_some());
+/// train_with(&dataset, extras, &algorithm, &path, Default::default(), &task)?;
+/// assert!(Model::open(&path, Default::default(), &task)?.calibration().is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn train_with<'a>(
@@ -230,19 +230,19 @@ pub fn train_with<'a>(
     settings: &Settings,
     target: &Path,
     start: Start,
-    run: &Task,
+    task: &Task,
 ) -> Result<Trained, TrainError> {
-    let job = TrainJob::new(dataset.into(), options, settings, run)?;
+    let job = TrainJob::new(dataset.into(), options, settings, task)?;
     let training = job.training();
     let partial = match Staging::begin(target, &training, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };
-    let units = UnitSink::resume(&partial, run)?;
-    job.write(&units, run)?;
+    let units = UnitSink::resume(&partial, task)?;
+    job.write(&units, task)?;
     let manifest = job.manifest(training, &units)?;
     // Ignore the deadline here: only a cancellation keeps a finished model from its place.
-    run.without_deadline().check().map_err(|source| {
+    task.without_deadline().check().map_err(|source| {
         let finished = manifest.units.len();
         TrainError::Stopped { finished, total: finished, units: "units", source }
     })?;
@@ -274,12 +274,12 @@ fn all_members(settings: &Settings, manifest: &Manifest) -> Range<usize> {
 
 impl Model {
     /// Opens a model folder.
-    pub fn open(folder: &Path, options: Options, run: &Task) -> Result<Self, StoreError> {
-        let stored = Stored::open(folder, options, run)?;
+    pub fn open(folder: &Path, options: Options, task: &Task) -> Result<Self, StoreError> {
+        let stored = Stored::open(folder, options, task)?;
         if stored.manifest().training.algorithm == text::VECTORISER {
             return Err(StoreError::NoModel { folder: folder.to_owned() });
         }
-        Self::read(stored, run)
+        Self::read(stored, task)
     }
 
     /// Trains a model in memory; nothing is written to disk.
@@ -289,13 +289,13 @@ impl Model {
     /// use labelwood::Settings;
     /// use labelwood::model::Model;
     /// use labelwood::run::Pool;
-    /// let run = Pool::new(1)?.task();
-    /// let read = data::read_bytes(b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &ReadOptions::default(), &run)?;
+    /// let task = Pool::new(1)?.task();
+    /// let read = data::read_bytes(b"2 2 2\n0 0:1\n1 1:1\n", "a.txt", &ReadOptions::default(), &task)?;
     /// let algorithm = Settings::preset("one-vs-rest", "default").expect("it is a preset");
-    /// let model = Model::train(read.dataset.view(), Default::default(), &algorithm, &run)?;
+    /// let model = Model::train(read.dataset.view(), Default::default(), &algorithm, &task)?;
     /// let folder = tempfile::tempdir()?;
     /// model.stored().save(&folder.path().join("model"), false)?;
-    /// let again = Model::open(&folder.path().join("model"), Default::default(), &run)?;
+    /// let again = Model::open(&folder.path().join("model"), Default::default(), &task)?;
     /// assert_eq!(again.manifest(), model.manifest());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -303,19 +303,19 @@ impl Model {
         dataset: DatasetView<'_>,
         options: TrainOptions<'_>,
         settings: &Settings,
-        run: &Task,
+        task: &Task,
     ) -> Result<Self, TrainError> {
-        let job = TrainJob::new(dataset, options, settings, run)?;
+        let job = TrainJob::new(dataset, options, settings, task)?;
         let units = UnitSink::in_memory();
-        job.write(&units, run)?;
+        job.write(&units, task)?;
         let manifest = job.manifest(job.training(), &units)?;
         let units = units.take_memory(&manifest.units);
-        Ok(Self::read(Stored::in_memory(manifest, units), run)?)
+        Ok(Self::read(Stored::in_memory(manifest, units), task)?)
     }
 
     /// The model that some open files are.
-    pub fn read(stored: Stored, run: &Task) -> Result<Self, StoreError> {
-        run.install(|| {
+    pub fn read(stored: Stored, task: &Task) -> Result<Self, StoreError> {
+        task.install(|| {
             let settings = settings_of(&stored)?;
             let members = all_members(&settings, stored.manifest());
             Self::read_members(stored, &settings, members)
@@ -402,9 +402,9 @@ impl Model {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, Stopped> {
-        let scored = self.learned.predict(features, self.asked(query), run)?;
+        let scored = self.learned.predict(features, self.asked(query), task)?;
         Ok(self.finished(scored, query.k))
     }
 

@@ -38,20 +38,20 @@ impl Model {
     /// use labelwood::run::Pool;
     /// use labelwood::sparse::Query;
     /// use labelwood::text::{Params, TextReader};
-    /// let (run, options) = (Pool::new(1)?.task(), Options::default());
+    /// let (task, options) = (Pool::new(1)?.task(), Options::default());
     /// let text = b"owls and herons\tbirds\nowls and finches\tbirds\nan old atlas\tmaps\nthe old atlas\tmaps\n";
-    /// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
+    /// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &task)?;
     /// let (reader, dataset) =
-    ///     TextReader::fit(documents, &options, Params::default(), Default::default(), &run)?;
+    ///     TextReader::fit(documents, &options, Params::default(), Default::default(), &task)?;
     /// let settings = Settings::named("one-vs-rest").expect("it is an algorithm");
     /// let options = TrainOptions { text: Some(&reader), ..Default::default() };
-    /// let model = Model::train(dataset.view(), options, &settings, &run)?;
-    /// let best = model.predict_texts(&["an atlas", "of owls"], Query::top(1), &run)?;
+    /// let model = Model::train(dataset.view(), options, &settings, &task)?;
+    /// let best = model.predict_texts(&["an atlas", "of owls"], Query::top(1), &task)?;
     /// let names: Vec<_> = best.rows().map(|row| model.labels().name(row[0].id)).collect();
     /// assert_eq!(names, [Some("maps"), Some("birds")]);
     ///
-    /// let of_vectors = Model::train(dataset.view(), Default::default(), &settings, &run)?;
-    /// let error = of_vectors.predict_texts(&["an atlas"], Query::top(1), &run).unwrap_err();
+    /// let of_vectors = Model::train(dataset.view(), Default::default(), &settings, &task)?;
+    /// let error = of_vectors.predict_texts(&["an atlas"], Query::top(1), &task).unwrap_err();
     /// assert_eq!(error.to_string(), "the model was trained on vectors: give it rows, not text");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -59,19 +59,19 @@ impl Model {
         &self,
         texts: &[T],
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, TextError> {
-        Ok(self.predict(self.read_texts(texts, run)?.view(), query, run)?)
+        Ok(self.predict(self.read_texts(texts, task)?.view(), query, task)?)
     }
 
     /// The rows of texts, as the model predicts from them.
     pub fn read_texts<T: AsRef<str> + Sync>(
         &self,
         texts: &[T],
-        run: &Task,
+        task: &Task,
     ) -> Result<Csr, TextError> {
         let reader = self.text().ok_or(TextError::TrainedOnVectors)?;
-        Ok(reader.vectoriser().transform(texts, run)?)
+        Ok(reader.vectoriser().transform(texts, task)?)
     }
 }
 
@@ -100,20 +100,21 @@ impl LabelTerms {
         terms.iter().copied().zip(weights.iter().copied())
     }
 
-    fn new(dataset: DatasetView<'_>, run: &Task) -> Result<Self, Stopped> {
+    fn new(dataset: DatasetView<'_>, task: &Task) -> Result<Self, Stopped> {
         let features = dataset.features;
         let rows_of_labels = dataset.labels.transpose();
         let means = means(features);
         let labels = rows_of_labels.len();
-        let best = run.install(|| {
+        let best = task.install(|| {
             let sums = || vec![0f64; features.columns()];
             let best = |sums: &mut Vec<f64>, label| {
-                run.check()?;
+                task.check()?;
                 let rows = rows_of_labels.row(label).indices;
                 Ok(best_terms(features, rows, &means, sums))
             };
             // Every piece of work takes memory for the sums of all columns, so there are few.
-            let pieces = (0..labels).into_par_iter().with_min_len(labels / (8 * run.threads()) + 1);
+            let pieces =
+                (0..labels).into_par_iter().with_min_len(labels / (8 * task.threads()) + 1);
             pieces.map_init(sums, best).collect::<Result<Vec<_>, Stopped>>()
         })?;
         let mut starts = vec![0];
@@ -182,11 +183,11 @@ pub(super) fn write(
     reader: &TextReader,
     dataset: DatasetView<'_>,
     units: &UnitSink<'_>,
-    run: &Task,
+    task: &Task,
 ) -> Result<(), StoreError> {
     write_vectoriser(reader, units)?;
     if reader.vectoriser().params().hashing.is_none() && units.lacks(LABEL_TERMS) {
-        write_label_terms(&LabelTerms::new(dataset, run)?, units)?;
+        write_label_terms(&LabelTerms::new(dataset, task)?, units)?;
     }
     Ok(())
 }
@@ -210,9 +211,9 @@ pub(super) fn update_label_terms(
     dataset: DatasetView<'_>,
     are_all_rows: bool,
     units: &UnitSink<'_>,
-    run: &Task,
+    task: &Task,
 ) -> Result<(), StoreError> {
-    let found = LabelTerms::new(dataset, run)?;
+    let found = LabelTerms::new(dataset, task)?;
     if are_all_rows {
         return write_label_terms(&found, units);
     }
@@ -289,9 +290,9 @@ pub(super) fn read_label_terms(stored: &Stored) -> Result<Option<LabelTerms>, Fo
 pub fn open_text(
     folder: &Path,
     options: Options,
-    run: &Task,
+    task: &Task,
 ) -> Result<Option<(TextReader, Labels)>, StoreError> {
-    let stored = Stored::open(folder, options, run)?;
+    let stored = Stored::open(folder, options, task)?;
     let labels = labels::read(&stored)?;
     Ok(read(&stored)?.map(|reader| (reader, labels)))
 }
@@ -304,16 +305,16 @@ pub fn open_text(
 /// use labelwood::model::{open_text, save_text};
 /// use labelwood::run::Pool;
 /// use labelwood::text::{Params, TextReader};
-/// let run = Pool::new(1)?.task();
+/// let task = Pool::new(1)?.task();
 /// let options = Options::default();
 /// let text = b"old maps\tmaps\nold books\tbooks\n";
-/// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
+/// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &task)?;
 /// let names = Default::default();
-/// let (reader, dataset) = TextReader::fit(documents, &options, Params::default(), names, &run)?;
+/// let (reader, dataset) = TextReader::fit(documents, &options, Params::default(), names, &task)?;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("words");
 /// save_text(&reader, &dataset, &path, false)?;
-/// let (again, labels) = open_text(&path, Default::default(), &run)?.expect("text was saved");
+/// let (again, labels) = open_text(&path, Default::default(), &task)?.expect("text was saved");
 /// assert_eq!((again, labels.name(1)), (reader, Some("books")));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

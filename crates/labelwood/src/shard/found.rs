@@ -63,13 +63,13 @@ impl Plan {
         &self,
         more: &[PathBuf],
         is_wanted: impl Fn(&str) -> bool,
-        run: &Task,
+        task: &Task,
     ) -> Result<Found, ShardError> {
         let prefix = self.prefix();
         let mut found = Found::default();
         for folder in self.folders(more)? {
             let is_wanted = |stem: &str| stem.strip_prefix(&prefix).is_none_or(&is_wanted);
-            for Scanned { path, name: stem, sound } in scan(&folder, is_wanted, run)? {
+            for Scanned { path, name: stem, sound } in scan(&folder, is_wanted, task)? {
                 match (stem.strip_prefix(&prefix), sound) {
                     (None, _) => found.foreign.push(path),
                     (Some(stem), None) => found.broken.push((stem.to_owned(), path)),
@@ -122,9 +122,9 @@ impl Plan {
     }
 
     /// Which units are there, which are not, and which are damaged. Every finished unit is read.
-    pub fn status(&self, more: &[PathBuf], run: &Task) -> Result<Status, ShardError> {
-        let found = self.find(more, |_| true, run)?;
-        Ok(Status { lost: self.common(run)?.1, ..self.status_of(&found)? })
+    pub fn status(&self, more: &[PathBuf], task: &Task) -> Result<Status, ShardError> {
+        let found = self.find(more, |_| true, task)?;
+        Ok(Status { lost: self.common(task)?.1, ..self.status_of(&found)? })
     }
 
     pub(super) fn status_of(&self, found: &Found) -> Result<Status, ShardError> {
@@ -154,10 +154,10 @@ impl Plan {
     }
 
     /// The units that were made with the plan, where they are, and the files of those that are not.
-    pub(super) fn common(&self, run: &Task) -> Result<(Common, Vec<String>), ShardError> {
+    pub(super) fn common(&self, task: &Task) -> Result<(Common, Vec<String>), ShardError> {
         let expected = &self.content.identity.units;
         let mut common = BTreeMap::new();
-        for Scanned { path, name: stem, sound } in scan(&self.folder, |_| true, run)? {
+        for Scanned { path, name: stem, sound } in scan(&self.folder, |_| true, task)? {
             if let Some(unit) = sound.filter(|unit| expected.contains(unit)) {
                 common.insert(stem, (unit, path));
             }

@@ -17,9 +17,9 @@ impl Plan {
         more: &[PathBuf],
         target: &Path,
         overwrite: bool,
-        run: &Task,
+        task: &Task,
     ) -> Result<Trained, ShardError> {
-        let mut found = self.find(more, |_| true, run)?;
+        let mut found = self.find(more, |_| true, task)?;
         if let Some(path) = found.foreign.into_iter().next() {
             return Err(ShardError::Foreign { path });
         }
@@ -37,7 +37,7 @@ impl Plan {
         }
         // What killed workers left takes room, but is in nobody's way if it cannot be removed.
         let _ = remove_abandoned(&self.units_folder());
-        let (common, lost) = self.common(run)?;
+        let (common, lost) = self.common(task)?;
         if let Some(file) = lost.into_iter().next() {
             return Err(ShardError::Lost { folder: self.folder.clone(), file });
         }
@@ -51,7 +51,7 @@ impl Plan {
         let mut units = Vec::new();
         for stem in self.order(&found)? {
             if let Some((unit, path)) = found.sound.get(&stem).or_else(|| common.get(&stem)) {
-                run.check()?;
+                task.check()?;
                 partial.adopt_file(path, unit)?;
                 units.push(unit.clone());
             }

@@ -15,22 +15,22 @@
 //! use labelwood::Settings;
 //! use labelwood::run::Pool;
 //! use labelwood::shard::{Options, Plan, Work};
-//! let (folder, run) = (tempfile::tempdir()?, Pool::new(2)?.task());
+//! let (folder, task) = (tempfile::tempdir()?, Pool::new(2)?.task());
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
-//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
 //! let dataset = Dataset { features, labels, label_names: None };
 //! let settings = Settings::named("label-tree").expect("it is an algorithm");
 //!
 //! let options = Options { shards: 3, ..Options::default() };
 //! let path = folder.path().join("plan");
-//! let plan = Plan::make(&path, dataset.view(), Default::default(), &settings, &options, &run)?;
+//! let plan = Plan::make(&path, dataset.view(), Default::default(), &settings, &options, &task)?;
 //! for stage in 1..=plan.stages() {
 //!     for shard in 0..plan.shards().len() {
 //!         let work = Work { stage: Some(stage), ..Work::default() };
-//!         plan.train(dataset.view(), &[shard], work, &run)?;
+//!         plan.train(dataset.view(), &[shard], work, &task)?;
 //!     }
 //! }
-//! plan.merge(&[], &folder.path().join("model"), false, &run)?;
+//! plan.merge(&[], &folder.path().join("model"), false, &task)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -177,12 +177,12 @@ impl Plan {
         training: TrainOptions<'_>,
         settings: &Settings,
         options: &Options,
-        run: &Task,
+        task: &Task,
     ) -> Result<Plan, ShardError> {
         options.check()?;
         check_target(folder, options.overwrite)?;
         let calibrate = training.calibrate;
-        let job = TrainJob::new(dataset, training, settings, run)?;
+        let job = TrainJob::new(dataset, training, settings, task)?;
         let training = job.training();
         let _lock = lock(folder, |_| Ok(()))?;
         // Another may have been made in the meantime.
@@ -199,7 +199,7 @@ impl Plan {
             small.contains(name) || common_units().any(|unit| unit == name && unit != CALIBRATION)
         };
         let units = UnitSink::of_plan(folder, "", [], &is_small);
-        job.write(&units, run)?;
+        job.write(&units, task)?;
         let names: Vec<String> =
             specs.into_iter().map(|unit| unit.name).chain(common_units()).collect();
         let identity = Identity {
@@ -215,7 +215,7 @@ impl Plan {
         if options.data.is_none() {
             write_own_binary(&folder.join(DATA), dataset)?;
         }
-        let threads = run.threads();
+        let threads = task.threads();
         let first = first_stage(&settings, dataset.labels.columns(), calibrate);
         let costs = cost::PlanCosts::of(&settings, first, dataset, threads);
         let content = Content {
@@ -226,7 +226,7 @@ impl Plan {
             shards: costs.shards(options.shards),
         };
         let plan = Plan { folder: folder.to_owned(), content };
-        plan.remove_others(run)?;
+        plan.remove_others(task)?;
         write_json(folder, PLAN, &plan.content)?;
         remove(&folder.join(LOCK))?;
         Ok(plan)
@@ -314,14 +314,14 @@ impl Plan {
     }
 
     /// Removes what another plan left in the folder.
-    fn remove_others(&self, run: &Task) -> Result<(), StoreError> {
+    fn remove_others(&self, task: &Task) -> Result<(), StoreError> {
         let prefix = self.prefix();
         let units = self.units_folder();
         remove_abandoned(&units)?;
-        for other in scan(&units, |stem| !stem.starts_with(&prefix), run)? {
+        for other in scan(&units, |stem| !stem.starts_with(&prefix), task)? {
             remove(&other.path)?;
         }
-        for other in scan(&self.folder, |_| true, run)? {
+        for other in scan(&self.folder, |_| true, task)? {
             if other.sound.is_none_or(|unit| !self.content.identity.units.contains(&unit)) {
                 remove(&other.path)?;
             }

@@ -8,9 +8,9 @@ use crate::model::{TrainError, Trained, train_with};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
 
-fn dataset(run: &Task) -> Dataset {
+fn dataset(task: &Task) -> Dataset {
     let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
-    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, run).unwrap();
+    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, task).unwrap();
     Dataset { features, labels, label_names: None }
 }
 
@@ -40,20 +40,20 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 struct Planned {
     folder: TempDir,
     dataset: Dataset,
-    run: Task,
+    task: Task,
     plan: Plan,
 }
 
 impl Planned {
     fn new(algorithm: &Settings, calibrate: bool, shards: usize) -> Self {
-        let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
-        let dataset = dataset(&run);
+        let (folder, task) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
+        let dataset = dataset(&task);
         let extras = Self::extras(calibrate);
         let options = Options { shards, ..Options::default() };
         let path = folder.path().join("plan");
-        let plan = Plan::make(&path, dataset.view(), extras, algorithm, &options, &run).unwrap();
+        let plan = Plan::make(&path, dataset.view(), extras, algorithm, &options, &task).unwrap();
         assert_eq!(Plan::open(&path).unwrap(), plan);
-        Planned { folder, dataset, run, plan }
+        Planned { folder, dataset, task, plan }
     }
 
     /// Rare labels weigh more, so that every worker has to know of all labels.
@@ -63,7 +63,7 @@ impl Planned {
 
     fn train(&self, shard: usize, stage: usize) -> (usize, usize) {
         let work = Work { stage: Some(stage), ..Work::default() };
-        self.plan.train(self.dataset.view(), &[shard], work, &self.run).unwrap()
+        self.plan.train(self.dataset.view(), &[shard], work, &self.task).unwrap()
     }
 
     fn train_all(&self) {
@@ -75,7 +75,7 @@ impl Planned {
     }
 
     fn merge(&self) -> Result<Trained, ShardError> {
-        self.plan.merge(&[], &self.folder.path().join("merged"), false, &self.run)
+        self.plan.merge(&[], &self.folder.path().join("merged"), false, &self.task)
     }
 
     /// Compares the merged model with one that was trained in one go.
@@ -83,7 +83,7 @@ impl Planned {
         let target = self.folder.path().join("trained");
         let extras = Self::extras(calibrate);
         let start = Start::default();
-        train_with(&self.dataset, extras, algorithm, &target, start, &self.run).unwrap();
+        train_with(&self.dataset, extras, algorithm, &target, start, &self.task).unwrap();
         assert!(files(&target) == files(&self.folder.path().join("merged")));
     }
 }
@@ -109,10 +109,10 @@ fn every_algorithm_gives_the_bytes_of_one_training() {
 #[test]
 fn the_plans_own_rows_are_those_it_was_made_for() {
     let planned = Planned::new(&tree(), false, 2);
-    let read = read(&planned.plan.data(), &ReadOptions::default(), &planned.run).unwrap();
+    let read = read(&planned.plan.data(), &ReadOptions::default(), &planned.task).unwrap();
     assert_eq!(read.dataset, planned.dataset);
     let other = planned.dataset.select(&[0, 1, 2]);
-    let error = planned.plan.train(other.view(), &[0], Work::default(), &planned.run).unwrap_err();
+    let error = planned.plan.train(other.view(), &[0], Work::default(), &planned.task).unwrap_err();
     assert!(matches!(error, ShardError::Data { .. }), "{error}");
 }
 
@@ -124,7 +124,7 @@ fn a_shard_that_is_finished_trains_nothing_again_and_a_damaged_unit_is_made_agai
     let units = planned.plan.units_folder();
     let (name, bytes) = files(&units).pop_first().unwrap();
     fs::write(units.join(&name), &bytes[..bytes.len() / 2]).unwrap();
-    let status = planned.plan.status(&[], &planned.run).unwrap();
+    let status = planned.plan.status(&[], &planned.task).unwrap();
     assert_eq!((status.done.len(), status.missing.len(), status.broken.len()), (1, 3, 1));
     assert_eq!(status.shards, [(1, 2), (0, 2)]);
     let error = planned.merge().unwrap_err().to_string();
@@ -140,7 +140,7 @@ fn the_second_stage_asks_for_the_first() {
     assert_eq!(planned.plan.stages(), 2);
     let train = |wait| {
         let work = Work { wait, ..Work::default() };
-        planned.plan.train(planned.dataset.view(), &[0], work, &planned.run)
+        planned.plan.train(planned.dataset.view(), &[0], work, &planned.task)
     };
     let error = train(false).unwrap_err().to_string();
     assert!(error.contains("tree-0001-root is missing; run this again when it is"), "{error}");
@@ -160,20 +160,20 @@ fn units_may_lie_in_several_folders_but_not_of_several_plans() {
     planned.train(1, 1);
     let target = planned.folder.path().join("merged");
     let more = [there.clone()];
-    planned.plan.merge(&more, &target, false, &planned.run).unwrap();
+    planned.plan.merge(&more, &target, false, &planned.task).unwrap();
     planned.is_as_trained(&algorithm("craftml", &[("trees", 4)]), false);
 
     let other = Planned::new(&algorithm("craftml", &[("trees", 4), ("seed", 7)]), false, 2);
     other.train(0, 1);
     let foreign = [other.plan.folder().to_owned()];
-    let error = planned.plan.merge(&foreign, &target, true, &planned.run).unwrap_err();
+    let error = planned.plan.merge(&foreign, &target, true, &planned.task).unwrap_err();
     assert!(matches!(error, ShardError::Foreign { .. }), "{error}");
 
     // The same name over other bytes: what two different machines might make.
     let (name, _) = files(&there).pop_first().unwrap();
     let stem = name.rsplit_once('-').unwrap().0;
     crate::base::store::write_unit(&here, stem, &[("leaves", [1u32].as_slice().into())]).unwrap();
-    let error = planned.plan.merge(&more, &target, true, &planned.run).unwrap_err();
+    let error = planned.plan.merge(&more, &target, true, &planned.task).unwrap_err();
     assert!(error.to_string().contains("differ, but are the same unit"), "{error}");
 }
 
@@ -185,16 +185,16 @@ fn a_folder_of_units_that_is_not_there_is_named() {
     let target = planned.folder.path().join("merged");
     let work = Work { units: &more, ..Work::default() };
     for error in [
-        planned.plan.merge(&more, &target, false, &planned.run).unwrap_err(),
-        planned.plan.train(planned.dataset.view(), &[0], work, &planned.run).unwrap_err(),
-        planned.plan.status(&more, &planned.run).unwrap_err(),
+        planned.plan.merge(&more, &target, false, &planned.task).unwrap_err(),
+        planned.plan.train(planned.dataset.view(), &[0], work, &planned.task).unwrap_err(),
+        planned.plan.status(&more, &planned.task).unwrap_err(),
     ] {
         assert!(matches!(&error, ShardError::NoUnits { folder } if *folder == more[0]), "{error}");
     }
     // A plan without units is one of which nothing is trained yet.
     fs::create_dir(&more[0]).unwrap();
     fs::copy(planned.plan.folder().join(PLAN), more[0].join(PLAN)).unwrap();
-    planned.plan.merge(&more, &target, false, &planned.run).unwrap();
+    planned.plan.merge(&more, &target, false, &planned.task).unwrap();
 }
 
 #[cfg(unix)]
@@ -230,19 +230,19 @@ fn what_has_the_name_of_a_unit_but_is_no_file_is_damaged() {
     symlink("nowhere", &dangling).unwrap();
     fs::create_dir(&folder).unwrap();
     let broken = [dangling, folder.clone()];
-    assert_eq!(planned.plan.status(&[], &planned.run).unwrap().broken, broken);
+    assert_eq!(planned.plan.status(&[], &planned.task).unwrap().broken, broken);
     let error = planned.merge().unwrap_err();
     assert!(matches!(&error, ShardError::Incomplete { damaged, .. } if *damaged == broken));
 
     let rows = planned.dataset.view();
-    let error = planned.plan.train(rows, &[0], Work::default(), &planned.run).unwrap_err();
+    let error = planned.plan.train(rows, &[0], Work::default(), &planned.task).unwrap_err();
     assert!(matches!(&error, ShardError::InTheWay { path } if *path == folder), "{error}");
     // Elsewhere it is in nobody's way.
     let elsewhere = [planned.folder.path().join("elsewhere")];
     fs::create_dir(&elsewhere[0]).unwrap();
     fs::rename(&folder, elsewhere[0].join(folder.file_name().unwrap())).unwrap();
     let work = Work { units: &elsewhere, ..Work::default() };
-    planned.plan.train(rows, &[0], work, &planned.run).unwrap();
+    planned.plan.train(rows, &[0], work, &planned.task).unwrap();
     assert!(files(&units) == whole);
 }
 
@@ -262,9 +262,9 @@ fn a_unit_that_only_another_may_read_is_not_taken_for_damaged() {
     let expected = format!("could not read {}: ", unreadable.display());
     let rows = planned.dataset.view();
     for error in [
-        planned.plan.status(&[], &planned.run).unwrap_err(),
+        planned.plan.status(&[], &planned.task).unwrap_err(),
         planned.merge().unwrap_err(),
-        planned.plan.train(rows, &[0], Work::default(), &planned.run).unwrap_err(),
+        planned.plan.train(rows, &[0], Work::default(), &planned.task).unwrap_err(),
     ] {
         assert!(error.to_string().starts_with(&expected), "{error}");
     }
@@ -280,18 +280,18 @@ fn files_of_the_plan_itself_are_looked_for_and_made_again() {
     let folder = planned.folder.path().join("named");
     let make = |planned: &Planned, overwrite| {
         let (rows, options) = (planned.dataset.view(), Options { overwrite, ..Options::default() });
-        Plan::make(&folder, rows, Planned::extras(false), &forest, &options, &planned.run).unwrap()
+        Plan::make(&folder, rows, Planned::extras(false), &forest, &options, &planned.task).unwrap()
     };
     planned.plan = make(&planned, false);
     planned.train_all();
-    assert!(planned.plan.status(&[], &planned.run).unwrap().lost.is_empty());
+    assert!(planned.plan.status(&[], &planned.task).unwrap().lost.is_empty());
     let name = files(&folder).into_keys().find(|name| name.starts_with("labels-")).unwrap();
     fs::write(folder.join(&name), "damaged").unwrap();
-    assert_eq!(planned.plan.status(&[], &planned.run).unwrap().lost, std::slice::from_ref(&name));
+    assert_eq!(planned.plan.status(&[], &planned.task).unwrap().lost, std::slice::from_ref(&name));
     let error = planned.merge().unwrap_err().to_string();
     assert!(error.contains(&name) && error.contains("--overwrite"), "{error}");
     make(&planned, true);
-    assert!(planned.plan.status(&[], &planned.run).unwrap().lost.is_empty());
+    assert!(planned.plan.status(&[], &planned.task).unwrap().lost.is_empty());
     planned.merge().unwrap();
 }
 
@@ -302,7 +302,7 @@ fn a_model_is_not_written_over_the_units_of_a_plan() {
     let units = planned.plan.units_folder();
     let before = files(&units);
     for overwrite in [false, true] {
-        let error = planned.plan.merge(&[], &units, overwrite, &planned.run).unwrap_err();
+        let error = planned.plan.merge(&[], &units, overwrite, &planned.task).unwrap_err();
         assert!(matches!(&error, ShardError::Store(StoreError::NotAModel { .. })), "{error}");
     }
     assert!(files(&units) == before);
@@ -316,7 +316,7 @@ fn a_plan_that_another_process_makes_is_left_alone() {
     let (rows, forest) = (planned.dataset.view(), algorithm("craftml", &[("trees", 1)]));
     let make = || {
         let options = Options::default();
-        Plan::make(&folder, rows, TrainOptions::default(), &forest, &options, &planned.run)
+        Plan::make(&folder, rows, TrainOptions::default(), &forest, &options, &planned.task)
     };
     let error = make().unwrap_err().to_string();
     assert!(error.contains("is writing here"), "{error}");
@@ -327,7 +327,7 @@ fn a_plan_that_another_process_makes_is_left_alone() {
     // What cannot be planned leaves nothing.
     let (nowhere, none) = (planned.folder.path().join("nowhere"), planned.dataset.select(&[]));
     let (rows, options) = (none.view(), Options::default());
-    Plan::make(&nowhere, rows, TrainOptions::default(), &forest, &options, &planned.run)
+    Plan::make(&nowhere, rows, TrainOptions::default(), &forest, &options, &planned.task)
         .unwrap_err();
     assert!(!nowhere.exists());
 }
@@ -356,26 +356,26 @@ fn another_number_of_shards_keeps_what_is_finished() {
         let options = Options { shards, overwrite, ..Options::default() };
         let algorithm = algorithm("craftml", &[("trees", trees)]);
         let (rows, extras) = (planned.dataset.view(), Planned::extras(false));
-        Plan::make(planned.plan.folder(), rows, extras, &algorithm, &options, &planned.run)
+        Plan::make(planned.plan.folder(), rows, extras, &algorithm, &options, &planned.task)
     };
     assert!(matches!(remake(4, 3, false), Err(ShardError::Exists { .. })));
-    let status = remake(4, 3, true).unwrap().status(&[], &planned.run).unwrap();
+    let status = remake(4, 3, true).unwrap().status(&[], &planned.task).unwrap();
     assert_eq!((status.done.len(), status.shards.len()), (4, 3));
-    let status = remake(5, 3, true).unwrap().status(&[], &planned.run).unwrap();
+    let status = remake(5, 3, true).unwrap().status(&[], &planned.task).unwrap();
     assert_eq!((status.done.len(), status.missing.len(), status.foreign.len()), (0, 5, 0));
 }
 
 #[test]
 fn a_cancelled_shard_keeps_its_finished_units() {
     let planned = Planned::new(&algorithm("craftml", &[("trees", 6)]), false, 1);
-    let run = Pool::new(1).unwrap().task();
-    let canceller = run.canceller();
-    let run = run.on_progress(move |progress| {
+    let task = Pool::new(1).unwrap().task();
+    let canceller = task.canceller();
+    let task = task.on_progress(move |progress| {
         if progress.done == 2 {
             canceller.cancel();
         }
     });
-    let stopped = planned.plan.train(planned.dataset.view(), &[0], Work::default(), &run);
+    let stopped = planned.plan.train(planned.dataset.view(), &[0], Work::default(), &task);
     assert!(matches!(stopped, Err(ShardError::Train(TrainError::Stopped { .. }))));
     assert_eq!(planned.train(0, 1), (4, 6));
 }
@@ -420,9 +420,9 @@ fn more_shards_than_anybody_has_work_for_are_refused() {
 
 #[test]
 fn estimates_are_near_what_trainings_took() {
-    let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(1).unwrap().task());
+    let (folder, task) = (tempfile::tempdir().unwrap(), Pool::new(1).unwrap().task());
     let profile = Profile { instances: 1500, ..Profile::named("eurlex-4k").unwrap() };
-    let (features, labels) = Generator::new(profile, 42).unwrap().rows(0..1500, &run).unwrap();
+    let (features, labels) = Generator::new(profile, 42).unwrap().rows(0..1500, &task).unwrap();
     let dataset = Dataset { features, labels, label_names: None };
     // Seconds of CPU and MiB at the peak of one thread on the machine that the figures are from.
     for (name, seconds, mebibytes) in
@@ -431,7 +431,7 @@ fn estimates_are_near_what_trainings_took() {
         let (path, algorithm) = (folder.path().join(name), algorithm(name, &[]));
         let options = Options { shards: 4, ..Options::default() };
         let (rows, extras) = (dataset.view(), TrainOptions::default());
-        let plan = Plan::make(&path, rows, extras, &algorithm, &options, &run).unwrap();
+        let plan = Plan::make(&path, rows, extras, &algorithm, &options, &task).unwrap();
         let shards = plan.shards();
         let estimated: f64 = shards.iter().map(|shard| shard.seconds).sum();
         let ratio = estimated / seconds;
@@ -443,14 +443,14 @@ fn estimates_are_near_what_trainings_took() {
 
 #[test]
 fn labels_without_rows_take_no_time() {
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let one_vs_rest = algorithm("one-vs-rest", &[]);
     let estimate = |dataset: &Dataset| {
         let first = known_units(&one_vs_rest, dataset.labels.columns());
         let shards = cost::PlanCosts::of(&one_vs_rest, first, dataset.view(), 1).shards(1);
         shards[0].seconds
     };
-    let some = dataset(&run);
+    let some = dataset(&task);
     let mut unknown = some.clone();
     unknown.labels.widen(1_000_000);
     assert_eq!(estimate(&some), estimate(&unknown));

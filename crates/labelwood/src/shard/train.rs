@@ -37,7 +37,7 @@ impl Plan {
         dataset: DatasetView<'_>,
         shards: &[usize],
         work: Work<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<(usize, usize), ShardError> {
         let count = self.shards().len();
         if let Some(&shard) = shards.iter().find(|&&shard| shard >= count) {
@@ -49,7 +49,7 @@ impl Plan {
         }
         let folder = self.units_folder();
         fs::create_dir_all(&folder).map_err(|error| StoreError::io("create", &folder, error))?;
-        let mut trainer = Trainer { plan: self, dataset, work, run, prepared: None };
+        let mut trainer = Trainer { plan: self, dataset, work, task, prepared: None };
         let mut sum = (0, 0);
         if work.stage != Some(2) {
             let units = shards.iter().flat_map(|&shard| self.shards()[shard].units.clone());
@@ -75,7 +75,7 @@ struct Trainer<'a> {
     plan: &'a Plan,
     dataset: DatasetView<'a>,
     work: Work<'a>,
-    run: &'a Task,
+    task: &'a Task,
     /// The rows as the algorithm wants them, once there is something to train.
     prepared: Option<TrainJob<'a>>,
 }
@@ -85,7 +85,7 @@ impl Trainer<'_> {
     fn write(&mut self, units: BTreeSet<String>) -> Result<(usize, usize), ShardError> {
         let roots = self.plan.roots();
         let is_wanted = |stem: &str| units.contains(stem) || roots.iter().any(|root| root == stem);
-        let found = self.plan.find(self.work.units, is_wanted, self.run)?;
+        let found = self.plan.find(self.work.units, is_wanted, self.task)?;
         let is_lacking = |stem: &String| !found.sound.contains_key(stem);
         let lacking = units.iter().filter(|stem| is_lacking(stem)).count();
         let folder = self.plan.units_folder();
@@ -103,13 +103,13 @@ impl Trainer<'_> {
                 None => {
                     let Training { calibrate, favour, keep_rows, .. } = *self.plan.training();
                     let options = TrainOptions { text: None, calibrate, favour, keep_rows };
-                    TrainJob::new(self.dataset, options, &self.plan.settings(), self.run)?
+                    TrainJob::new(self.dataset, options, &self.plan.settings(), self.task)?
                 }
             };
             let prefix = self.plan.prefix();
             let is_chosen = |stem: &str| units.contains(stem);
             let finished = found.sound.into_values();
-            work.write(&UnitSink::of_plan(&folder, &prefix, finished, &is_chosen), self.run)?;
+            work.write(&UnitSink::of_plan(&folder, &prefix, finished, &is_chosen), self.task)?;
             self.prepared = Some(work);
         }
         Ok((lacking, units.len()))
@@ -127,7 +127,7 @@ impl Trainer<'_> {
             let is_named = |root: &String| names.contains(&format!("{prefix}{root}"));
             if roots.iter().all(is_named) || !self.work.wait {
                 let is_root = |stem: &str| roots.iter().any(|root| root == stem);
-                let found = self.plan.find(self.work.units, is_root, self.run)?;
+                let found = self.plan.find(self.work.units, is_root, self.task)?;
                 let is_missing = |root: &&String| !found.sound.contains_key(*root);
                 let missing: Vec<String> = roots.iter().filter(is_missing).cloned().collect();
                 if missing.is_empty() {
@@ -138,7 +138,7 @@ impl Trainer<'_> {
                     return Err(ShardError::FirstStage { missing, damaged });
                 }
             }
-            self.run.check()?;
+            self.task.check()?;
             std::thread::sleep(PAUSE);
         }
     }

@@ -238,9 +238,9 @@ fn collapse_spaces(text: &str, whole: &mut String) {
     while let Some(start) = rest.find(is_space) {
         let (before, spaces) = rest.split_at(start);
         rest = spaces.trim_start_matches(is_space);
-        let run = &spaces[..spaces.len() - rest.len()];
+        let task = &spaces[..spaces.len() - rest.len()];
         whole.push_str(before);
-        whole.push_str(if prefix(run, 2).is_some() { " " } else { run });
+        whole.push_str(if prefix(task, 2).is_some() { " " } else { task });
     }
     whole.push_str(rest);
 }

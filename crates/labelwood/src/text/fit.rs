@@ -33,15 +33,15 @@ const DROPPED: u32 = u32::MAX;
 /// ```
 /// use labelwood::run::Pool;
 /// use labelwood::text::{Fitting, Params};
-/// let run = Pool::new(2)?.task();
+/// let task = Pool::new(2)?.task();
 /// let mut fitting = Fitting::new(Params::default())?;
-/// fitting.add(&["Birds of the sea", "The sea"], &run)?;
-/// fitting.add(&["Birds"], &run)?;
-/// let (vectoriser, rows) = fitting.finish(&run)?;
+/// fitting.add(&["Birds of the sea", "The sea"], &task)?;
+/// fitting.add(&["Birds"], &task)?;
+/// let (vectoriser, rows) = fitting.finish(&task)?;
 /// assert_eq!(vectoriser.terms().collect::<Vec<_>>(), ["birds", "sea", "the"]);
 /// assert_eq!((rows.len(), rows.columns()), (3, 3));
 /// assert_eq!(rows.row(2).values, [1.0]);
-/// assert_eq!(vectoriser.transform(&["seabirds, the birds"], &run)?.row(0).indices, [0, 2]);
+/// assert_eq!(vectoriser.transform(&["seabirds, the birds"], &task)?.row(0).indices, [0, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Fitting {
@@ -102,8 +102,8 @@ impl Fitting {
     }
 
     /// Adds texts, each a row. After an error, some of them may have been added.
-    pub fn add<T: AsRef<str> + Sync>(&mut self, texts: &[T], run: &Task) -> Result<(), FitError> {
-        self.add_metered(texts, run, |_| Ok(()))
+    pub fn add<T: AsRef<str> + Sync>(&mut self, texts: &[T], task: &Task) -> Result<(), FitError> {
+        self.add_metered(texts, task, |_| Ok(()))
     }
 
     /// Adds texts like [`add`](Self::add). `meter` gets the memory that all texts so far take, and may
@@ -111,21 +111,21 @@ impl Fitting {
     pub(super) fn add_metered<T: AsRef<str> + Sync, E: From<FitError>>(
         &mut self,
         texts: &[T],
-        run: &Task,
+        task: &Task,
         mut meter: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<(), E> {
-        for ranges in ranges(texts).chunks(PIECES * run.threads()) {
-            let pieces = run.install(|| {
+        for ranges in ranges(texts).chunks(PIECES * task.threads()) {
+            let pieces = task.install(|| {
                 let (analyser, known) = (&self.analyser, self.terms.view());
                 let read = |range: &Range<usize>| {
-                    run.check()?;
+                    task.check()?;
                     Ok(Piece::read(analyser, known, &texts[range.clone()]))
                 };
                 ranges.par_iter().map(read).collect::<Result<Vec<_>, Stopped>>()
             });
             let mut pieces = pieces.map_err(FitError::from)?;
             if self.analyser.params().hashing.is_none() {
-                self.merge_terms(&mut pieces, run)?;
+                self.merge_terms(&mut pieces, task)?;
             }
             pieces.iter().for_each(|piece| self.append(piece));
             meter(self.bytes())?;
@@ -141,7 +141,7 @@ impl Fitting {
     }
 
     /// Adds the new terms of all pieces, whose rows then have the ids that these got.
-    fn merge_terms(&mut self, pieces: &mut [Piece], run: &Task) -> Result<(), FitError> {
+    fn merge_terms(&mut self, pieces: &mut [Piece], task: &Task) -> Result<(), FitError> {
         let known = self.terms.len();
         let mut renumberings = Vec::with_capacity(pieces.len());
         for piece in pieces.iter() {
@@ -155,7 +155,7 @@ impl Fitting {
             };
             renumberings.push((0..new.len()).map(&mut intern).collect::<Vec<u32>>());
         }
-        run.install(|| {
+        task.install(|| {
             pieces.par_iter_mut().zip(&renumberings).for_each(|(piece, new)| {
                 for id in piece.ids.iter_mut().filter(|id| **id as usize >= known) {
                     *id = new[*id as usize - known];
@@ -177,8 +177,8 @@ impl Fitting {
 
     /// Chooses the terms, and weighs the rows of all texts. There may be no column at all, if no
     /// term occurs in as many documents as it should.
-    pub fn finish(self, run: &Task) -> Result<(Vectoriser, Csr), Stopped> {
-        run.check()?;
+    pub fn finish(self, task: &Task) -> Result<(Vectoriser, Csr), Stopped> {
+        task.check()?;
         let params = self.analyser.params();
         let documents = self.len();
         let mut occurrences = vec![0u32; params.hashing.unwrap_or(self.terms.len())];
@@ -188,8 +188,8 @@ impl Fitting {
         let (terms, renumbering) = match params.hashing {
             Some(_) => (None, None),
             None => {
-                let chosen = run.install(|| self.choose(&occurrences));
-                run.check()?;
+                let chosen = task.install(|| self.choose(&occurrences));
+                task.check()?;
                 let (terms, renumbering) = vocabulary(self.terms.view(), &chosen);
                 occurrences = chosen.iter().map(|&id| occurrences[id as usize]).collect();
                 (Some(terms), Some(renumbering))
@@ -201,7 +201,8 @@ impl Fitting {
         // Weighing the rows takes the most memory, so free what it does not need.
         drop((provisional, occurrences));
         let rows = Rows { offsets, ids, counts };
-        let rows = rows.weigh(columns, renumbering.as_deref(), analyser.params(), &weights, run)?;
+        let rows =
+            rows.weigh(columns, renumbering.as_deref(), analyser.params(), &weights, task)?;
         let arrays = match terms {
             Some(Terms { text, starts, slots }) => Arrays {
                 text: text.into(),
@@ -321,12 +322,12 @@ impl Rows {
         renumbering: Option<&[u32]>,
         params: &Params,
         idf: &[f32],
-        run: &Task,
+        task: &Task,
     ) -> Result<Csr, Stopped> {
         let blocks = self.blocks();
-        let lengths = run.install(|| {
+        let lengths = task.install(|| {
             let weigh = |mut block: Block<'_>| {
-                run.check()?;
+                task.check()?;
                 block.weigh(renumbering, &mut Weigher::new(params, idf));
                 Ok(block.lengths)
             };

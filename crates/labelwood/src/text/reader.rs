@@ -19,18 +19,18 @@ use thiserror::Error;
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
 /// use labelwood::run::Pool;
 /// use labelwood::text::{Params, TextReader};
-/// let run = Pool::new(1)?.task();
+/// let task = Pool::new(1)?.task();
 /// let (options, names) = (Options::default(), Default::default());
 /// let documents = |text: &'static str| {
-///     Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, &run)
+///     Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, &task)
 /// };
 /// let training = documents("old maps\tmaps,old\nold books\told\nnew maps\tmaps\n")?;
-/// let (reader, dataset) = TextReader::fit(training, &options, Params::default(), names, &run)?;
+/// let (reader, dataset) = TextReader::fit(training, &options, Params::default(), names, &task)?;
 /// assert_eq!(dataset.labels.row(1).indices, [1]);
 /// assert_eq!(reader.options().separator.as_ref().and_then(|it| it.text()), Some(","));
 ///
 /// let names = dataset.label_names.as_ref().unwrap();
-/// let test = reader.read(documents("old birds\told,birds\n")?, names, &run)?;
+/// let test = reader.read(documents("old birds\told,birds\n")?, names, &task)?;
 /// assert_eq!((test.features.row(0).indices, test.labels.row(0).indices), (&[1][..], &[1, 2][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -99,17 +99,17 @@ impl TextReader {
         options: &Options,
         params: Params,
         names: LabelIndexBuilder,
-        run: &Task,
+        task: &Task,
     ) -> Result<(Self, Dataset), TextError> {
         let mut fitting = Fitting::new(params)?;
         let mut meter = documents.meter();
         let mut labels = LabelCollector::new(names, &documents);
-        for_each_batch(&mut documents, run, |batch| {
+        for_each_batch(&mut documents, task, |batch| {
             labels.add(batch)?;
             let texts: Vec<_> = batch.texts().collect();
-            fitting.add_metered(&texts, run, |bytes| Ok::<_, TextError>(meter.set(bytes)?))
+            fitting.add_metered(&texts, task, |bytes| Ok::<_, TextError>(meter.set(bytes)?))
         })?;
-        let (vectoriser, features) = fitting.finish(run)?;
+        let (vectoriser, features) = fitting.finish(task)?;
         meter.keep();
         if vectoriser.columns() == 0 {
             let &Params { min_df, max_df, .. } = vectoriser.params();
@@ -125,9 +125,9 @@ impl TextReader {
         &self,
         documents: Documents<'_>,
         names: &LabelIndex,
-        run: &Task,
+        task: &Task,
     ) -> Result<Dataset, TextError> {
-        self.read_noting(documents, names, |_| 0, run)
+        self.read_noting(documents, names, |_| 0, task)
     }
 
     /// Reads documents like [`read`](Self::read), and counts the different terms that are not known.
@@ -136,14 +136,14 @@ impl TextReader {
     /// use labelwood::data::documents::{Documents, Format, Labels, Options};
     /// use labelwood::run::Pool;
     /// use labelwood::text::{Params, TextReader};
-    /// let (run, options) = (Pool::new(1)?.task(), Options::default());
+    /// let (task, options) = (Pool::new(1)?.task(), Options::default());
     /// let documents = |text: &'static str| {
-    ///     Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, &run)
+    ///     Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, &task)
     /// };
     /// let training = documents("old maps\tmaps\nold maps\told\n")?;
-    /// let (reader, _) = TextReader::fit(training, &options, Params::default(), Default::default(), &run)?;
+    /// let (reader, _) = TextReader::fit(training, &options, Params::default(), Default::default(), &task)?;
     /// let more = documents("old birds\told\nnew birds\tbirds\n")?;
-    /// let (rows, unknown) = reader.read_counting(more, &Default::default(), &run)?;
+    /// let (rows, unknown) = reader.read_counting(more, &Default::default(), &task)?;
     /// assert_eq!((rows.len(), unknown), (2, 2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -151,14 +151,14 @@ impl TextReader {
         &self,
         documents: Documents<'_>,
         names: &LabelIndex,
-        run: &Task,
+        task: &Task,
     ) -> Result<(Dataset, usize), TextError> {
         let mut unknown = HashSet::new();
         let note = |batch: &Batch| {
             self.vectoriser.note_unknown(batch.texts(), &mut unknown);
             2 * size_of::<u64>() * unknown.capacity()
         };
-        let dataset = self.read_noting(documents, names, note, run)?;
+        let dataset = self.read_noting(documents, names, note, task)?;
         Ok((dataset, unknown.len()))
     }
 
@@ -167,15 +167,15 @@ impl TextReader {
         mut documents: Documents<'_>,
         names: &LabelIndex,
         mut note: impl FnMut(&Batch) -> usize + Send,
-        run: &Task,
+        task: &Task,
     ) -> Result<Dataset, TextError> {
         let mut meter = documents.meter();
         let mut labels = LabelCollector::new(LabelIndexBuilder::new(names), &documents);
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for_each_batch(&mut documents, run, |batch| {
+        for_each_batch(&mut documents, task, |batch| {
             labels.add(batch)?;
             let noted = note(batch);
-            let rows = self.vectorise(batch, run)?;
+            let rows = self.vectorise(batch, task)?;
             let before = indices.len() as u64;
             offsets.extend(rows.view().offsets()[1..].iter().map(|end| before + end));
             indices.extend_from_slice(rows.view().indices());
@@ -189,8 +189,8 @@ impl TextReader {
     }
 
     /// The rows of some documents.
-    pub fn vectorise(&self, batch: &Batch, run: &Task) -> Result<Csr, Stopped> {
-        self.vectoriser.transform(&batch.texts().collect::<Vec<_>>(), run)
+    pub fn vectorise(&self, batch: &Batch, task: &Task) -> Result<Csr, Stopped> {
+        self.vectoriser.transform(&batch.texts().collect::<Vec<_>>(), task)
     }
 
     /// Which fields of a file are read, and what separates labels.
@@ -216,10 +216,10 @@ impl TextReader {
 /// ```
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
 /// use labelwood::run::Pool;
-/// let (run, options) = (Pool::new(1)?.task(), Options::default());
+/// let (task, options) = (Pool::new(1)?.task(), Options::default());
 /// let text = b"old maps\tmaps,old\nold books\told\n";
-/// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &run)?;
-/// let rows = labelwood::text::read_labels(documents, Default::default(), |_| (), &run)?;
+/// let documents = Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Required, &task)?;
+/// let rows = labelwood::text::read_labels(documents, Default::default(), |_| (), &task)?;
 /// assert_eq!((rows.len(), rows.labels.row(1).indices), (2, &[1][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -227,10 +227,10 @@ pub fn read_labels(
     mut documents: Documents<'_>,
     names: LabelIndexBuilder,
     mut note: impl FnMut(&Batch) + Send,
-    run: &Task,
+    task: &Task,
 ) -> Result<Dataset, TextError> {
     let mut labels = LabelCollector::new(names, &documents);
-    for_each_batch(&mut documents, run, |batch| {
+    for_each_batch(&mut documents, task, |batch| {
         note(batch);
         labels.add(batch)
     })?;
@@ -246,12 +246,12 @@ pub fn read_labels(
 /// ```
 /// use labelwood::run::Pool;
 /// use labelwood::text::{Fitting, Params, mostly_unshared};
-/// let run = Pool::new(1)?.task();
+/// let task = Pool::new(1)?.task();
 /// let texts: Vec<String> = (0..10).map(|at| format!("word{} sentence{at}", at / 2)).collect();
 /// let unshared = |params| -> Result<_, Box<dyn std::error::Error>> {
 ///     let mut fitting = Fitting::new(params)?;
-///     fitting.add(&texts, &run)?;
-///     Ok(mostly_unshared(fitting.finish(&run)?.1.view()))
+///     fitting.add(&texts, &task)?;
+///     Ok(mostly_unshared(fitting.finish(&task)?.1.view()))
 /// };
 /// assert_eq!(unshared(Params::default())?, None);
 /// assert_eq!(unshared(Params { word_ngrams: Some((2, 2)), ..Params::default() })?, Some(10));
@@ -267,13 +267,13 @@ pub fn mostly_unshared(rows: CsrView<'_>) -> Option<usize> {
 /// Calls `take` with every batch, and reads the next one meanwhile.
 fn for_each_batch(
     documents: &mut Documents<'_>,
-    run: &Task,
+    task: &Task,
     mut take: impl FnMut(&Batch) -> Result<(), TextError> + Send,
 ) -> Result<(), TextError> {
     let mut next = documents.next_batch()?;
     while let Some(batch) = next {
         let (following, taken) =
-            run.install(|| rayon::join(|| documents.next_batch(), || take(&batch)));
+            task.install(|| rayon::join(|| documents.next_batch(), || take(&batch)));
         taken?;
         next = following?;
     }
@@ -323,19 +323,19 @@ mod tests {
     use crate::base::run::Pool;
     use crate::data::documents::{Format, Labels};
 
-    fn documents<'a>(text: &'a str, options: &Options, run: &'a Task) -> Documents<'a> {
+    fn documents<'a>(text: &'a str, options: &Options, task: &'a Task) -> Documents<'a> {
         let required = Labels::Required;
-        Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, options, required, run).unwrap()
+        Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, options, required, task).unwrap()
     }
 
     #[test]
     fn labels_are_numbered_as_they_are_met_and_those_of_a_list_first() {
-        let run = Pool::new(2).unwrap().task();
+        let task = Pool::new(2).unwrap().task();
         let options = Options::default();
         let text = "a bird\tp2 p1 p2\na bird\t\nthe bird\tp9\n";
         let fit = |names| {
-            let documents = documents(text, &options, &run);
-            TextReader::fit(documents, &options, Params::default(), names, &run).unwrap().1
+            let documents = documents(text, &options, &task);
+            TextReader::fit(documents, &options, Params::default(), names, &task).unwrap().1
         };
         let dataset = fit(LabelIndexBuilder::default());
         let rows: Vec<&[u32]> = dataset.labels.rows().map(|row| row.indices).collect();
@@ -351,11 +351,11 @@ mod tests {
 
     #[test]
     fn documents_without_a_common_term_are_refused_with_the_remedy() {
-        let run = Pool::new(1).unwrap().task();
+        let task = Pool::new(1).unwrap().task();
         let options = Options::default();
         let fit = |text, params| {
-            let documents = documents(text, &options, &run);
-            TextReader::fit(documents, &options, params, LabelIndexBuilder::default(), &run)
+            let documents = documents(text, &options, &task);
+            TextReader::fit(documents, &options, params, LabelIndexBuilder::default(), &task)
         };
         let error = fit("one line\tx\n", Params::default()).unwrap_err();
         assert_eq!(
@@ -369,11 +369,11 @@ mod tests {
 
     #[test]
     fn errors_of_the_file_come_through() {
-        let run = Pool::new(1).unwrap().task();
+        let task = Pool::new(1).unwrap().task();
         let options = Options::default();
-        let documents = documents("no labels\n", &options, &run);
+        let documents = documents("no labels\n", &options, &task);
         let names = LabelIndexBuilder::default();
-        let error = TextReader::fit(documents, &options, Params::default(), names, &run);
+        let error = TextReader::fit(documents, &options, Params::default(), names, &task);
         assert!(matches!(error, Err(TextError::Read(ReadError::Content { line: 1, .. }))));
     }
 }

@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn fit<T: AsRef<str> + Sync>(params: Params, texts: &[T], threads: usize) -> (Vectoriser, Csr) {
-    let run = Pool::new(threads).unwrap().task();
+    let task = Pool::new(threads).unwrap().task();
     let mut fitting = Fitting::new(params).unwrap();
-    fitting.add(texts, &run).unwrap();
-    fitting.finish(&run).unwrap()
+    fitting.add(texts, &task).unwrap();
+    fitting.finish(&task).unwrap()
 }
 
 fn terms(vectoriser: &Vectoriser) -> Vec<&str> {
@@ -34,8 +34,8 @@ fn a_tiny_corpus_gives_the_rows_that_paper_and_pencil_give() {
     assert_eq!(rows.row(1).values, [(1.0 / length) as f32, (twice / length) as f32]);
     assert!(rows.row(2).is_empty());
     assert_eq!(rows.row(3).values, [(twice / length) as f32, (1.0 / length) as f32]);
-    let run = Pool::new(1).unwrap().task();
-    assert_eq!(vectoriser.transform(&texts, &run).unwrap(), rows);
+    let task = Pool::new(1).unwrap().task();
+    assert_eq!(vectoriser.transform(&texts, &task).unwrap(), rows);
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn hashing_needs_no_terms() {
         vectoriser.arrays().idf[vectoriser.id(term).unwrap() as usize]
     };
     assert_eq!(idf(&vectoriser, "sea"), idf(&named, "sea"));
-    let run = Pool::new(1).unwrap().task();
-    assert_eq!(vectoriser.transform(&texts, &run).unwrap(), rows);
+    let task = Pool::new(1).unwrap().task();
+    assert_eq!(vectoriser.transform(&texts, &task).unwrap(), rows);
 
     let (vectoriser, rows) = fit(Params { idf: false, hashing: Some(1), ..params }, &texts, 1);
     assert!(vectoriser.arrays().idf.is_empty());
@@ -96,15 +96,15 @@ fn threads_and_batches_do_not_reach_the_bytes() {
         let params = Params { hashing, word_ngrams: Some((1, 2)), ..Params::default() };
         let expected = fit(params.clone(), &texts, 1);
         for (threads, batch) in [(2, 3000), (7, 3000), (1, 700), (2, 1), (7, 2999)] {
-            let run = Pool::new(threads).unwrap().task();
+            let task = Pool::new(threads).unwrap().task();
             let mut fitting = Fitting::new(params.clone()).unwrap();
             for batch in texts.chunks(batch) {
-                fitting.add(batch, &run).unwrap();
+                fitting.add(batch, &task).unwrap();
             }
             assert_eq!(fitting.len(), texts.len());
-            let found = fitting.finish(&run).unwrap();
+            let found = fitting.finish(&task).unwrap();
             assert!(found == expected, "{threads} threads, batches of {batch}");
-            assert!(found.0.transform(&texts, &run).unwrap() == expected.1);
+            assert!(found.0.transform(&texts, &task).unwrap() == expected.1);
         }
     }
 }
@@ -116,8 +116,8 @@ fn hostile_text_is_read_like_any_other() {
     for tokens in [Tokens::Word, Tokens::Unicode] {
         let params = Params { tokens, min_df: Frequency::Count(1), ..Params::default() };
         let (vectoriser, rows) = fit(params, &texts, 2);
-        let run = Pool::new(2).unwrap().task();
-        assert_eq!(vectoriser.transform(&texts, &run).unwrap(), rows);
+        let task = Pool::new(2).unwrap().task();
+        assert_eq!(vectoriser.transform(&texts, &task).unwrap(), rows);
         assert!(rows.row(0).is_empty() && rows.row(1).is_empty());
         assert_eq!(rows.row(2).indices, [vectoriser.id(&huge).unwrap()]);
         assert!(rows.row(4).is_empty());
@@ -130,14 +130,14 @@ fn hostile_text_is_read_like_any_other() {
 
 #[test]
 fn a_cancelled_run_stops_every_step() {
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let mut fitting = Fitting::new(Params::default()).unwrap();
-    fitting.add(&["aa", "aa"], &run).unwrap();
+    fitting.add(&["aa", "aa"], &task).unwrap();
     let (vectoriser, _) = fit(Params::default(), &["aa", "aa"], 1);
-    run.canceller().cancel();
-    assert!(matches!(fitting.add(&["aa"], &run), Err(FitError::Stopped(_))));
-    assert!(fitting.finish(&run).is_err());
-    assert!(vectoriser.transform(&["aa"], &run).is_err());
+    task.canceller().cancel();
+    assert!(matches!(fitting.add(&["aa"], &task), Err(FitError::Stopped(_))));
+    assert!(fitting.finish(&task).is_err());
+    assert!(vectoriser.transform(&["aa"], &task).is_err());
 }
 
 #[test]
@@ -306,8 +306,8 @@ proptest! {
                 prop_assert!((f64::from(*value) - expected).abs() < 1e-6);
             }
         }
-        let run = Pool::new(1).unwrap().task();
-        prop_assert_eq!(vectoriser.transform(&texts, &run).unwrap(), rows);
+        let task = Pool::new(1).unwrap().task();
+        prop_assert_eq!(vectoriser.transform(&texts, &task).unwrap(), rows);
     }
 
     #[test]
@@ -323,7 +323,7 @@ proptest! {
             ..params
         };
         let (vectoriser, rows) = fit(params, &texts, 1);
-        let run = Pool::new(2).unwrap().task();
-        prop_assert_eq!(vectoriser.transform(&texts, &run).unwrap(), rows);
+        let task = Pool::new(2).unwrap().task();
+        prop_assert_eq!(vectoriser.transform(&texts, &task).unwrap(), rows);
     }
 }

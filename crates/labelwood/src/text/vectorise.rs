@@ -49,10 +49,10 @@ impl Vectoriser {
     /// ```
     /// use labelwood::run::Pool;
     /// use labelwood::text::{Fitting, Params, Vectoriser};
-    /// let run = Pool::new(1)?.task();
+    /// let task = Pool::new(1)?.task();
     /// let mut fitting = Fitting::new(Params::default())?;
-    /// fitting.add(&["old maps", "old books"], &run)?;
-    /// let (vectoriser, _) = fitting.finish(&run)?;
+    /// fitting.add(&["old maps", "old books"], &task)?;
+    /// let (vectoriser, _) = fitting.finish(&task)?;
     /// let again = Vectoriser::from_arrays(vectoriser.params().clone(), vectoriser.arrays().clone())?;
     /// assert_eq!(again, vectoriser);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -105,10 +105,10 @@ impl Vectoriser {
     ///
     /// ```
     /// # use labelwood::{run::Pool, text::{Fitting, Params}};
-    /// # let run = Pool::new(1)?.task();
+    /// # let task = Pool::new(1)?.task();
     /// # let mut fitting = Fitting::new(Params::default())?;
-    /// fitting.add(&["old maps", "old books of maps"], &run)?;
-    /// let (vectoriser, _) = fitting.finish(&run)?;
+    /// fitting.add(&["old maps", "old books of maps"], &task)?;
+    /// let (vectoriser, _) = fitting.finish(&task)?;
     /// assert_eq!(vectoriser.terms().collect::<Vec<_>>(), ["maps", "old"]);
     /// assert_eq!((vectoriser.id("old"), vectoriser.id("books")), (Some(1), None));
     /// assert_eq!(vectoriser.term(0), Some("maps"));
@@ -119,10 +119,14 @@ impl Vectoriser {
     }
 
     /// The rows of new texts, one for each, of length 1 (or empty, if a text has no known term).
-    pub fn transform<T: AsRef<str> + Sync>(&self, texts: &[T], run: &Task) -> Result<Csr, Stopped> {
-        let parts: Vec<_> = run.install(|| {
+    pub fn transform<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+        task: &Task,
+    ) -> Result<Csr, Stopped> {
+        let parts: Vec<_> = task.install(|| {
             let read = |range: Range<usize>| {
-                run.check()?;
+                task.check()?;
                 Ok(self.read(&texts[range]))
             };
             ranges(texts).into_par_iter().map(read).collect::<Result<_, Stopped>>()

@@ -82,7 +82,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if args.shrinking.is_typed() || args.input.join("manifest.json").is_file() {
         return shrink::run(args, context);
     }
-    let run = context.run()?;
+    let task = context.run()?;
     let Some(to) = Kind::of(&args.output, args.to) else {
         bail!(
             "{}: the ending does not tell the format: add --to xc, --to libsvm or --to lwd, or --to tsv \
@@ -98,22 +98,22 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             )
         }
         (Some(Kind::Text(from)), Kind::Vectors(to)) => {
-            text_to_vectors(&args, from, to, context, &run)
+            text_to_vectors(&args, from, to, context, &task)
         }
-        (from, Kind::Text(to)) => vectors_to_text(&args, from.and_then(Kind::vectors), to, &run),
+        (from, Kind::Text(to)) => vectors_to_text(&args, from.and_then(Kind::vectors), to, &task),
         (from, Kind::Vectors(to)) => {
             args.refuse_text_flags()?;
             let given = args.reading.label_names.as_deref().filter(|_| to != Binary);
             let names_file = args.names_file(given)?;
-            let dataset = args.reading.read(&args.input, from.and_then(Kind::vectors), &run)?;
+            let dataset = args.reading.read(&args.input, from.and_then(Kind::vectors), &task)?;
             let names_file = match &dataset.label_names {
                 // Binary data hold names that have to go somewhere else now.
                 Some(names) if from == Some(Kind::Vectors(Binary)) && to != Binary => {
-                    args.names_file_of(names, &run)?
+                    args.names_file_of(names, &task)?
                 }
                 _ => names_file,
             };
-            write_vectors(&args.output, &dataset, to, &run)?;
+            write_vectors(&args.output, &dataset, to, &task)?;
             match (names_file, &dataset.label_names) {
                 (Some(path), Some(names)) => Ok(names.write(&path)?),
                 _ => Ok(()),
@@ -127,21 +127,21 @@ fn text_to_vectors(
     from: documents::Format,
     to: data::Format,
     context: &Context,
-    run: &Task,
+    task: &Task,
 ) -> Result<()> {
     if let Some(folder) = &args.vectoriser {
         if args.settings.is_typed() {
             bail!("{} has its settings: leave out those of \"Text to vectors\"", folder.display());
         }
-        let (reader, names) = open_vectoriser(folder, run)?;
+        let (reader, names) = open_vectoriser(folder, task)?;
         let (documents, _) = args.documents.open(
             &args.input,
             Some(from),
             reader.options(),
             Labels::Optional,
-            run,
+            task,
         )?;
-        let dataset = reader.read(documents, &names, run).map_err(text::lift)?;
+        let dataset = reader.read(documents, &names, task).map_err(text::lift)?;
         let unseen = dataset.labels.columns() - names.len();
         if unseen > 0 {
             tracing::warn!(
@@ -151,24 +151,24 @@ fn text_to_vectors(
                 names.len()
             );
         }
-        return write_vectors(&args.output, &dataset, to, run);
+        return write_vectors(&args.output, &dataset, to, task);
     }
     if let Some(folder) = &args.save_vectoriser {
         check_target(folder, args.overwrite)?;
     }
-    let params = args.settings.over(Params::default(), run)?;
+    let params = args.settings.over(Params::default(), task)?;
     let options = Options::default();
     let documents =
-        args.documents.open(&args.input, Some(from), &options, Labels::Required, run)?;
-    let known = text::known_labels(&args.input, args.reading.label_names.as_deref(), run)?;
-    let (reader, dataset) = text::fit(documents, params, known, run)?;
+        args.documents.open(&args.input, Some(from), &options, Labels::Required, task)?;
+    let known = text::known_labels(&args.input, args.reading.label_names.as_deref(), task)?;
+    let (reader, dataset) = text::fit(documents, params, known, task)?;
     context.note(args.documents.describe(&reader, &dataset));
     let names = dataset.label_names.clone().unwrap_or_default();
     let names_file = match to {
         Binary => None,
-        _ => args.names_file_of(&names, run)?,
+        _ => args.names_file_of(&names, task)?,
     };
-    write_vectors(&args.output, &dataset, to, run)?;
+    write_vectors(&args.output, &dataset, to, task)?;
     if let Some(path) = names_file {
         names.write(&path)?;
     }
@@ -179,34 +179,34 @@ fn text_to_vectors(
 }
 
 /// The reader of text in a folder, and its label names.
-fn open_vectoriser(folder: &Path, run: &Task) -> Result<(TextReader, LabelIndex)> {
-    let Some((reader, labels)) = open_text(folder, store::Options::default(), run)? else {
+fn open_vectoriser(folder: &Path, task: &Task) -> Result<(TextReader, LabelIndex)> {
+    let Some((reader, labels)) = open_text(folder, store::Options::default(), task)? else {
         bail!("{}: this model was trained on vectors and reads no text", folder.display());
     };
     Ok((reader, labels.names().cloned().unwrap_or_default()))
 }
 
-fn write_vectors(path: &Path, dataset: &Dataset, format: data::Format, run: &Task) -> Result<()> {
+fn write_vectors(path: &Path, dataset: &Dataset, format: data::Format, task: &Task) -> Result<()> {
     if format == Binary {
         return Ok(write_binary(path, dataset.view())?);
     }
     let widths = (dataset.features.columns(), dataset.labels.columns());
     Ok(write_atomically(path, |output| {
         write_header(output, format, dataset.len(), widths)?;
-        for_each_row(dataset, run, |labels, features| write_row(output, format, labels, features))
+        for_each_row(dataset, task, |labels, features| write_row(output, format, labels, features))
     })?)
 }
 
 fn for_each_row(
     dataset: &Dataset,
-    run: &Task,
+    task: &Task,
     mut write: impl FnMut(&[u32], Row<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let rows = dataset.labels.rows().zip(dataset.features.rows());
     for (done, (labels, features)) in rows.enumerate() {
         if done % CHUNK == 0 {
-            run.check().map_err(io::Error::other)?;
-            run.progress(Stage::Writing, done as u64, dataset.len() as u64);
+            task.check().map_err(io::Error::other)?;
+            task.progress(Stage::Writing, done as u64, dataset.len() as u64);
         }
         write(labels.indices, features)?;
     }
@@ -218,7 +218,7 @@ fn vectors_to_text(
     args: &Args,
     from: Option<data::Format>,
     to: documents::Format,
-    run: &Task,
+    task: &Task,
 ) -> Result<()> {
     if to == documents::Format::Csv {
         bail!("{}: text is written as .tsv or .jsonl", args.output.display());
@@ -226,11 +226,11 @@ fn vectors_to_text(
     let Some(folder) = &args.vectoriser else {
         bail!("vectors become text by the terms of a vectoriser: add --vectoriser DIR");
     };
-    let (reader, names) = open_vectoriser(folder, run)?;
+    let (reader, names) = open_vectoriser(folder, task)?;
     if reader.vectoriser().params().hashing.is_some() {
         bail!("{}: its terms are hashed and cannot be told", folder.display());
     }
-    let dataset = args.reading.read(&args.input, from, run)?;
+    let dataset = args.reading.read(&args.input, from, task)?;
     let (columns, labels) = (dataset.features.columns(), dataset.labels.columns());
     if columns > reader.vectoriser().columns() || labels > names.len() {
         bail!(
@@ -247,7 +247,7 @@ fn vectors_to_text(
         None => unused_separator(&names),
     };
     Ok(write_atomically(&args.output, |output| {
-        for_each_row(&dataset, run, |labels, features| {
+        for_each_row(&dataset, task, |labels, features| {
             let mut entries: Vec<(u32, f32)> = features.iter().collect();
             entries.sort_by(|one, other| other.1.total_cmp(&one.1));
             let terms = entries.iter().filter_map(|&(term, _)| reader.vectoriser().term(term));
@@ -327,14 +327,14 @@ impl Args {
 
     /// Where the labels of text go, whose numbers nobody knows otherwise: `labels.txt` beside the
     /// output, unless they are there already. Another file of that name is not replaced.
-    fn names_file_of(&self, names: &LabelIndex, run: &Task) -> Result<Option<PathBuf>> {
+    fn names_file_of(&self, names: &LabelIndex, task: &Task) -> Result<Option<PathBuf>> {
         if self.output == Path::new("-") {
             return Ok(None);
         }
         let path = self.output.with_file_name("labels.txt");
         match path.exists() {
             false => Ok(Some(path)),
-            true if LabelIndex::read(&path, run)? == *names => Ok(None),
+            true if LabelIndex::read(&path, task)? == *names => Ok(None),
             true => bail!(
                 "{} is already there and names other labels: move it away, or write OUT elsewhere",
                 path.display()

@@ -54,7 +54,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             args.input.display()
         );
     }
-    let run = context.run()?;
+    let task = context.run()?;
     // A file of rows that cannot be read is no reason to begin.
     check_target(&args.output, args.overwrite)?;
     let reading = RowOptions {
@@ -62,21 +62,21 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         lenient: args.reading.lenient,
         fields: args.documents.fields(),
     };
-    let open = |folder| Model::open(folder, store::Options::default(), &run);
+    let open = |folder| Model::open(folder, store::Options::default(), &task);
     let test = match &args.shrinking.test {
         Some(path) => {
             let model = open(&args.input)?;
-            let rows = reading.read(path, &model, &run)?;
+            let rows = reading.read(path, &model, &task)?;
             Some((model, rows))
         }
         None => None,
     };
-    let (before, after) = shrink(&args.input, &args.output, how, args.overwrite, &run)?;
+    let (before, after) = shrink(&args.input, &args.output, how, args.overwrite, &task)?;
     let mut precision = Vec::new();
     if let Some((model, rows)) = test {
         let smaller = open(&args.output)?;
         let (before, after) =
-            (precisions(&model, &rows, &run)?, precisions(&smaller, &rows, &run)?);
+            (precisions(&model, &rows, &task)?, precisions(&smaller, &rows, &task)?);
         precision =
             before.into_iter().zip(after).map(|((k, one), (_, two))| (k, one, two)).collect();
     }
@@ -84,10 +84,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// P@k of a model at each cut.
-fn precisions(model: &Model, rows: &Dataset, run: &Task) -> Result<Vec<(usize, f64)>> {
+fn precisions(model: &Model, rows: &Dataset, task: &Task) -> Result<Vec<(usize, f64)>> {
     let options = MetricOptions::default();
     let deepest = options.at.iter().copied().max().unwrap_or(0);
-    let predictions = model.predict(rows.features.view(), Query::top(deepest), run)?;
+    let predictions = model.predict(rows.features.view(), Query::top(deepest), task)?;
     let training = TrainingCounts {
         instances: model.manifest().instances as usize,
         labels: model.labels().counts(),

@@ -69,15 +69,15 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 
 /// Trains a model into a folder, measures it and prints the page.
 fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
-    let run = context.run()?;
+    let task = context.run()?;
     let clock = Clock::start();
-    train(target, start, context.seed, &run)?;
-    let model = Model::open(target, store::Options::default(), &run)?;
+    train(target, start, context.seed, &task)?;
+    let model = Model::open(target, store::Options::default(), &task)?;
     let seconds = clock.spent().seconds;
-    let test = read_test(&model, &run)?;
+    let test = read_test(&model, &task)?;
     let options = MetricOptions::default();
     let k = options.at.iter().copied().max().unwrap_or(1);
-    let predictions = model.predict(test.features.view(), Query::top(k), &run)?;
+    let predictions = model.predict(test.features.view(), Query::top(k), &task)?;
     let metrics = |predictions: &Predictions| {
         let instances = model.manifest().instances as usize;
         let training = TrainingCounts { instances, labels: model.labels().counts() };
@@ -97,27 +97,27 @@ fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
 }
 
 /// Trains with default settings.
-fn train(target: &Path, start: Start, seed: u64, run: &Task) -> Result<()> {
+fn train(target: &Path, start: Start, seed: u64, task: &Task) -> Result<()> {
     let options = Options::default();
-    let documents = documents(TRAIN, &options, run)?;
+    let documents = documents(TRAIN, &options, task)?;
     let (params, names) = (text::Params::default(), LabelIndexBuilder::default());
-    let (reader, dataset) = TextReader::fit(documents, &options, params, names, run)?;
+    let (reader, dataset) = TextReader::fit(documents, &options, params, names, task)?;
     let settings = Params { seed, ..Params::default() }.into();
-    train_text(&dataset, &reader, &settings, target, start, run)?;
+    train_text(&dataset, &reader, &settings, target, start, task)?;
     Ok(())
 }
 
 /// Reads the questions to measure on, in the way that the model keeps.
-fn read_test(model: &Model, run: &Task) -> Result<Dataset> {
+fn read_test(model: &Model, task: &Task) -> Result<Dataset> {
     let reader = model.text().context("the model was trained on text")?;
     let names = model.labels().names().context("the labels of text have names")?;
-    Ok(reader.read(documents(TEST, reader.options(), run)?, names, run)?)
+    Ok(reader.read(documents(TEST, reader.options(), task)?, names, task)?)
 }
 
 /// A part of the corpus as a file that is being read.
-fn documents<'a>(part: &'static str, options: &Options, run: &'a Task) -> Result<Documents<'a>> {
+fn documents<'a>(part: &'static str, options: &Options, task: &'a Task) -> Result<Documents<'a>> {
     let required = Labels::Required;
-    Ok(Documents::from_bytes(part.as_bytes(), "corpus", Format::Tsv, options, required, run)?)
+    Ok(Documents::from_bytes(part.as_bytes(), "corpus", Format::Tsv, options, required, task)?)
 }
 
 /// The `k` most frequent labels for each of `rows`, ranked by how many questions have them.

@@ -48,14 +48,14 @@ pub struct Args {
 
 /// Opens a model and shows what is inside.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let run = context.run()?;
+    let task = context.run()?;
     if args.model.join("plan.json").is_file() {
-        return plan::show(&args.model, &args.units, args.json, &run);
+        return plan::show(&args.model, &args.units, args.json, &task);
     }
     if !args.units.is_empty() {
         bail!("{}: --units is for a plan, and there is none here", args.model.display());
     }
-    let model = args.loading.open(&args.model, &run)?;
+    let model = args.loading.open(&args.model, &task)?;
     if let Some(label) = &args.label {
         let terms = Terms::of(&args.model, &model, label)?;
         if args.json {

@@ -15,9 +15,9 @@ use crate::output::print;
 const NAMED: usize = 20;
 
 /// Reads the finished units of a plan and shows which are there.
-pub fn show(folder: &Path, units: &[PathBuf], json: bool, run: &Task) -> Result<()> {
+pub fn show(folder: &Path, units: &[PathBuf], json: bool, task: &Task) -> Result<()> {
     let plan = Plan::open(folder)?;
-    let inside = Inside::new(&plan, plan.status(units, run)?);
+    let inside = Inside::new(&plan, plan.status(units, task)?);
     if json {
         return print(&format_args!("{}\n", serde_json::to_string(&inside)?));
     }

@@ -123,8 +123,8 @@ const ALL_AT_ONCE: &str =
 /// Predicts the rows of DATA and writes the predictions, a batch of rows at a time.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(shards) = args.part.shards {
-        let run = context.watched_run(|progress| progress, || NOTHING_KEPT.to_owned())?;
-        return parts::write(&args, shards.get(), context, &run);
+        let task = context.watched_run(|progress| progress, || NOTHING_KEPT.to_owned())?;
+        return parts::write(&args, shards.get(), context, &task);
     }
     let format = format_of(&args)?;
     let parts = parts::paths(&args.part.parts)?;
@@ -134,17 +134,17 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         context.hide_progress();
     }
     let shown = Shown::default();
-    let run = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
-    let opened = Opened::open(&args, &run)?;
+    let task = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
+    let opened = Opened::open(&args, &task)?;
     let model = opened.model();
-    let source = args.reading.options().open(&args.data, model, &run)?;
+    let source = args.reading.options().open(&args.data, model, &task)?;
     shown.total.store(source.declared_rows().unwrap_or(0), Ordering::Relaxed);
-    let allowed = args.opening.files().allowed(model, &run)?;
+    let allowed = args.opening.files().allowed(model, &task)?;
     let parts = match &opened {
         Opened::Whole(_) => None,
         Opened::Parts(combiner) => Some(Parts::open(combiner, parts)?),
     };
-    let mut batches = Predicted { args: &args, model, parts, run: &run, source, allowed, shown };
+    let mut batches = Predicted { args: &args, model, parts, task: &task, source, allowed, shown };
     write_file(&args.output, |output| batches.write(output, format))
 }
 
@@ -155,10 +155,10 @@ enum Opened {
 }
 
 impl Opened {
-    fn open(args: &Args, run: &Task) -> Result<Self> {
+    fn open(args: &Args, task: &Task) -> Result<Self> {
         Ok(match args.part.parts.is_empty() {
-            true => Opened::Whole(args.opening.open(&args.model, run)?),
-            false => Opened::Parts(Combiner::open(&args.model, args.opening.options(), run)?),
+            true => Opened::Whole(args.opening.open(&args.model, task)?),
+            false => Opened::Parts(Combiner::open(&args.model, args.opening.options(), task)?),
         })
     }
 
@@ -176,7 +176,7 @@ struct Predicted<'a> {
     model: &'a Model,
     /// What the parts of the model said, if they did.
     parts: Option<Parts<'a>>,
-    run: &'a Task,
+    task: &'a Task,
     source: RowSource<'a>,
     allowed: Option<LabelSet>,
     shown: Shown,
@@ -192,8 +192,8 @@ impl Predicted<'_> {
         let args = self.args;
         let query = args.opening.query(args.top_k.get(), self.allowed.as_ref());
         let mut batch = match &mut self.parts {
-            Some(parts) => parts.predict(features.view(), query, self.run)?,
-            None => self.model.predict(features.view(), query, self.run)?,
+            Some(parts) => parts.predict(features.view(), query, self.task)?,
+            None => self.model.predict(features.view(), query, self.task)?,
         };
         if let Some(least) = args.threshold {
             batch = at_least(&batch, least);
@@ -221,7 +221,7 @@ impl Predicted<'_> {
         let names = |label| model.labels().name(label);
         let Some(format) = format.of_file() else {
             // The widths of a table's columns follow from all rows.
-            let (mut all, mut held) = (Predictions::default(), self.run.memory().hold());
+            let (mut all, mut held) = (Predictions::default(), self.task.memory().hold());
             while let Some((batch, _)) = self.next()? {
                 all.append(&batch);
                 held.set(all.bytes() as u64).context(ALL_AT_ONCE)?;
@@ -230,7 +230,7 @@ impl Predicted<'_> {
         };
         let labels = model.labels().counts().len();
         let mut writer = Writer::new(output, format, self.source.declared_rows(), labels, names)?;
-        let mut held = self.run.memory().hold();
+        let mut held = self.task.memory().hold();
         while let Some((batch, _)) = self.next()? {
             writer.push(&batch)?;
             held.set(writer.kept_bytes() as u64).context(ALL_AT_ONCE)?;

@@ -37,7 +37,7 @@ pub struct PartArgs {
 }
 
 /// Writes the scores of this worker's shards, a batch of rows at a time.
-pub fn write(args: &Args, shards: usize, context: &Context, run: &Task) -> Result<()> {
+pub fn write(args: &Args, shards: usize, context: &Context, task: &Task) -> Result<()> {
     if args.to_stdout() {
         bail!("--shards writes a file for each shard: name their folder with --output");
     }
@@ -55,7 +55,7 @@ pub fn write(args: &Args, shards: usize, context: &Context, run: &Task) -> Resul
     }
     for index in indices() {
         let path = path(index);
-        let rows = write_shard(args, Share { index, of: shards }, &path, run)?;
+        let rows = write_shard(args, Share { index, of: shards }, &path, task)?;
         context.note(format_args!("{}: {rows} rows", path.display()));
     }
     Ok(())
@@ -67,15 +67,15 @@ fn is_part(path: &Path) -> bool {
     matches!(first, Ok(Ok(Some(_))))
 }
 
-fn write_shard(args: &Args, share: Share, path: &Path, run: &Task) -> Result<u64> {
-    let part = ModelPart::open(&args.model, share, args.opening.options(), run)?;
-    let mut source = args.reading.options().open(&args.data, part.model(), run)?;
-    let allowed = args.opening.files().allowed(part.model(), run)?;
+fn write_shard(args: &Args, share: Share, path: &Path, task: &Task) -> Result<u64> {
+    let part = ModelPart::open(&args.model, share, args.opening.options(), task)?;
+    let mut source = args.reading.options().open(&args.data, part.model(), task)?;
+    let allowed = args.opening.files().allowed(part.model(), task)?;
     let query = args.opening.query(args.top_k.get(), allowed.as_ref());
     let mut rows = 0;
     write_file(path, |output| {
         while let Some(batch) = source.next_batch()? {
-            part.scores(batch.features.view(), query, run)?.write_to(output)?;
+            part.scores(batch.features.view(), query, task)?.write_to(output)?;
             rows += batch.features.len() as u64;
         }
         Ok(())
@@ -105,7 +105,7 @@ impl<'a> Parts<'a> {
         &mut self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions> {
         let mut scores = Vec::with_capacity(self.files.len());
         for (path, reader) in &mut self.files {
@@ -118,7 +118,7 @@ impl<'a> Parts<'a> {
             }
             scores.push(part);
         }
-        Ok(self.combiner.combine(&scores, query, run)?)
+        Ok(self.combiner.combine(&scores, query, task)?)
     }
 
     /// Refuses parts that have scores of further rows.

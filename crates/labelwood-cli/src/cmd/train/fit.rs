@@ -169,9 +169,9 @@ impl Training<'_> {
         let (limits, start) = (&self.args.limits, self.args.start());
         let trained = if self.is_limited() {
             let limits = limits.within(self.context.started());
-            train_within(rows, options, settings, limits, target, start, &self.run)
+            train_within(rows, options, settings, limits, target, start, &self.task)
         } else {
-            train_with(rows, options, settings, target, start, &self.run)
+            train_with(rows, options, settings, target, start, &self.task)
         };
         let trained = trained.map_err(|error| stopped_or(error, target))?;
         let save = self.trees.end();
@@ -213,7 +213,7 @@ impl Training<'_> {
     pub fn fit_in_memory(&self, rows: &Dataset, test: Option<&Dataset>) -> Result<Fitted> {
         let clock = Clock::start();
         let options = TrainOptions { text: None, keep_rows: false, ..self.options() };
-        let model = Model::train(rows.view(), options, &self.settings, &self.run);
+        let model = Model::train(rows.view(), options, &self.settings, &self.task);
         let model = model.map_err(|error| match error {
             TrainError::Stopped { source, .. } => {
                 anyhow::Error::from(source).context("nothing is kept without --model")
@@ -238,7 +238,7 @@ impl Training<'_> {
     /// Tests the model as a fresh process would: from its folder.
     fn test_model(&self, folder: &Path, test: &Dataset) -> Result<Test> {
         let clock = Clock::start();
-        let model = Model::open(folder, Options::default(), &self.run)?;
+        let model = Model::open(folder, Options::default(), &self.task)?;
         let load = clock.spent();
         self.score(&model, test, Some(load))
             .with_context(|| format!("the model is complete in {}", folder.display()))
@@ -251,7 +251,7 @@ impl Training<'_> {
         let options = MetricOptions::default();
         let clock = Clock::start();
         let k = options.at.iter().copied().max().unwrap_or(1);
-        let predictions = model.predict(test.features.view(), Query::top(k), &self.run)?;
+        let predictions = model.predict(test.features.view(), Query::top(k), &self.task)?;
         let stages = load.map(|load| ("load", load)).into_iter();
         let stages: Vec<(&str, Spent)> = stages.chain([("predict", clock.spent())]).collect();
         let evaluation = Evaluation::new(test.labels.view(), &predictions, counts, &options)?;

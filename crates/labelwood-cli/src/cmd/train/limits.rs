@@ -69,7 +69,7 @@ impl Args {
         train: &Dataset,
         reader: Option<&TextReader>,
         context: &Context,
-        run: &Task,
+        task: &Task,
     ) -> Result<Settings> {
         let seed = match choice {
             Choice::Named(settings) => return Ok((**settings).clone()),
@@ -81,14 +81,14 @@ impl Args {
         }
         let Limits { until, bytes, .. } = self.limits.within(context.started());
         let limits = auto::Limits { until, bytes };
-        let (threads, keeps_model) = (run.threads(), self.model.is_none());
+        let (threads, keeps_model) = (task.threads(), self.model.is_none());
         let has_memory = |settings: &Settings| {
             let rows = train.view();
             let need = TrainingNeed { rows, settings, calibrate, threads, keeps_model, reader };
             fits(&need, context.max_memory)
         };
         let auto::Choice { settings, why } =
-            auto::choose(train.view(), seed, limits, has_memory, run)?;
+            auto::choose(train.view(), seed, limits, has_memory, task)?;
         why.iter().for_each(|reason| self.note(context, format!("auto: {reason}")));
         Ok(settings)
     }

@@ -146,16 +146,16 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         None => bail!("--model is missing: name a folder for the model"),
     };
     let trees = Trees::default();
-    let run = context.watched_run(trees.watch(), trees.kept())?;
+    let task = context.watched_run(trees.watch(), trees.kept())?;
     let clock = Clock::start();
-    let rows = args.learn.read(args.split.train_split.is_some(), &run)?;
-    let splits = args.split.read(rows.dataset.len(), &run)?;
+    let rows = args.learn.read(args.split.train_split.is_some(), &task)?;
+    let splits = args.split.read(rows.dataset.len(), &task)?;
     let read = clock.spent();
     // Read before the training so that a wrong name does not cost an hour.
     let test =
-        args.test.as_ref().map(|test| args.learn.read_test(test, &rows, &run)).transpose()?;
+        args.test.as_ref().map(|test| args.learn.read_test(test, &rows, &task)).transpose()?;
     let Rows { dataset, reader } = rows;
-    let select = |splits: &SplitFiles| splits.select(&dataset, args.split.one(), &run);
+    let select = |splits: &SplitFiles| splits.select(&dataset, args.split.one(), &task);
     let selected = splits.as_ref().map(select).transpose()?;
     let (train, split_test) = match &selected {
         Some((train, test)) => (train, test.as_ref()),
@@ -163,11 +163,11 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     };
     args.learn.check_rows(train)?;
     let settings =
-        args.choose(&choice, calibrate, train, reader.as_ref(), context, &run)?.favour(favour);
+        args.choose(&choice, calibrate, train, reader.as_ref(), context, &task)?.favour(favour);
     // The scores of a grove that auto chose are probabilities without.
     let calibrate = calibrate && !settings.facts().is_calibrated;
     let training =
-        Training { args: &args, context, run, settings, calibrate, favour, trees, reader };
+        Training { args: &args, context, task, settings, calibrate, favour, trees, reader };
     match single {
         Some(target) => training.one(train, split_test.or(test.as_ref()), target, read),
         None => {
@@ -181,7 +181,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 struct Training<'a> {
     args: &'a Args,
     context: &'a Context,
-    run: Task,
+    task: Task,
     settings: Settings,
     calibrate: bool,
     favour: Favour,
@@ -226,7 +226,7 @@ impl Training<'_> {
         }
         let mut fitted: Vec<Fitted> = Vec::new();
         for column in 1..=splits.columns() {
-            let (train, test) = splits.select(dataset, column, &self.run)?;
+            let (train, test) = splits.select(dataset, column, &self.task)?;
             if column == 1 {
                 // Every column has as many rows.
                 self.announce(&train)?;
@@ -258,7 +258,7 @@ impl Training<'_> {
             rows: train.view(),
             settings: &self.settings,
             calibrate: self.calibrate,
-            threads: self.run.threads(),
+            threads: self.task.threads(),
             keeps_model: self.args.model.is_none(),
             reader: self.reader.as_ref(),
         };

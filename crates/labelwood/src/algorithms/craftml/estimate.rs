@@ -125,8 +125,8 @@ mod tests {
     #[test]
     fn rows_that_repeat_count_once() {
         let distinct = |text: &[u8]| {
-            let (options, run) = (data::ReadOptions::default(), Pool::new(1).unwrap().task());
-            let rows = data::read_bytes(text, "a.svm", &options, &run).unwrap().dataset;
+            let (options, task) = (data::ReadOptions::default(), Pool::new(1).unwrap().task());
+            let rows = data::read_bytes(text, "a.svm", &options, &task).unwrap().dataset;
             Distinct::of(rows.features.view(), rows.labels.view())
         };
         let once = distinct(b"0 1:1\n1 2:1\n");

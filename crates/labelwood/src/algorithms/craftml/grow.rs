@@ -66,7 +66,7 @@ const LABEL_PROJECTION: u64 = u64::MAX - 1;
 /// Grows the nodes of one tree; shared by all threads that do.
 pub(super) struct Grower<'a> {
     params: &'a Params,
-    run: &'a Task,
+    task: &'a Task,
     instances: &'a Instances<'a>,
     feature_projector: Projector,
     label_projector: Projector,
@@ -160,7 +160,7 @@ impl<'a> Grower<'a> {
     /// each node has its own projection.
     pub fn new(
         params: &'a Params,
-        run: &'a Task,
+        task: &'a Task,
         instances: &'a Instances<'a>,
         features: usize,
         seed: u64,
@@ -185,7 +185,7 @@ impl<'a> Grower<'a> {
         };
         Grower {
             params,
-            run,
+            task,
             instances,
             feature_projector,
             label_projector,
@@ -251,7 +251,7 @@ impl<'a> Grower<'a> {
         pending: &mut Vec<PendingNode>,
         scratch: &mut Scratch,
     ) -> Result<Child, Stopped> {
-        self.run.check()?;
+        self.task.check()?;
         let PendingNode { range, rows, seed, depth, .. } = node;
         let order = &mut order[range.clone()];
         let is_root = matches!(rows, PendingRows::All);

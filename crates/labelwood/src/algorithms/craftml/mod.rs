@@ -16,12 +16,12 @@
 //! use labelwood::data::generate::{Generator, Profile};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
-//! let run = Pool::new(2)?.task();
+//! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
-//! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
 //! let trainer = Trainer::new(features.view(), labels.view(), Params { trees: 3, ..Params::default() })?;
-//! let forest = trainer.forest(&run)?;
-//! let predictions = forest.predict(features.view(), Query::top(5), &run)?;
+//! let forest = trainer.forest(&task)?;
+//! let predictions = forest.predict(features.view(), Query::top(5), &task)?;
 //! assert_eq!(predictions.len(), 300);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -104,8 +104,8 @@ impl<'a> Trainer<'a> {
     }
 
     /// Grows one tree; its number is below [`Params::trees`].
-    pub(crate) fn grow(&self, tree: usize, run: &Task) -> Result<Tree, Stopped> {
-        Ok(self.grow_all(tree..tree + 1, run)?.remove(0))
+    pub(crate) fn grow(&self, tree: usize, task: &Task) -> Result<Tree, Stopped> {
+        Ok(self.grow_all(tree..tree + 1, task)?.remove(0))
     }
 
     /// Grows the given trees, several at a time, and hands each over as soon as it is done. The
@@ -113,15 +113,15 @@ impl<'a> Trainer<'a> {
     pub(crate) fn grow_each<E: From<Stopped> + Send>(
         &self,
         trees: impl Iterator<Item = usize> + Send,
-        run: &Task,
+        task: &Task,
         done: impl Fn(usize, Tree) -> Result<(), E> + Sync,
     ) -> Result<(), E> {
-        tasks::grow_each(self, trees, run, done)
+        tasks::grow_each(self, trees, task, done)
     }
 
     /// Grows all trees in memory.
-    pub(crate) fn forest(&self, run: &Task) -> Result<Forest, Stopped> {
-        let trees = self.grow_all(0..self.params.trees, run)?;
+    pub(crate) fn forest(&self, task: &Task) -> Result<Forest, Stopped> {
+        let trees = self.grow_all(0..self.params.trees, task)?;
         Ok(Forest {
             params: self.params.clone(),
             weights: self.weights.clone(),
@@ -132,9 +132,9 @@ impl<'a> Trainer<'a> {
         })
     }
 
-    fn grow_all(&self, trees: std::ops::Range<usize>, run: &Task) -> Result<Vec<Tree>, Stopped> {
+    fn grow_all(&self, trees: std::ops::Range<usize>, task: &Task) -> Result<Vec<Tree>, Stopped> {
         let grown = Mutex::new(BTreeMap::new());
-        self.grow_each(trees, run, |number, tree| {
+        self.grow_each(trees, task, |number, tree| {
             grown.lock().unwrap_or_else(PoisonError::into_inner).insert(number, tree);
             Ok::<(), Stopped>(())
         })?;
@@ -160,9 +160,9 @@ impl Forest {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, Stopped> {
-        vote::predict(self, features, query, run)
+        vote::predict(self, features, query, task)
     }
 
     /// The same for so few rows that they go through the trees together, without a word of progress.
@@ -170,9 +170,9 @@ impl Forest {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, Stopped> {
-        run.install(|| vote::predict_block(self, features, query, run))
+        task.install(|| vote::predict_block(self, features, query, task))
     }
 
     /// The sums of these trees' votes for the labels of each row.
@@ -180,9 +180,9 @@ impl Forest {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Vec<Vec<(u32, u64)>>, Stopped> {
-        run.install(|| vote::count(self, features, query, run, Votes::take))
+        task.install(|| vote::count(self, features, query, task, Votes::take))
     }
 }
 

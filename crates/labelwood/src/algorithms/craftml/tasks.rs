@@ -25,13 +25,13 @@ const LARGE_NODE: usize = 1024;
 pub(super) fn grow_each<E: From<Stopped> + Send>(
     trainer: &Trainer<'_>,
     trees: impl Iterator<Item = usize> + Send,
-    run: &Task,
+    task: &Task,
     done: impl Fn(usize, Tree) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    let job = Job { trainer, run, trees: Mutex::new(trees), done, failure: Mutex::new(None) };
-    run.install(|| {
+    let job = Job { trainer, task, trees: Mutex::new(trees), done, failure: Mutex::new(None) };
+    task.install(|| {
         rayon::scope(|scope| {
-            (0..run.threads()).for_each(|_| scope.spawn(|scope| job.start_tree(scope)));
+            (0..task.threads()).for_each(|_| scope.spawn(|scope| job.start_tree(scope)));
         });
     });
     job.failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
@@ -40,7 +40,7 @@ pub(super) fn grow_each<E: From<Stopped> + Send>(
 /// State shared by all tasks.
 struct Job<'a, I, D, E> {
     trainer: &'a Trainer<'a>,
-    run: &'a Task,
+    task: &'a Task,
     /// The numbers of the trees that have not been started.
     trees: Mutex<I>,
     done: D,
@@ -77,7 +77,7 @@ where
         let Some(number) = lock(&self.trees).next() else { return };
         let Trainer { params, instances, features, .. } = self.trainer;
         let seed = super::tree_seed(params, number);
-        let grower = Grower::new(params, self.run, instances, *features, seed);
+        let grower = Grower::new(params, self.task, instances, *features, seed);
         let (root, order) = grower.root(seed);
         self.grow(Arc::new(GrowingTree { number, grower }), root, order, None, scope);
     }

@@ -18,20 +18,20 @@ use crate::base::sparse::{CsrView, LabelRowsView};
 /// use labelwood::algorithms::craftml::{Params, Trainer, Updater};
 /// use labelwood::data::generate::{Generator, Profile};
 /// use labelwood::run::Pool;
-/// let run = Pool::new(2)?.task();
+/// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
-/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
+/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
 /// let (first, more) = (features.view().slice(0..200), features.view().slice(200..300));
 /// let (first_labels, more_labels) = (labels.view().slice(0..200), labels.view().slice(200..300));
 /// let params = Params { trees: 1, ..Params::default() };
-/// let forest = Trainer::new(first.view(), first_labels.view(), params)?.forest(&run)?;
+/// let forest = Trainer::new(first.view(), first_labels.view(), params)?.forest(&task)?;
 ///
 /// // Without the first rows, leaves only count the new ones.
 /// let updater = Updater::new(&forest, more.view(), more_labels.view(), None);
-/// assert_eq!(updater.tree(0, &run)?.leaves(), forest.trees()[0].leaves());
+/// assert_eq!(updater.tree(0, &task)?.leaves(), forest.trees()[0].leaves());
 /// // With them, leaves that have become too large are divided.
 /// let updater = Updater::new(&forest, features.view(), labels.view(), Some(200));
-/// assert!(updater.tree(0, &run)?.leaves() > forest.trees()[0].leaves());
+/// assert!(updater.tree(0, &task)?.leaves() > forest.trees()[0].leaves());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub(crate) struct Updater<'a> {
@@ -57,8 +57,8 @@ impl<'a> Updater<'a> {
     }
 
     /// A copy of a tree of the forest with the new rows added.
-    pub(crate) fn tree(&self, number: usize, run: &Task) -> Result<Tree, Stopped> {
-        run.check()?;
+    pub(crate) fn tree(&self, number: usize, task: &Task) -> Result<Tree, Stopped> {
+        task.check()?;
         let tree = &self.forest.trees[number];
         let seed = tree_seed(&self.forest.params, number);
         let reached = vote::leaves(self.forest, number, self.instances.features.view());
@@ -66,7 +66,7 @@ impl<'a> Updater<'a> {
         let params = &self.forest.params;
         let grower = self
             .known
-            .map(|_| Grower::new(params, run, &self.instances, self.forest.features, seed));
+            .map(|_| Grower::new(params, task, &self.instances, self.forest.features, seed));
         let mut builder = Builder::new(tree.branches, tree.precision);
         let mut copied = vec![false; tree.nodes()];
         let mut pending = vec![PendingCopy { child: tree.root(), seed, depth: 0, parent: None }];

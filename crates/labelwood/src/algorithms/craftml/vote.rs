@@ -74,9 +74,9 @@ pub(super) fn predict(
     forest: &Forest,
     features: CsrView<'_>,
     query: Query<'_>,
-    run: &Task,
+    task: &Task,
 ) -> Result<Predictions, Stopped> {
-    run.predict_blocks(features, BLOCK, |block| forest.predict_block(block, query, run))
+    task.predict_blocks(features, BLOCK, |block| forest.predict_block(block, query, task))
 }
 
 /// [`predict`] for so few rows that they go through the trees together.
@@ -84,10 +84,10 @@ pub(super) fn predict_block(
     forest: &Forest,
     features: CsrView<'_>,
     query: Query<'_>,
-    run: &Task,
+    task: &Task,
 ) -> Result<Predictions, Stopped> {
     let ranked =
-        count(forest, features, query, run, |votes| votes.best(query.k, forest.params.trees))?;
+        count(forest, features, query, task, |votes| votes.best(query.k, forest.params.trees))?;
     let mut predictions = Predictions::default();
     ranked.iter().for_each(|row: &Vec<Scored>| predictions.push_row(row));
     Ok(predictions)
@@ -98,10 +98,10 @@ pub(super) fn count<R: Send>(
     forest: &Forest,
     features: CsrView<'_>,
     query: Query<'_>,
-    run: &Task,
+    task: &Task,
     finish: impl Fn(&mut Votes) -> R + Sync,
 ) -> Result<Vec<R>, Stopped> {
-    let reached = reached_leaves(forest, features, query, run)?;
+    let reached = reached_leaves(forest, features, query, task)?;
     let each = |visit: &mut dyn FnMut(&Tree, ReachedLeaf), row| {
         for (tree, reached) in forest.trees.iter().zip(&reached) {
             reached.of_row(row).iter().for_each(|&leaf| visit(tree, leaf));
@@ -134,17 +134,17 @@ fn reached_leaves(
     forest: &Forest,
     features: CsrView<'_>,
     query: Query<'_>,
-    run: &Task,
+    task: &Task,
 ) -> Result<Vec<ReachedLeaves>, Stopped> {
     let rows = forest.weights.apply(features, forest.features);
     let beam = query.beam.unwrap_or(forest.params.beam).max(1);
     let nodes_differ = forest.params.diversity.features_differ();
     if BatchSize::of(features.len()) == BatchSize::Small && !nodes_differ {
-        let share = (forest.trees.len() * features.len()).div_ceil(run.threads());
+        let share = (forest.trees.len() * features.len()).div_ceil(task.threads());
         let together = share.clamp(1, route_single::MOST_TREES);
         let route_row = |row| {
             let route = |(at, trees)| {
-                run.check()?;
+                task.check()?;
                 let first = forest.first + at * together;
                 Ok(route_single(forest, first, trees, (rows.view(), row), beam))
             };
@@ -158,7 +158,7 @@ fn reached_leaves(
     }
     let rows = (rows.view(), rows.view().width());
     let route = |(at, tree)| {
-        run.check()?;
+        task.check()?;
         let seed = tree_seed(&forest.params, forest.first + at);
         Ok(Router::new(forest, tree, rows, beam).route(seed))
     };

@@ -7,9 +7,9 @@ use crate::data::Dataset;
 use crate::data::generate::{Generator, Profile, TEST_START};
 use serde_json::json;
 
-fn rows(count: u64, run: &Task) -> Dataset {
+fn rows(count: u64, task: &Task) -> Dataset {
     let profile = Profile { instances: count, ..Profile::named("eurlex-4k").unwrap() };
-    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..count, run).unwrap();
+    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..count, task).unwrap();
     Dataset { features, labels, label_names: None }
 }
 
@@ -19,20 +19,20 @@ fn small() -> Params {
     Params { parts: vec![forest.into(), label_tree.into()], ..Params::default() }
 }
 
-fn learn(dataset: &Dataset, params: &Params, run: &Task) -> Box<dyn Predict> {
-    learn_in_memory(&Settings::from(params.clone()), dataset.view(), run).unwrap()
+fn learn(dataset: &Dataset, params: &Params, task: &Task) -> Box<dyn Predict> {
+    learn_in_memory(&Settings::from(params.clone()), dataset.view(), task).unwrap()
 }
 
-fn grown(count: u64, run: &Task) -> (Dataset, Box<dyn Predict>) {
-    let dataset = rows(count, run);
-    let grove = learn(&dataset, &small(), run);
+fn grown(count: u64, task: &Task) -> (Dataset, Box<dyn Predict>) {
+    let dataset = rows(count, task);
+    let grove = learn(&dataset, &small(), task);
     (dataset, grove)
 }
 
 /// All units with their checksums.
-fn units(dataset: &Dataset, params: &Params, run: &Task) -> Vec<UnitFile> {
+fn units(dataset: &Dataset, params: &Params, task: &Task) -> Vec<UnitFile> {
     let units = UnitSink::in_memory();
-    Trainer::new(params, dataset.view()).unwrap().train(&units, run).unwrap();
+    Trainer::new(params, dataset.view()).unwrap().train(&units, task).unwrap();
     units.all()
 }
 
@@ -42,11 +42,11 @@ fn ids(predictions: &Predictions) -> Vec<Vec<u32>> {
 
 #[test]
 fn a_blend_that_trusts_one_part_ranks_as_that_part_does() {
-    let run = Pool::new(2).unwrap().task();
-    let dataset = rows(400, &run);
+    let task = Pool::new(2).unwrap().task();
+    let dataset = rows(400, &task);
     let (features, query) = (dataset.features.view(), Query::top(5));
     let resolved = Trainer::new(&small(), dataset.view()).unwrap().params;
-    let learn = |part: &Settings| learn_in_memory(part, dataset.view(), &run).unwrap();
+    let learn = |part: &Settings| learn_in_memory(part, dataset.view(), &task).unwrap();
     let mut grove = Grove {
         parts: resolved.parts.iter().map(learn).collect(),
         blend: Blend::prior(&resolved.parts),
@@ -63,11 +63,11 @@ fn a_blend_that_trusts_one_part_ranks_as_that_part_does() {
         ids(found).iter().zip(&ids(part)).all(|(found, part)| found.starts_with(part))
     };
     grove.blend = only(2);
-    let forest = grove.parts[0].predict(features, query, &run).unwrap();
-    assert!(agree(&grove.predict(features, query, &run).unwrap(), &forest));
+    let forest = grove.parts[0].predict(features, query, &task).unwrap();
+    assert!(agree(&grove.predict(features, query, &task).unwrap(), &forest));
     grove.blend = only(4);
-    let trees = grove.parts[1].predict(features, query, &run).unwrap();
-    assert!(agree(&grove.predict(features, query, &run).unwrap(), &trees));
+    let trees = grove.parts[1].predict(features, query, &task).unwrap();
+    assert!(agree(&grove.predict(features, query, &task).unwrap(), &trees));
     assert_ne!(ids(&forest), ids(&trees));
 }
 
@@ -90,22 +90,22 @@ fn the_threads_do_not_change_a_grove_or_its_answers() {
 
 #[test]
 fn more_labels_than_candidates_can_be_asked_for_and_some_forbidden() {
-    let run = Pool::new(2).unwrap().task();
-    let (dataset, grove) = grown(400, &run);
+    let task = Pool::new(2).unwrap().task();
+    let (dataset, grove) = grown(400, &task);
     let features = dataset.features.view();
-    let many = grove.predict(features, Query::top(300), &run).unwrap();
-    let few = grove.predict(features, Query::top(5), &run).unwrap();
+    let many = grove.predict(features, Query::top(300), &task).unwrap();
+    let few = grove.predict(features, Query::top(5), &task).unwrap();
     assert!(many.row(0).len() > CANDIDATES && few.row(0).len() == 5);
     let allowed: LabelSet = [few.row(0)[1].id, few.row(0)[3].id].into_iter().collect();
     let query = Query { allowed: Some(&allowed), ..Query::top(5) };
-    let chosen = grove.predict(features, query, &run).unwrap();
+    let chosen = grove.predict(features, query, &task).unwrap();
     assert!(chosen.rows().flatten().all(|label| allowed.contains(label.id)));
     assert_eq!(chosen.row(0).len(), 2);
 }
 
 #[test]
 fn rows_without_features_or_labels_and_few_rows_are_learned_from() {
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     for count in [1, 9, 12] {
         let (mut features, mut labels) = (Csr::new(4), LabelRows::new(3));
         for row in 0..count {
@@ -118,36 +118,36 @@ fn rows_without_features_or_labels_and_few_rows_are_learned_from() {
             labels.push_row(own, &vec![(); own.len()]).unwrap();
         }
         let dataset = Dataset { features, labels, label_names: None };
-        let grove = learn(&dataset, &small(), &run);
-        let found = grove.predict(dataset.features.view(), Query::top(1), &run).unwrap();
+        let grove = learn(&dataset, &small(), &task);
+        let found = grove.predict(dataset.features.view(), Query::top(1), &task).unwrap();
         assert_eq!(found.row(0)[0].id, 0, "{count} rows");
         let trainer = Trainer::new(&small(), dataset.view()).unwrap();
         let prior = Blend::prior(&trainer.params.parts);
-        assert_eq!(count < 10, trainer.blend(&run).unwrap() == prior);
+        assert_eq!(count < 10, trainer.blend(&task).unwrap() == prior);
     }
 }
 
 #[test]
 fn a_cancelled_run_grows_nothing() {
-    let run = Pool::new(1).unwrap().task();
-    let dataset = rows(60, &run);
-    run.canceller().cancel();
+    let task = Pool::new(1).unwrap().task();
+    let dataset = rows(60, &task);
+    task.canceller().cancel();
     let trainer = Trainer::new(&small(), dataset.view()).unwrap();
     let units = UnitSink::in_memory();
-    assert!(trainer.blend(&run).is_err() && trainer.train(&units, &run).is_err());
-    assert!(learn_in_memory(&small().into(), dataset.view(), &run).is_err());
+    assert!(trainer.blend(&task).is_err() && trainer.train(&units, &task).is_err());
+    assert!(learn_in_memory(&small().into(), dataset.view(), &task).is_err());
     assert_eq!(units.all(), []);
 }
 
 #[test]
 fn the_scores_of_new_rows_are_probabilities() {
-    let run = Pool::new(2).unwrap().task();
+    let task = Pool::new(2).unwrap().task();
     let profile = Profile { instances: 2000, ..Profile::named("eurlex-4k").unwrap() };
     let generator = Generator::new(profile, 1).unwrap();
-    let (features, labels) = generator.rows(0..2000, &run).unwrap();
-    let grove = learn(&Dataset { features, labels, label_names: None }, &small(), &run);
-    let (features, truth) = generator.rows(TEST_START..TEST_START + 500, &run).unwrap();
-    let found = grove.predict(features.view(), Query::top(5), &run).unwrap();
+    let (features, labels) = generator.rows(0..2000, &task).unwrap();
+    let grove = learn(&Dataset { features, labels, label_names: None }, &small(), &task);
+    let (features, truth) = generator.rows(TEST_START..TEST_START + 500, &task).unwrap();
+    let found = grove.predict(features.view(), Query::top(5), &task).unwrap();
     let (mut expected, mut hits) = (0.0, 0.0);
     for (row, truth) in found.rows().zip(truth.rows()) {
         expected += row.iter().map(|label| f64::from(label.score)).sum::<f64>();
@@ -160,19 +160,19 @@ fn the_scores_of_new_rows_are_probabilities() {
 
 #[test]
 fn a_blend_that_is_not_to_be_learned_is_the_prior() {
-    let run = Pool::new(2).unwrap().task();
-    let dataset = rows(300, &run);
+    let task = Pool::new(2).unwrap().task();
+    let dataset = rows(300, &task);
     let params = Params { learn_blend: false, ..small() };
     let trainer = Trainer::new(&params, dataset.view()).unwrap();
     let prior = Blend::prior(&params.parts);
-    assert_eq!(trainer.blend(&run).unwrap(), prior);
-    assert_eq!(learn(&dataset, &params, &run).settings(), trainer.settings());
+    assert_eq!(trainer.blend(&task).unwrap(), prior);
+    assert_eq!(learn(&dataset, &params, &task).settings(), trainer.settings());
     let units = UnitSink::in_memory();
-    trainer.train(&units, &run).unwrap();
+    trainer.train(&units, &task).unwrap();
     let stored: Array<f32> = units.open(BLEND).unwrap().unwrap().array("weights").unwrap();
     assert_eq!(stored[..], prior.weights());
     let learned = Trainer::new(&small(), dataset.view()).unwrap();
-    assert_ne!(learned.blend(&run).unwrap(), prior);
+    assert_ne!(learned.blend(&task).unwrap(), prior);
 }
 
 #[test]

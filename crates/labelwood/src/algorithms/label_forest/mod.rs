@@ -15,14 +15,14 @@
 //! use labelwood::algorithms::label_forest::{Params, Trainer};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
-//! let run = Pool::new(2)?.task();
+//! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
-//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
 //! let params = Params { submodels: 10, ..Params::default() };
-//! let trainer = Trainer::new(features.view(), labels.view(), params, &run)?;
+//! let trainer = Trainer::new(features.view(), labels.view(), params, &task)?;
 //! assert!(trainer.undrawn().is_empty());
-//! let forest = trainer.forest(&run)?;
-//! let predictions = forest.predict(features.view(), Query::top(5), &run)?;
+//! let forest = trainer.forest(&task)?;
+//! let predictions = forest.predict(features.view(), Query::top(5), &task)?;
 //! assert_eq!(predictions.len(), 200);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -79,7 +79,7 @@ impl Trainer {
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
         params: Params,
-        run: &Task,
+        task: &Task,
     ) -> Result<Self, ParamError> {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         params.check()?;
@@ -91,10 +91,10 @@ impl Trainer {
             1 => known.iter().map(|&label| vec![label]).collect(),
             most => {
                 let vectors = &LabelVectors::new(&known);
-                let grower = Grower { training: &training, vectors, params: &params.tree, run };
+                let grower = Grower { training: &training, vectors, params: &params.tree, task };
                 let group = || grower.small_groups(known.clone(), most, derive(seed, GROUPS));
                 // A cancelled run ends with its first submodel, whichever labels that has.
-                run.install(group).unwrap_or_default()
+                task.install(group).unwrap_or_default()
             }
         };
         let subsets = sample::draw(&groups, &params, derive(seed, SUBSETS));
@@ -123,11 +123,11 @@ impl Trainer {
     }
 
     /// Grows a submodel, whose number is below [`Params::submodels`].
-    pub(crate) fn submodel(&self, submodel: usize, run: &Task) -> Result<Tree, Stopped> {
+    pub(crate) fn submodel(&self, submodel: usize, task: &Task) -> Result<Tree, Stopped> {
         let (labels, seed) = (&self.subsets[submodel], self.seed(submodel));
         let vectors = &LabelVectors::new(labels);
-        let grower = Grower { training: &self.training, vectors, params: &self.params.tree, run };
-        run.install(|| {
+        let grower = Grower { training: &self.training, vectors, params: &self.params.tree, task };
+        task.install(|| {
             let root = if self.params.sampling.keeps_first_level() {
                 grower.gate(labels, seed)?
             } else {
@@ -142,18 +142,18 @@ impl Trainer {
     }
 
     /// Grows all submodels in memory.
-    pub(crate) fn forest(&self, run: &Task) -> Result<LabelForest, Stopped> {
+    pub(crate) fn forest(&self, task: &Task) -> Result<LabelForest, Stopped> {
         let (done, total) = (AtomicU64::new(0), self.params.submodels as u64);
         let grow = |number| {
-            let submodel = self.submodel(number, run)?;
-            run.progress(
+            let submodel = self.submodel(number, task)?;
+            task.progress(
                 Stage::Steps("submodels"),
                 done.fetch_add(1, Ordering::Relaxed) + 1,
                 total,
             );
             Ok(submodel)
         };
-        let submodels = run.install(|| {
+        let submodels = task.install(|| {
             let numbers = (0..self.params.submodels).into_par_iter().with_max_len(1);
             numbers.map(grow).collect::<Result<_, Stopped>>()
         })?;
@@ -213,10 +213,10 @@ impl LabelForest {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, Stopped> {
         let copies = |label| self.copies[label as usize] as usize;
-        self.ensemble().predict(features, query, copies, run)
+        self.ensemble().predict(features, query, copies, task)
     }
 
     /// The sums of these submodels' votes for the labels of each row.
@@ -224,9 +224,9 @@ impl LabelForest {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Vec<Vec<(u32, u64)>>, Stopped> {
-        self.ensemble().count(features, query, run, Votes::take)
+        self.ensemble().count(features, query, task, Votes::take)
     }
 
     fn ensemble(&self) -> Ensemble<'_> {

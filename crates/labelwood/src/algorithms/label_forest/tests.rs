@@ -21,8 +21,8 @@ fn singles(labels: u32) -> Vec<Vec<u32>> {
 }
 
 fn trainer(features: &Csr, labels: &LabelRows, params: &Params) -> Trainer {
-    let run = Pool::new(1).unwrap().task();
-    Trainer::new(features.view(), labels.view(), params.clone(), &run).unwrap()
+    let task = Pool::new(1).unwrap().task();
+    Trainer::new(features.view(), labels.view(), params.clone(), &task).unwrap()
 }
 
 proptest! {
@@ -131,8 +131,8 @@ fn equation_14_by_hand() {
     assert_eq!(forest.copies(), [1, 3, 1, 1, 0, 0]);
     let mut features = Csr::new(1);
     features.push_row(&[0], &[1.0]).unwrap();
-    let run = Pool::new(1).unwrap().task();
-    let predictions = forest.predict(features.view(), Query::top(9), &run).unwrap();
+    let task = Pool::new(1).unwrap().task();
+    let predictions = forest.predict(features.view(), Query::top(9), &task).unwrap();
     let e = (-1.0f64).exp();
     let expected = [(0, 1.0), (3, 1.0), (1, (1.0 + 2.0 * e) / 3.0), (2, e)];
     for (&Scored { id, score }, (label, mean)) in predictions.row(0).iter().zip(expected) {
@@ -142,26 +142,26 @@ fn equation_14_by_hand() {
     assert_eq!(predictions.row(0).len(), 4);
     let allowed: LabelSet = [1, 2].into_iter().collect();
     let query = Query { allowed: Some(&allowed), ..Query::top(1) };
-    assert_eq!(forest.predict(features.view(), query, &run).unwrap().row(0)[0].id, 1);
+    assert_eq!(forest.predict(features.view(), query, &task).unwrap().row(0)[0].id, 1);
 }
 
 #[test]
 fn every_variant_learns_which_feature_means_which_label() {
     let (features, labels) = one_hot_rows(60, 12);
-    let run = Pool::new(2).unwrap().task();
+    let task = Pool::new(2).unwrap().task();
     for (at, sampling) in SAMPLINGS.into_iter().enumerate() {
         for group in [1, 3] {
             let mut params =
                 Params { submodels: 11, rate: 0.25, sampling, group, ..Params::default() };
             params.tree.leaf = Some(1 + 2 * at % 3);
             params.tree.branches = Some(2);
-            let forest = trainer(&features, &labels, &params).forest(&run).unwrap();
+            let forest = trainer(&features, &labels, &params).forest(&task).unwrap();
             assert!(forest.copies().iter().all(|&copies| copies > 0));
-            let predictions = forest.predict(features.view(), Query::top(2), &run).unwrap();
+            let predictions = forest.predict(features.view(), Query::top(2), &task).unwrap();
             for (row, best) in predictions.rows().enumerate() {
                 assert_eq!(best[0].id, row as u32 % 12, "{sampling:?}");
                 let alone = features.view().slice(row..row + 1);
-                let alone = forest.predict(alone.view(), Query::top(2), &run).unwrap();
+                let alone = forest.predict(alone.view(), Query::top(2), &task).unwrap();
                 assert_eq!(alone.row(0), best);
             }
         }
@@ -171,14 +171,14 @@ fn every_variant_learns_which_feature_means_which_label() {
 #[test]
 fn rows_without_a_drawn_label_are_negative_unless_they_are_dropped() {
     let (features, labels) = one_hot_rows(60, 12);
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let params = Params { submodels: 2, rate: 0.5, ..Params::default() };
     let scores = |params: Params| {
         let trainer = trainer(&features, &labels, &params);
-        let submodel = trainer.submodel(0, &run).unwrap();
+        let submodel = trainer.submodel(0, &task).unwrap();
         let known = trainer.labels_of(0).to_vec();
         let forest = LabelForest::new(params, FeatureWeights(None), 12, 12, vec![submodel]);
-        let predictions = forest.predict(features.view(), Query::top(1), &run).unwrap();
+        let predictions = forest.predict(features.view(), Query::top(1), &task).unwrap();
         let strangers = (0..12).filter(|label| !known.contains(label));
         strangers.map(|row| predictions.row(row as usize)[0].score).fold(0.0, f32::max)
     };
@@ -234,9 +234,9 @@ proptest! {
         let trainer = trainer(&features, &labels, &params);
         let forest = trainer.forest(&Pool::new(1).unwrap().task()).unwrap();
         prop_assert_eq!(&trainer.forest(&Pool::new(7).unwrap().task()).unwrap(), &forest);
-        let run = Pool::new(2).unwrap().task();
+        let task = Pool::new(2).unwrap().task();
         for (number, tree) in forest.submodels().iter().enumerate() {
-            prop_assert_eq!(&trainer.submodel(number, &run).unwrap(), tree);
+            prop_assert_eq!(&trainer.submodel(number, &task).unwrap(), tree);
             tree.root.check(Limits::none(None)).unwrap();
             prop_assert!(tree.subtrees.is_empty());
         }

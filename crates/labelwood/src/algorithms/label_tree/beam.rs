@@ -42,9 +42,11 @@ impl Ensemble<'_> {
         features: CsrView<'_>,
         query: Query<'_>,
         voters: impl Fn(u32) -> usize + Sync,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, Stopped> {
-        run.predict_blocks(features, BLOCK, |block| self.predict_block(block, query, &voters, run))
+        task.predict_blocks(features, BLOCK, |block| {
+            self.predict_block(block, query, &voters, task)
+        })
     }
 
     /// [`Ensemble::predict`] for at most one block of rows, without reports of progress.
@@ -53,9 +55,9 @@ impl Ensemble<'_> {
         features: CsrView<'_>,
         query: Query<'_>,
         voters: impl Fn(u32) -> usize + Sync,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, Stopped> {
-        let ranked = self.count(features, query, run, |sums| sums.best_by(query.k, &voters))?;
+        let ranked = self.count(features, query, task, |sums| sums.best_by(query.k, &voters))?;
         let mut predictions = Predictions::default();
         ranked.iter().for_each(|row| predictions.push_row(row));
         Ok(predictions)
@@ -70,7 +72,7 @@ impl Ensemble<'_> {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
         finish: impl Fn(&mut Votes) -> R + Sync,
     ) -> Result<Vec<R>, Stopped> {
         let allowed: Option<Vec<AllowedNodes>> = query
@@ -83,10 +85,10 @@ impl Ensemble<'_> {
         let rows = self.weights.apply(features, self.features);
         let width = rows.view().width();
         let rows_in_memory = HELD_VOTES / votes.saturating_mul(self.trees.len()).max(1);
-        let rows_per_thread = features.len().div_ceil(run.threads());
+        let rows_per_thread = features.len().div_ceil(task.threads());
         let row_chunk = rows_in_memory.min(rows_per_thread).clamp(*CHUNK.start(), *CHUNK.end());
         // With fewer chunks of rows than threads, each chunk's trees are split among threads, too.
-        let splits = run.threads().div_ceil(features.len().div_ceil(row_chunk).max(1));
+        let splits = task.threads().div_ceil(features.len().div_ceil(row_chunk).max(1));
         let tree_chunk = self.trees.len().div_ceil(splits).max(1);
         let ids: Vec<u32> = (0..features.len() as u32).collect();
         let count = |sums: &mut Votes, ids: &[u32]| {
@@ -94,7 +96,7 @@ impl Ensemble<'_> {
                 let mut search = BeamSearch::new(self, query, votes, (width, features.len()));
                 let mut votes = vec![Vec::new(); ids.len()];
                 for (at, tree) in (chunk * tree_chunk..).zip(trees) {
-                    run.check()?;
+                    task.check()?;
                     let allowed = allowed.as_ref().map(|allowed| &allowed[at]);
                     search.run(tree, allowed, rows.view(), ids, &mut votes);
                 }
@@ -105,7 +107,7 @@ impl Ensemble<'_> {
             let of_row = |row: usize| chunks.iter().flat_map(move |votes| &votes[row]);
             Ok((0..ids.len()).map(|row| sum_votes(of_row(row), sums, &finish)).collect())
         };
-        let finished = run.install(|| {
+        let finished = task.install(|| {
             let chunks = ids.par_chunks(row_chunk).map_init(|| Votes::new(self.labels), count);
             chunks.collect::<Result<Vec<Vec<R>>, Stopped>>()
         })?;

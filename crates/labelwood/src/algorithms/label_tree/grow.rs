@@ -54,7 +54,7 @@ pub(crate) struct Grower<'a> {
     /// Has all labels that are grown.
     pub vectors: &'a LabelVectors,
     pub params: &'a Params,
-    pub run: &'a Task,
+    pub task: &'a Task,
 }
 
 /// Scratch memory for growing nodes; each node leaves it as it was before.
@@ -109,13 +109,13 @@ impl TrainingRows {
         &self,
         labels: &LabelSet,
         threshold: f32,
-        run: &Task,
+        task: &Task,
     ) -> Result<OwnedEntries, Stopped> {
         let mut means = OwnedEntries::with_capacity(self.rows_of.len(), 0);
         let mut sums = vec![0.0f32; self.rows.columns()];
         let mut touched = Vec::new();
         for label in 0..self.rows_of.len() as u32 {
-            run.check()?;
+            task.check()?;
             let rows = if labels.contains(label) { self.rows_of(label) } else { &[] };
             for entry in rows.iter().flat_map(|&row| self.rows.row(row)) {
                 let sum = &mut sums[entry.column as usize];
@@ -172,7 +172,7 @@ impl LabelVectors {
         }
         let threshold = grower.params.vector_threshold;
         let made =
-            Arc::new(grower.training.label_vectors(&vectors.labels, threshold, grower.run)?);
+            Arc::new(grower.training.label_vectors(&vectors.labels, threshold, grower.task)?);
         vectors.made = Some(made.clone());
         Ok(made)
     }
@@ -216,7 +216,7 @@ impl Grower<'_> {
     ) -> Result<Vec<u32>, Stopped> {
         let vectors = self.vectors.get(self)?;
         let (columns, mut random) = (self.training.rows.columns(), Stream::new(seed));
-        parallel_kmeans::cluster(vectors.view(), labels, columns, params, &mut random, self.run)
+        parallel_kmeans::cluster(vectors.view(), labels, columns, params, &mut random, self.task)
     }
 
     /// Grows the root over `labels`, each of which has a row. With `all_rows`, rows that have none of
@@ -301,7 +301,7 @@ impl Grower<'_> {
     ) -> Result<(), Stopped> {
         let mut pending = vec![PendingNode { labels: labels.to_vec(), level, seed, parent: None }];
         while let Some(PendingNode { labels, level, seed, parent }) = pending.pop() {
-            self.run.check()?;
+            self.task.check()?;
             let groups = self.divide(&labels, level, seed)?;
             let emphasis = self.emphasis(&labels, groups.as_deref());
             let node =
@@ -441,7 +441,7 @@ impl Grower<'_> {
             solver.cost *= self.training.rows.len() as f32 / rows.len().max(1) as f32;
         }
         let params = ClassifierParams { solver, threshold: self.params.weight_threshold };
-        builder.learn(rows, positives, emphasis, params, derive(seed, WEIGHTS), self.run)
+        builder.learn(rows, positives, emphasis, params, derive(seed, WEIGHTS), self.task)
     }
 }
 

@@ -14,12 +14,12 @@
 //! use labelwood::algorithms::label_tree::{Params, Trainer};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
-//! let run = Pool::new(2)?.task();
+//! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
-//! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
 //! let trainer = Trainer::new(features.view(), labels.view(), Params::default())?;
-//! let trees = trainer.trees(&run)?;
-//! let predictions = trees.predict(features.view(), Query::top(5), &run)?;
+//! let trees = trainer.trees(&task)?;
+//! let predictions = trees.predict(features.view(), Query::top(5), &task)?;
 //! assert_eq!(predictions.len(), 300);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -96,15 +96,15 @@ impl Trainer {
         &self.params
     }
 
-    fn grower<'a>(&'a self, run: &'a Task) -> Grower<'a> {
-        Grower { training: &self.training, vectors: &self.vectors, params: &self.params, run }
+    fn grower<'a>(&'a self, task: &'a Task) -> Grower<'a> {
+        Grower { training: &self.training, vectors: &self.vectors, params: &self.params, task }
     }
 
     /// Grows the root of a tree; its number is below [`Params::trees`].
-    pub(crate) fn root(&self, tree: usize, run: &Task) -> Result<Root, Stopped> {
+    pub(crate) fn root(&self, tree: usize, task: &Task) -> Result<Root, Stopped> {
         let seed = derive(self.params.seed, tree as u64);
         self.vectors.restrict_to(&self.labels);
-        run.install(|| self.grower(run).root(&self.labels, true, seed))
+        task.install(|| self.grower(task).root(&self.labels, true, seed))
     }
 
     /// Says which labels the subtrees have that will be grown next, so that nothing is made of
@@ -119,19 +119,19 @@ impl Trainer {
         tree: usize,
         number: usize,
         labels: &[u32],
-        run: &Task,
+        task: &Task,
     ) -> Result<Nodes, Stopped> {
         let seed = derive(self.params.seed, tree as u64);
-        run.install(|| self.grower(run).subtree(labels, number, seed))
+        task.install(|| self.grower(task).subtree(labels, number, seed))
     }
 
     /// Grows all trees in memory.
-    pub(crate) fn trees(&self, run: &Task) -> Result<LabelTrees, Stopped> {
-        let grower = self.grower(run);
+    pub(crate) fn trees(&self, task: &Task) -> Result<LabelTrees, Stopped> {
+        let grower = self.grower(task);
         self.vectors.restrict_to(&self.labels);
         let trees = (0..self.params.trees).map(|tree| {
             let seed = derive(self.params.seed, tree as u64);
-            run.install(|| grower.tree(grower.root(&self.labels, true, seed)?, seed))
+            task.install(|| grower.tree(grower.root(&self.labels, true, seed)?, seed))
         });
         Ok(LabelTrees {
             params: self.params.clone(),
@@ -191,9 +191,9 @@ impl LabelTrees {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, Stopped> {
-        self.ensemble().predict(features, query, |_| self.params.trees, run)
+        self.ensemble().predict(features, query, |_| self.params.trees, task)
     }
 
     /// The sums of these trees' votes for the labels of each row.
@@ -201,9 +201,9 @@ impl LabelTrees {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Vec<Vec<(u32, u64)>>, Stopped> {
-        self.ensemble().count(features, query, run, Votes::take)
+        self.ensemble().count(features, query, task, Votes::take)
     }
 
     fn ensemble(&self) -> Ensemble<'_> {

@@ -19,13 +19,13 @@ use std::collections::BTreeMap;
 /// use labelwood::data::generate::{Generator, Profile};
 /// use labelwood::algorithms::label_tree::{Params, Trainer, Updater};
 /// use labelwood::run::Pool;
-/// let run = Pool::new(2)?.task();
+/// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
-/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &run)?;
+/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
 /// let (first, first_labels) = (features.view().slice(0..290), labels.view().slice(0..290));
-/// let trees = Trainer::new(first.view(), first_labels.view(), Params::default())?.trees(&run)?;
-/// let updater = Updater::new(&trees, features.view(), labels.view(), 290, &run)?;
-/// let updated = updater.tree(0, &run)?;
+/// let trees = Trainer::new(first.view(), first_labels.view(), Params::default())?.trees(&task)?;
+/// let updater = Updater::new(&trees, features.view(), labels.view(), 290, &task)?;
+/// let updated = updater.tree(0, &task)?;
 /// assert_eq!(updated.subtrees.len(), updated.root.groups.len());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -62,7 +62,7 @@ impl<'a> Updater<'a> {
         features: CsrView<'_>,
         labels: LabelRowsView<'_>,
         known: usize,
-        run: &Task,
+        task: &Task,
     ) -> Result<Self, Stopped> {
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         assert_eq!(features.columns(), trees.features, "the features are those of the trees");
@@ -70,25 +70,29 @@ impl<'a> Updater<'a> {
             TrainingRows::with_weights(features, labels, trees.weights.clone(), &trees.params);
         let with_rows = training.labels_with_rows();
         let all: LabelSet = with_rows.iter().copied().collect();
-        let vectors = training.label_vectors(&all, trees.params.vector_threshold, run)?;
+        let vectors = training.label_vectors(&all, trees.params.vector_threshold, task)?;
         let new_rows = labels.rows().skip(known);
         let labels_of_new_rows = new_rows.flat_map(|row| row.indices.iter().copied()).collect();
         Ok(Updater { trees, training, vectors, labels: with_rows, labels_of_new_rows })
     }
 
     /// Updates one of the trees.
-    pub(crate) fn tree(&self, number: usize, run: &Task) -> Result<UpdatedTree, Stopped> {
+    pub(crate) fn tree(&self, number: usize, task: &Task) -> Result<UpdatedTree, Stopped> {
         let tree = &self.trees.trees[number];
         let seed = derive(self.trees.params.seed, number as u64);
         let vectors = LabelVectors::new(&[]);
-        let grower =
-            Grower { training: &self.training, vectors: &vectors, params: &self.trees.params, run };
+        let grower = Grower {
+            training: &self.training,
+            vectors: &vectors,
+            params: &self.trees.params,
+            task,
+        };
         let new_labels = self.new_labels(tree);
         let subtrees = tree.subtrees.iter().enumerate();
         let subtrees: Vec<Subtree<'_>> =
             subtrees.map(|(number, nodes)| Subtree::new(nodes, number, &new_labels)).collect();
         let groups: Vec<Vec<u32>> = subtrees.iter().map(|subtree| subtree.labels(0)).collect();
-        run.install(|| {
+        task.install(|| {
             let root = self.root(&tree.root, &groups, &new_labels, &grower, seed)?;
             let subtrees = subtrees.par_iter().enumerate().with_max_len(1).map(|(at, subtree)| {
                 let seed = derive(derive(seed, CHILDREN), at as u64);
@@ -232,7 +236,7 @@ impl<'a> Updater<'a> {
                 builder.push_copy(nodes, node);
                 continue;
             }
-            grower.run.check()?;
+            grower.task.check()?;
             let emphasis = self.emphasis(&subtree.children[node]);
             let (groups, seed) = (Some(&groups[..]), seeds[node]);
             grower.learn_node(&mut builder, &labels, groups, &emphasis, seed, &mut scratch)?;

@@ -12,13 +12,13 @@
 //! use labelwood::algorithms::one_vs_rest::{Params, Trainer};
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
-//! let run = Pool::new(2)?.task();
+//! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 100, ..Profile::named("eurlex-4k").unwrap() };
-//! let (features, labels) = Generator::new(profile, 1)?.rows(0..100, &run)?;
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..100, &task)?;
 //! let trainer = Trainer::new(features.view(), labels.view(), Params::default())?;
 //! assert_eq!(trainer.blocks(), 4);
-//! let model = trainer.all(&run)?;
-//! let predictions = model.predict(features.view(), Query::top(5), &run)?;
+//! let model = trainer.all(&task)?;
+//! let predictions = model.predict(features.view(), Query::top(5), &task)?;
 //! assert_eq!(predictions.len(), 100);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -87,12 +87,12 @@ impl Trainer {
     /// use labelwood::data::generate::{Generator, Profile};
     /// use labelwood::algorithms::one_vs_rest::{Params, Trainer};
     /// use labelwood::run::Pool;
-    /// let run = Pool::new(2)?.task();
+    /// let task = Pool::new(2)?.task();
     /// let profile = Profile { instances: 100, ..Profile::named("eurlex-4k").unwrap() };
-    /// let (features, labels) = Generator::new(profile, 1)?.rows(0..100, &run)?;
-    /// let learned = Trainer::new(features.view(), labels.view(), Params::default())?.all(&run)?;
+    /// let (features, labels) = Generator::new(profile, 1)?.rows(0..100, &task)?;
+    /// let learned = Trainer::new(features.view(), labels.view(), Params::default())?.all(&task)?;
     /// let again = Trainer::again(&learned, features.view(), labels.view());
-    /// assert_eq!(again.block(0, &run)?, learned.blocks()[0]);
+    /// assert_eq!(again.block(0, &task)?, learned.blocks()[0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub(crate) fn again(
@@ -128,7 +128,7 @@ impl Trainer {
 
     /// Learns the labels of a block, whose number is below [`Trainer::blocks`]: one node, with a
     /// child for every label of the block that has rows.
-    pub(crate) fn block(&self, number: usize, run: &Task) -> Result<Nodes, Stopped> {
+    pub(crate) fn block(&self, number: usize, task: &Task) -> Result<Nodes, Stopped> {
         let rows_of = |label: u32| self.rows_of.row(label as usize).indices;
         let mut labels: Vec<u32> = block_labels(number, self.rows_of.len())
             .filter(|&at| !rows_of(at).is_empty())
@@ -146,7 +146,7 @@ impl Trainer {
         let seed = derive(self.params.seed, number as u64);
         let mut builder = Builder::new(self.params.precision);
         let node =
-            run.install(|| builder.learn(&self.rows, &positives, &emphasis, learn, seed, run))?;
+            task.install(|| builder.learn(&self.rows, &positives, &emphasis, learn, seed, task))?;
         for (at, &label) in labels.iter().enumerate() {
             builder.set_child(node, at, Child::Label(label));
         }
@@ -154,13 +154,13 @@ impl Trainer {
     }
 
     /// Learns all blocks in memory, one after the other.
-    pub(crate) fn all(&self, run: &Task) -> Result<OneVsRest, Stopped> {
+    pub(crate) fn all(&self, task: &Task) -> Result<OneVsRest, Stopped> {
         let mut blocks = Vec::with_capacity(self.blocks());
         for number in 0..self.blocks() {
-            run.progress(Stage::Steps("blocks"), number as u64, self.blocks() as u64);
-            blocks.push(self.block(number, run)?);
+            task.progress(Stage::Steps("blocks"), number as u64, self.blocks() as u64);
+            blocks.push(self.block(number, task)?);
         }
-        run.progress(Stage::Steps("blocks"), self.blocks() as u64, self.blocks() as u64);
+        task.progress(Stage::Steps("blocks"), self.blocks() as u64, self.blocks() as u64);
         Ok(OneVsRest {
             params: self.params.clone(),
             weights: self.weights.clone(),
@@ -197,9 +197,9 @@ impl OneVsRest {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, Stopped> {
-        predict::predict(self, features, query, run)
+        predict::predict(self, features, query, task)
     }
 
     /// The labels of the best margins of each row in these blocks, best first.
@@ -207,9 +207,9 @@ impl OneVsRest {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, Stopped> {
-        predict::margins(self, features, query, run)
+        predict::margins(self, features, query, task)
     }
 
     /// The best `k` labels of all that have a margin, with their probabilities.

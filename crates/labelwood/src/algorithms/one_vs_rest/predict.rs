@@ -17,9 +17,9 @@ pub(super) fn predict(
     model: &OneVsRest,
     features: CsrView<'_>,
     query: Query<'_>,
-    run: &Task,
+    task: &Task,
 ) -> Result<Predictions, Stopped> {
-    let margins = margins(model, features, query, run)?;
+    let margins = margins(model, features, query, task)?;
     let mut predictions = Predictions::default();
     for row in margins.rows() {
         predictions.push_row(&ranked(row.to_vec(), query.k, model));
@@ -32,7 +32,7 @@ pub(super) fn margins(
     model: &OneVsRest,
     features: CsrView<'_>,
     query: Query<'_>,
-    run: &Task,
+    task: &Task,
 ) -> Result<Predictions, Stopped> {
     let mut predictions = Predictions::default();
     for start in (0..features.len()).step_by(ROWS) {
@@ -40,11 +40,11 @@ pub(super) fn margins(
         let rows = model.weights.apply(features.slice(start..end).view(), model.features);
         let (width, ids) = (rows.view().width(), Vec::from_iter(0..(end - start) as u32));
         // With fewer chunks of rows than threads, the labels are split among threads, too.
-        let splits = run.threads().div_ceil(ids.len().div_ceil(CHUNK));
+        let splits = task.threads().div_ceil(ids.len().div_ceil(CHUNK));
         let block_chunk = model.blocks.len().div_ceil(splits).max(1);
         let chunk = |ids: &[u32]| {
             let best_of =
-                |blocks: &[Nodes]| best(model, blocks, (rows.view(), width), ids, query, run);
+                |blocks: &[Nodes]| best(model, blocks, (rows.view(), width), ids, query, task);
             let found = model.blocks.par_chunks(block_chunk).map(best_of);
             let mut found = found.collect::<Result<Vec<_>, Stopped>>()?;
             let mut ranked = Predictions::default();
@@ -56,9 +56,9 @@ pub(super) fn margins(
             Ok(ranked)
         };
         let ranked =
-            run.install(|| ids.par_chunks(CHUNK).map(chunk).collect::<Result<Vec<_>, Stopped>>())?;
+            task.install(|| ids.par_chunks(CHUNK).map(chunk).collect::<Result<Vec<_>, Stopped>>())?;
         ranked.iter().for_each(|chunk| predictions.append(chunk));
-        run.progress(Stage::Rows, end as u64, features.len() as u64);
+        task.progress(Stage::Rows, end as u64, features.len() as u64);
     }
     Ok(predictions)
 }
@@ -70,13 +70,13 @@ fn best<'m>(
     (rows, width): (Entries<'m>, usize),
     ids: &[u32],
     query: Query<'_>,
-    run: &Task,
+    task: &Task,
 ) -> Result<Vec<Best>, Stopped> {
     let mut scorer = Scorer::new(width, rows.offsets.len() - 1);
     let mut best = vec![Best::new(query.k); ids.len()];
     // A few rows are scored with many blocks at once, so that their waits for memory overlap.
     for blocks in blocks.chunks((CHUNK / ids.len().max(1)).max(1)) {
-        run.check()?;
+        task.check()?;
         let rows_at = |block| (0..ids.len()).map(move |at| (block, at));
         let visits: Vec<(&Nodes, usize)> = blocks.iter().flat_map(rows_at).collect();
         let row_at_node = |&(nodes, at): &(&'m Nodes, usize)| RowAtNode {

@@ -26,9 +26,9 @@ proptest! {
         (features, labels) in small_rows(40),
         tail_weight in prop::sample::select(vec![None, Some(0.5), Some(1.0)]),
     ) {
-        let run = Pool::new(2).unwrap().task();
+        let task = Pool::new(2).unwrap().task();
         let trainer = Trainer::new(features.view(), labels.view(), Params { tail_weight, ..exact() }).unwrap();
-        let block = trainer.block(0, &run).unwrap();
+        let block = trainer.block(0, &task).unwrap();
         block.check(Limits::none(Some(0))).unwrap();
         for label in 0..labels.columns() as u32 {
             let positives = trainer.rows_of.row(label as usize).indices;
@@ -56,13 +56,13 @@ proptest! {
         allowed in prop::option::of(prop::collection::vec(0u32..14, 0..6)),
         k in 0usize..6,
     ) {
-        let run = Pool::new(2).unwrap().task();
+        let task = Pool::new(2).unwrap().task();
         let trainer = Trainer::new(features.view(), labels.view(), Params::default()).unwrap();
-        let model = trainer.all(&run).unwrap();
+        let model = trainer.all(&task).unwrap();
         prop_assert_eq!(&trainer.all(&Pool::new(7).unwrap().task()).unwrap(), &model);
         let allowed: Option<LabelSet> = allowed.map(|labels| labels.into_iter().collect());
         let query = Query { k, beam: None, allowed: allowed.as_ref() };
-        let predictions = model.predict(features.view(), query, &run).unwrap();
+        let predictions = model.predict(features.view(), query, &task).unwrap();
         let rows = model.weights.apply(features.view(), features.columns());
         let block = &model.blocks()[0];
         for (row, best) in predictions.rows().enumerate() {
@@ -87,23 +87,23 @@ proptest! {
 #[test]
 fn labels_fall_into_fixed_blocks_that_are_learned_in_any_order() {
     let (features, labels) = one_hot_rows(1100, 1100);
-    let run = Pool::new(2).unwrap().task();
+    let task = Pool::new(2).unwrap().task();
     let trainer = Trainer::new(features.view(), labels.view(), Params::default()).unwrap();
     assert_eq!(trainer.blocks(), 2);
-    let last = trainer.block(1, &run).unwrap();
-    let model = trainer.all(&run).unwrap();
+    let last = trainer.block(1, &task).unwrap();
+    let model = trainer.all(&task).unwrap();
     assert_eq!(model.blocks()[1], last);
     let sizes: Vec<u64> = model.blocks().iter().map(|block| block.figures().labels).collect();
     assert_eq!(sizes, [1024, 76]);
-    let predictions = model.predict(features.view(), Query::top(3), &run).unwrap();
+    let predictions = model.predict(features.view(), Query::top(3), &task).unwrap();
     for (row, best) in predictions.rows().enumerate() {
         assert_eq!(best[0].id, row as u32);
     }
     // Threads without rows share the labels.
-    for run in [1, 2, 3].map(|threads| Pool::new(threads).unwrap().task()) {
+    for task in [1, 2, 3].map(|threads| Pool::new(threads).unwrap().task()) {
         for row in [0, 500, 1099] {
             let alone = features.view().slice(row..row + 1);
-            let alone = model.predict(alone.view(), Query::top(3), &run).unwrap();
+            let alone = model.predict(alone.view(), Query::top(3), &task).unwrap();
             assert_eq!(alone.row(0), predictions.row(row));
         }
     }
@@ -111,14 +111,14 @@ fn labels_fall_into_fixed_blocks_that_are_learned_in_any_order() {
 
 #[test]
 fn without_labels_or_rows_nothing_is_predicted() {
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     for columns in [0, 3] {
         let (features, labels) = (Csr::new(2), LabelRows::new(columns));
         let trainer = Trainer::new(features.view(), labels.view(), Params::default()).unwrap();
-        let model = trainer.all(&run).unwrap();
+        let model = trainer.all(&task).unwrap();
         let mut row = Csr::new(2);
         row.push_row(&[0], &[1.0]).unwrap();
-        let predictions = model.predict(row.view(), Query::top(3), &run).unwrap();
+        let predictions = model.predict(row.view(), Query::top(3), &task).unwrap();
         assert!(predictions.row(0).is_empty());
     }
 }

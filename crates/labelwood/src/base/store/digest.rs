@@ -61,7 +61,7 @@ impl Digest {
 /// Digests of many files at once: `(path, length)` pairs in, digests out, in the same order.
 ///
 /// Fails if a file is shorter than its given length.
-pub(super) fn of_files(files: &[(&Path, u64)], run: &Task) -> Result<Vec<Digest>, StoreError> {
+pub(super) fn of_files(files: &[(&Path, u64)], task: &Task) -> Result<Vec<Digest>, StoreError> {
     let pieces: Vec<(&Path, u64, u64)> = files
         .iter()
         .flat_map(|&(path, len)| {
@@ -70,10 +70,10 @@ pub(super) fn of_files(files: &[(&Path, u64)], run: &Task) -> Result<Vec<Digest>
         })
         .collect();
     let piece = |buffer: &mut Vec<u8>, &(path, start, len): &(&Path, u64, u64)| {
-        run.check()?;
+        task.check()?;
         piece_of_file(path, start, len, buffer).map_err(|error| StoreError::io("read", path, error))
     };
-    let digests = run.install(|| {
+    let digests = task.install(|| {
         let pieces = pieces.par_iter().with_max_len(1);
         pieces.map_init(|| vec![0; BUFFER], piece).collect::<Result<Vec<u64>, StoreError>>()
     })?;

@@ -73,8 +73,8 @@ impl Stored {
     ///
     /// Lengths are always checked before a file is mapped, checksums when `options.verify` is set.
     /// Verifying streams the files through small buffers: they do not become resident.
-    pub(crate) fn open(folder: &Path, options: Options, run: &Task) -> Result<Self, StoreError> {
-        Ok(Self::open_some(folder, options, |_| (), run)?.0)
+    pub(crate) fn open(folder: &Path, options: Options, task: &Task) -> Result<Self, StoreError> {
+        Ok(Self::open_some(folder, options, |_| (), task)?.0)
     }
 
     /// Opens some of the units of a model: `choose` removes the others from the manifest. Its result is
@@ -83,13 +83,13 @@ impl Stored {
         folder: &Path,
         options: Options,
         choose: impl Fn(&mut Manifest) -> T,
-        run: &Task,
+        task: &Task,
     ) -> Result<(Self, T), StoreError> {
         let mut manifest = Manifest::read(folder)?;
         loop {
             let mut some = manifest.clone();
             let chosen = choose(&mut some);
-            match open_units(folder, &some, options, run) {
+            match open_units(folder, &some, options, task) {
                 Ok(units) => return Ok((Self::new(folder.to_owned(), some, units), chosen)),
                 Err(error) => {
                     // A training may have replaced the model since its manifest was read.
@@ -135,7 +135,7 @@ impl Stored {
     /// ```
     pub fn from_files<'a>(
         files: impl IntoIterator<Item = &'a [u8]>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Self, StoreError> {
         let mut files = files.into_iter();
         let manifest =
@@ -151,7 +151,7 @@ impl Stored {
             units.push(Unit::from_bytes(&listed.file, content)?);
         }
         let stored = Stored::in_memory(manifest, units);
-        verify(&stored.units, &stored.manifest, run.install(|| digests(&stored.units)))?;
+        verify(&stored.units, &stored.manifest, task.install(|| digests(&stored.units)))?;
         Ok(stored)
     }
 
@@ -205,9 +205,9 @@ fn open_units(
     folder: &Path,
     manifest: &Manifest,
     options: Options,
-    run: &Task,
+    task: &Task,
 ) -> Result<Vec<Unit>, StoreError> {
-    let units = run.install(|| {
+    let units = task.install(|| {
         let open = |unit| Unit::open_listed(folder, unit, options.load);
         manifest.units.par_iter().map(open).collect::<Result<Vec<Unit>, StoreError>>()
     })?;
@@ -216,10 +216,10 @@ fn open_units(
             Load::Map => {
                 let listed = units.iter().zip(&manifest.units);
                 let files: Vec<_> = listed.map(|(unit, file)| (unit.path(), file.bytes)).collect();
-                digest::of_files(&files, run)?
+                digest::of_files(&files, task)?
             }
             // The copies are checked and not the files, which may change in the meantime.
-            Load::Copy => run.install(|| digests(&units)),
+            Load::Copy => task.install(|| digests(&units)),
         };
         verify(&units, manifest, found)?;
     }

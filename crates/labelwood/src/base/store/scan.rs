@@ -21,7 +21,7 @@ pub(crate) struct Scanned {
 pub(crate) fn scan(
     folder: &Path,
     is_wanted: impl Fn(&str) -> bool,
-    run: &Task,
+    task: &Task,
 ) -> Result<Vec<Scanned>, StoreError> {
     let names = files::names_in(folder)?.unwrap_or_default();
     let mut found = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn scan(
         }
     }
     let readable = found.iter().filter_map(|(_, len, unit)| Some((unit.path.as_path(), (*len)?)));
-    let mut digests = digest::of_files(&readable.collect::<Vec<_>>(), run)?.into_iter();
+    let mut digests = digest::of_files(&readable.collect::<Vec<_>>(), task)?.into_iter();
     let scanned = found.into_iter().map(|(file, len, mut scanned)| {
         let unit = len.zip(len.and_then(|_| digests.next()));
         let unit = unit.map(|(bytes, xxh3)| UnitFile { file, bytes, xxh3 });

@@ -309,8 +309,8 @@ impl Staging {
     ///
     /// Reads each file and compares its digest. A file that is damaged, or that has the name of another
     /// unit, is removed, so that the unit is trained again.
-    pub(crate) fn finished_units(&self, run: &Task) -> Result<Vec<UnitFile>, StoreError> {
-        let units = scan(&self.folder, |_| true, run)?;
+    pub(crate) fn finished_units(&self, task: &Task) -> Result<Vec<UnitFile>, StoreError> {
+        let units = scan(&self.folder, |_| true, task)?;
         let mut count: BTreeMap<&str, usize> = BTreeMap::new();
         units.iter().for_each(|found| *count.entry(&found.name).or_default() += 1);
         let mut finished = Vec::new();

@@ -127,13 +127,13 @@ fn every_flipped_byte_of_a_unit_is_refused() {
     let name = Manifest::read(&target).unwrap().units[1].file.clone();
     let path = target.join(name);
     let good = fs::read(&path).unwrap();
-    let run = run();
+    let task = run();
     for at in 0..good.len() {
         let mut bytes = good.clone();
         bytes[at] ^= 1 << (at % 8);
         fs::write(&path, &bytes).unwrap();
         for load in [Load::Map, Load::Copy] {
-            let error = Stored::open(&target, Options { load, verify: true }, &run).unwrap_err();
+            let error = Stored::open(&target, Options { load, verify: true }, &task).unwrap_err();
             assert!(matches!(error, StoreError::Format(_)), "byte {at}: {error}");
         }
     }
@@ -148,8 +148,8 @@ fn a_unit_cut_short_grown_or_missing_is_refused_even_unverified() {
     let path = target.join(name);
     let good = fs::read(&path).unwrap();
     let options = Options { verify: false, ..Options::default() };
-    let run = run();
-    let refused = || match Stored::open(&target, options, &run).unwrap_err() {
+    let task = run();
+    let refused = || match Stored::open(&target, options, &task).unwrap_err() {
         StoreError::Format(error) => error,
         error => panic!("{error}"),
     };
@@ -176,9 +176,9 @@ fn a_folder_without_a_model_says_so() {
 #[test]
 fn a_cancelled_run_stops_verifying() {
     let (_folder, target) = with_model(1);
-    let run = run();
-    run.canceller().cancel();
-    let error = Stored::open(&target, Options::default(), &run).unwrap_err();
+    let task = run();
+    task.canceller().cancel();
+    let error = Stored::open(&target, Options::default(), &task).unwrap_err();
     assert!(matches!(error, StoreError::Stopped(_)));
 }
 

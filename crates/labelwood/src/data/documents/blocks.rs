@@ -12,11 +12,11 @@ const BLOCK: usize = 1 << 20;
 /// returns how many bytes it keeps of all lines so far.
 ///
 /// ```
-/// let (folder, run) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
+/// let (folder, task) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
 /// let path = folder.path().join("words.txt");
 /// std::fs::write(&path, "the\r\na\n")?;
 /// let mut words = Vec::new();
-/// labelwood::data::documents::read_lines(&path, &run, |line| {
+/// labelwood::data::documents::read_lines(&path, &task, |line| {
 ///     words.push(line.to_owned());
 ///     64 * words.len()
 /// })?;
@@ -25,10 +25,10 @@ const BLOCK: usize = 1 << 20;
 /// ```
 pub fn read_lines(
     path: &Path,
-    run: &Task,
+    task: &Task,
     mut take: impl FnMut(&str) -> usize,
 ) -> Result<(), ReadError> {
-    let mut blocks = TextBlocks::new(Source::open(path, run.memory())?, BLOCK);
+    let mut blocks = TextBlocks::new(Source::open(path, task.memory())?, BLOCK);
     let mut meter = blocks.meter();
     while let Some(block) = blocks.next()? {
         block.text.lines().try_for_each(|line| meter.set(take(line)))?;

@@ -45,11 +45,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The documents of the next block, parsed on all threads.
-    pub fn next(&mut self, run: &Task) -> Result<Option<Batch>, ReadError> {
+    pub fn next(&mut self, task: &Task) -> Result<Option<Batch>, ReadError> {
         let Some(block) = self.blocks.next()? else { return Ok(None) };
         let chunks = split_at_lines(block.text.as_bytes(), CHUNK);
-        let parsed: Vec<_> = run.install(|| {
-            chunks.par_iter().map(|chunk| run.check().map(|()| self.fields.parse(chunk))).collect()
+        let parsed: Vec<_> = task.install(|| {
+            chunks.par_iter().map(|chunk| task.check().map(|()| self.fields.parse(chunk))).collect()
         });
         let mut batch = Batch::default();
         let mut line = block.first_line;

@@ -129,11 +129,11 @@ const BATCH: usize = 8 << 20;
 /// ```
 /// use labelwood::data::documents::{Documents, Format, Labels, Options};
 /// use labelwood::run::Pool;
-/// let run = Pool::new(1)?.task();
+/// let task = Pool::new(1)?.task();
 /// let text = b"Birds of the north\tornithology; arctic\nCats\t\n";
 /// let options = Options::default();
 /// let mut documents =
-///     Documents::from_bytes(text, "books.tsv", Format::Tsv, &options, Labels::Required, &run)?;
+///     Documents::from_bytes(text, "books.tsv", Format::Tsv, &options, Labels::Required, &task)?;
 /// let batch = documents.next_batch()?.expect("there are documents");
 /// assert_eq!(batch.texts().collect::<Vec<_>>(), ["Birds of the north", "Cats"]);
 /// assert_eq!(batch.labels(0).collect::<Vec<_>>(), ["ornithology", "arctic"]);
@@ -148,7 +148,7 @@ pub struct Documents<'a> {
     format: Format,
     separator: Option<Separator>,
     rows: u64,
-    run: &'a Task,
+    task: &'a Task,
     /// Counts two batches: one is read while the last is being used.
     meter: MemoryMeter,
     last: usize,
@@ -171,7 +171,7 @@ impl<'a> Documents<'a> {
         format: Option<Format>,
         options: &Options,
         labels: Labels,
-        run: &'a Task,
+        task: &'a Task,
     ) -> Result<Self, ReadError> {
         let format = match format.or_else(|| Format::of_path(path)) {
             Some(format) => format,
@@ -181,7 +181,7 @@ impl<'a> Documents<'a> {
                 return Err(ReadError::UnknownDocumentFormat { path });
             }
         };
-        Self::new(Source::open(path, run.memory())?, format, options, labels, BATCH, run)
+        Self::new(Source::open(path, task.memory())?, format, options, labels, BATCH, task)
     }
 
     /// Reads documents from the bytes of a file; `name` appears in messages.
@@ -191,10 +191,10 @@ impl<'a> Documents<'a> {
         format: Format,
         options: &Options,
         labels: Labels,
-        run: &'a Task,
+        task: &'a Task,
     ) -> Result<Self, ReadError> {
-        let source = Source::from_bytes(name, bytes, run.memory())?;
-        Self::new(source, format, options, labels, BATCH, run)
+        let source = Source::from_bytes(name, bytes, task.memory())?;
+        Self::new(source, format, options, labels, BATCH, task)
     }
 
     fn new(
@@ -203,7 +203,7 @@ impl<'a> Documents<'a> {
         options: &Options,
         labels: Labels,
         size: usize,
-        run: &'a Task,
+        task: &'a Task,
     ) -> Result<Self, ReadError> {
         let (meter, kept) = (source.meter(), source.meter());
         let blocks = TextBlocks::new(source, size);
@@ -214,17 +214,17 @@ impl<'a> Documents<'a> {
             Format::Jsonl => Reader::Jsonl(jsonl::Reader::new(blocks, options, labels)),
         };
         let separator = options.separator.clone();
-        Ok(Documents { reader, path, format, separator, rows: 0, run, meter, last: 0, kept })
+        Ok(Documents { reader, path, format, separator, rows: 0, task, meter, last: 0, kept })
     }
 
     /// The next documents, never none; nothing at the end. A file without any is an error.
     pub fn next_batch(&mut self) -> Result<Option<Batch>, ReadError> {
         loop {
-            self.run.check()?;
+            self.task.check()?;
             let batch = match &mut self.reader {
                 Reader::Tsv(reader) => reader.next()?,
                 Reader::Csv(reader) => reader.next()?,
-                Reader::Jsonl(reader) => reader.next(self.run)?,
+                Reader::Jsonl(reader) => reader.next(self.task)?,
             };
             let Some(mut batch) = batch else { break };
             if batch.is_empty() {

@@ -15,9 +15,10 @@ fn with_size(
     labels: Labels,
     size: usize,
 ) -> Result<(Vec<Plain>, Option<Separator>), String> {
-    let run = Pool::new(2).unwrap().task();
-    let source = Source::from_bytes("f", bytes, run.memory()).map_err(|error| error.to_string())?;
-    let documents = Documents::new(source, format, options, labels, size, &run);
+    let task = Pool::new(2).unwrap().task();
+    let source =
+        Source::from_bytes("f", bytes, task.memory()).map_err(|error| error.to_string())?;
+    let documents = Documents::new(source, format, options, labels, size, &task);
     let mut documents = documents.map_err(|error| error.to_string())?;
     let mut found = Vec::new();
     while let Some(batch) = documents.next_batch().map_err(|error| error.to_string())? {
@@ -314,7 +315,7 @@ fn a_line_beyond_the_limit_is_refused() {
 
 #[test]
 fn compressed_files_are_read_and_endings_tell_the_format() {
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let folder = tempfile::tempdir().unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), Default::default());
     gzip.write_all(b"text,labels\nCats,pets\n").unwrap();
@@ -328,7 +329,8 @@ fn compressed_files_are_read_and_endings_tell_the_format() {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         let options = Options::default();
-        let mut documents = Documents::open(&path, None, &options, Labels::Required, &run).unwrap();
+        let mut documents =
+            Documents::open(&path, None, &options, Labels::Required, &task).unwrap();
         assert_eq!(documents.format(), format);
         let batch = documents.next_batch().unwrap().unwrap();
         assert_eq!(batch.texts().collect::<Vec<_>>(), ["Cats"], "{name}");
@@ -336,7 +338,7 @@ fn compressed_files_are_read_and_endings_tell_the_format() {
     }
     let open = |name: &str, format| {
         let path = folder.path().join(name);
-        Documents::open(&path, format, &Options::default(), Labels::Required, &run).err().unwrap()
+        Documents::open(&path, format, &Options::default(), Labels::Required, &task).err().unwrap()
     };
     assert!(matches!(open("a.txt", None), ReadError::UnknownDocumentFormat { .. }));
     assert!(matches!(open("a.txt", Some(Format::Tsv)), ReadError::Io { .. }));
@@ -344,10 +346,10 @@ fn compressed_files_are_read_and_endings_tell_the_format() {
         let path = folder.path().join(name);
         std::fs::write(&path, b"text,labels\nCats,pets\n").unwrap();
         let options = Options { format: Format::Csv, ..Options::default() };
-        let documents = Documents::open(&path, None, &options, Labels::Required, &run).unwrap();
+        let documents = Documents::open(&path, None, &options, Labels::Required, &task).unwrap();
         assert_eq!(documents.format(), Format::Csv, "{name}");
         let tsv = Some(Format::Tsv);
-        let documents = Documents::open(&path, tsv, &options, Labels::Required, &run).unwrap();
+        let documents = Documents::open(&path, tsv, &options, Labels::Required, &task).unwrap();
         assert_eq!(documents.format(), Format::Tsv, "{name}");
     }
 }
@@ -366,11 +368,12 @@ fn options_that_were_kept_before_there_was_a_format_are_read_as_tsv() {
 
 #[test]
 fn a_cancelled_run_reads_nothing() {
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let options = Options::default();
     let mut documents =
-        Documents::from_bytes(b"a\tb", "f", Format::Tsv, &options, Labels::Required, &run).unwrap();
-    run.canceller().cancel();
+        Documents::from_bytes(b"a\tb", "f", Format::Tsv, &options, Labels::Required, &task)
+            .unwrap();
+    task.canceller().cancel();
     assert!(matches!(documents.next_batch(), Err(ReadError::Stopped(_))));
 }
 

@@ -225,13 +225,13 @@ impl Generator {
     }
 
     /// A range of rows in memory.
-    pub fn rows(&self, rows: Range<u64>, run: &Task) -> Result<(Csr, LabelRows), Stopped> {
+    pub fn rows(&self, rows: Range<u64>, task: &Task) -> Result<(Csr, LabelRows), Stopped> {
         let mut features = Csr::new(self.profile.features as usize);
         let mut labels = LabelRows::new(self.profile.labels as usize);
         let draw = |block: Range<u64>| block.map(|row| self.row(row)).collect::<Vec<_>>();
-        for group in groups(rows, run) {
-            run.check()?;
-            let blocks: Vec<_> = run.install(|| group.into_par_iter().map(draw).collect());
+        for group in groups(rows, task) {
+            task.check()?;
+            let blocks: Vec<_> = task.install(|| group.into_par_iter().map(draw).collect());
             for row in blocks.into_iter().flatten() {
                 let sorted = "rows are drawn sorted, distinct and within range";
                 features.push_row(&row.features, &row.values).expect(sorted);
@@ -256,7 +256,7 @@ impl Generator {
         &self,
         rows: Range<u64>,
         out: &mut impl Write,
-        run: &Task,
+        task: &Task,
     ) -> Result<(), GenerateError> {
         let total = rows.end.saturating_sub(rows.start);
         let mut done = 0;
@@ -266,14 +266,14 @@ impl Generator {
             block.for_each(|row| self.row(row).write_xc(&mut text));
             text
         };
-        for group in groups(rows, run) {
-            run.check()?;
+        for group in groups(rows, task) {
+            task.check()?;
             done += group.iter().map(|block| block.end - block.start).sum::<u64>();
-            let blocks: Vec<_> = run.install(|| group.into_par_iter().map(draw).collect());
+            let blocks: Vec<_> = task.install(|| group.into_par_iter().map(draw).collect());
             for text in blocks {
                 out.write_all(&text)?;
             }
-            run.progress(Stage::Rows, done, total);
+            task.progress(Stage::Rows, done, total);
         }
         Ok(out.flush()?)
     }
@@ -327,8 +327,8 @@ fn write_value(steps: u32, text: &mut Vec<u8>) {
 }
 
 /// Blocks of rows, grouped so that every thread has a few at a time.
-fn groups(rows: Range<u64>, run: &Task) -> impl Iterator<Item = Vec<Range<u64>>> + use<> {
-    let stride = 4 * run.threads() as u64 * BLOCK;
+fn groups(rows: Range<u64>, task: &Task) -> impl Iterator<Item = Vec<Range<u64>>> + use<> {
+    let stride = 4 * task.threads() as u64 * BLOCK;
     let end = rows.end;
     let cut = move |from: u64, to: u64, step: u64| {
         (from..to).step_by(step as usize).map(move |start| start..to.min(start + step))

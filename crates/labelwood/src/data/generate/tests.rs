@@ -150,8 +150,8 @@ fn the_nearest_row_predicts_better_than_the_most_frequent_label() {
 
 #[test]
 fn a_cancelled_run_stops() {
-    let run = run(1);
-    run.canceller().cancel();
-    let stopped = small().write_xc(0..10, &mut Vec::new(), &run);
+    let task = run(1);
+    task.canceller().cancel();
+    let stopped = small().write_xc(0..10, &mut Vec::new(), &task);
     assert!(matches!(stopped, Err(GenerateError::Stopped(_))));
 }

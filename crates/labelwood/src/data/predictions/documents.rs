@@ -30,10 +30,10 @@ pub enum DocumentFormat {
 /// use labelwood::data::LabelIndex;
 /// use labelwood::run::Pool;
 /// use labelwood::sparse::{Predictions, Scored};
-/// let (run, options) = (Pool::new(1)?.task(), Options::default());
+/// let (task, options) = (Pool::new(1)?.task(), Options::default());
 /// let text = b"{\"id\":\"x7\",\"text\":\"Birds of the north\"}";
 /// let optional = Labels::Optional;
-/// let mut documents = Documents::from_bytes(text, "f", Format::Jsonl, &options, optional, &run)?;
+/// let mut documents = Documents::from_bytes(text, "f", Format::Jsonl, &options, optional, &task)?;
 /// let batch = documents.next_batch()?.expect("there is a document");
 /// let mut predictions = Predictions::default();
 /// predictions.push_row(&[Scored { id: 0, score: 0.75 }]);
@@ -236,11 +236,11 @@ mod tests {
 
     #[test]
     fn documents_without_ids_are_counted_and_labels_without_names_are_numbers() {
-        let run = Pool::new(1).unwrap().task();
+        let task = Pool::new(1).unwrap().task();
         let options = Options::default();
         let text = "Birds\u{7}  of prey\n\n\nCats\n".as_bytes();
         let mut documents =
-            Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Optional, &run)
+            Documents::from_bytes(text, "f", Format::Tsv, &options, Labels::Optional, &task)
                 .unwrap();
         let batch = documents.next_batch().unwrap().unwrap();
         let names = LabelIndex::from_lines(["p1\tcats", "birds"]);

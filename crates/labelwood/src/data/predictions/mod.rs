@@ -116,8 +116,8 @@ impl PredictionFormat {
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("best.tsv");
 /// std::fs::write(&path, "1 0.75\t0 0.5\n")?;
-/// let run = labelwood::run::Pool::new(1)?.task();
-/// let predictions = read_file(&path, PredictionFormat::Tsv, 2, |_| None, &run)?;
+/// let task = labelwood::run::Pool::new(1)?.task();
+/// let predictions = read_file(&path, PredictionFormat::Tsv, 2, |_| None, &task)?;
 /// assert_eq!(predictions.row(0)[0].id, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -126,9 +126,9 @@ pub fn read_file(
     format: PredictionFormat,
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
-    run: &Task,
+    task: &Task,
 ) -> Result<Predictions, PredictionError> {
-    let source = Source::open(path, run.memory())?;
+    let source = Source::open(path, task.memory())?;
     read_source(source, format, KnownLabels { labels, id: &id })?.in_file_order()
 }
 
@@ -144,8 +144,8 @@ pub fn read_file(
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("best.tsv");
 /// std::fs::write(&path, "x7\t1 0.75\nx6\t0 0.5\n")?;
-/// let (rows, run) = (["x6", "x7"].map(|id| Some(id.to_owned())), Pool::new(1)?.task());
-/// let predictions = read_file_for(&path, PredictionFormat::Tsv, 2, |_| None, &rows, &run)?;
+/// let (rows, task) = (["x6", "x7"].map(|id| Some(id.to_owned())), Pool::new(1)?.task());
+/// let predictions = read_file_for(&path, PredictionFormat::Tsv, 2, |_| None, &rows, &task)?;
 /// assert_eq!((predictions.row(0)[0].id, predictions.row(1)[0].id), (0, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -155,9 +155,9 @@ pub fn read_file_for(
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
     rows: &[Option<String>],
-    run: &Task,
+    task: &Task,
 ) -> Result<Predictions, PredictionError> {
-    let source = Source::open(path, run.memory())?;
+    let source = Source::open(path, task.memory())?;
     let name = source.name.clone();
     read_source(source, format, KnownLabels { labels, id: &id })?.in_order_of(rows, &name)
 }

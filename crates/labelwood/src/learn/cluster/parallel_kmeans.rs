@@ -37,7 +37,7 @@ pub(crate) fn cluster(
     columns: usize,
     params: Params,
     random: &mut Stream,
-    run: &Task,
+    task: &Task,
 ) -> Result<Vec<u32>, Stopped> {
     let clusters = params.clusters.min(rows.len()).max(1);
     if clusters == 1 {
@@ -48,8 +48,8 @@ pub(crate) fn cluster(
     let mut assigned = Vec::new();
     let mut before = f64::NEG_INFINITY;
     for pass in 1..=params.passes {
-        let cosines = centres.cosines(rows, params.balanced, &mut tables, run);
-        run.check()?;
+        let cosines = centres.cosines(rows, params.balanced, &mut tables, task);
+        task.check()?;
         assigned = cosines.assign();
         let chosen = |(row, &cluster): (usize, &u32)| f64::from(cosines.of(row, cluster));
         let mean = assigned.iter().enumerate().map(chosen).sum::<f64>() / rows.len() as f64;
@@ -170,13 +170,13 @@ impl<'a> Centres<'a> {
     }
 
     /// The rows' cosines: with all centres, or with the nearest. Wrong once the run is cancelled.
-    fn cosines(&self, rows: &[u32], all: bool, tables: &mut [CentreTable], run: &Task) -> Cosines {
+    fn cosines(&self, rows: &[u32], all: bool, tables: &mut [CentreTable], task: &Task) -> Cosines {
         if all {
             let mut values = vec![0.0; rows.len() * self.clusters];
             self.for_each_batch(tables, |centres| {
                 let chunks =
                     values.par_chunks_mut(CHUNK * self.clusters).zip(rows.par_chunks(CHUNK));
-                chunks.filter(|_| run.check().is_ok()).for_each(|(values, rows)| {
+                chunks.filter(|_| task.check().is_ok()).for_each(|(values, rows)| {
                     self.compare(centres, rows, |row, first, cosines| {
                         let at = row * self.clusters + first;
                         values[at..at + cosines.len()].copy_from_slice(cosines);
@@ -188,7 +188,7 @@ impl<'a> Centres<'a> {
         let mut best = vec![(0, f32::NEG_INFINITY); rows.len()];
         self.for_each_batch(tables, |centres| {
             let chunks = best.par_chunks_mut(CHUNK).zip(rows.par_chunks(CHUNK));
-            chunks.filter(|_| run.check().is_ok()).for_each(|(best, rows)| {
+            chunks.filter(|_| task.check().is_ok()).for_each(|(best, rows)| {
                 self.compare(centres, rows, |row, first, cosines| {
                     take_nearest(&mut best[row], first, cosines, |_| true);
                 });
@@ -312,8 +312,8 @@ mod tests {
         let (offsets, columns, values) = unit(rows);
         let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
         let ids: Vec<u32> = (0..rows.len() as u32).collect();
-        let run = Pool::new(1).unwrap().task();
-        cluster(entries, &ids, 4, params, &mut Stream::new(seed), &run).unwrap()
+        let task = Pool::new(1).unwrap().task();
+        cluster(entries, &ids, 4, params, &mut Stream::new(seed), &task).unwrap()
     }
 
     #[test]
@@ -322,9 +322,9 @@ mod tests {
         let entries = Entries { offsets: &offsets, columns: &columns, values: &values };
         let ids: Vec<u32> = (0..300).collect();
         let params = Params { clusters: 9, passes: 10, balanced: false, smallest: 1 };
-        let run = Pool::new(1).unwrap().task();
-        run.canceller().cancel();
-        assert!(cluster(entries, &ids, 2, params, &mut Stream::new(1), &run).is_err());
+        let task = Pool::new(1).unwrap().task();
+        task.canceller().cancel();
+        assert!(cluster(entries, &ids, 2, params, &mut Stream::new(1), &task).is_err());
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Builder {
         emphasis: &[f32],
         params: ClassifierParams,
         seed: u64,
-        run: &Task,
+        task: &Task,
     ) -> Result<usize, Stopped> {
         let mut order: Vec<u32> = (0..rows.features().len() as u32).collect();
         order.sort_unstable_by_key(|&column| rows.features()[column as usize]);
@@ -84,9 +84,9 @@ impl Builder {
             .enumerate()
             .with_max_len(1)
             .map(|(at, positives)| {
-                run.check()?;
+                task.check()?;
                 let workspace = lock(&workspaces).pop();
-                let mut workspace = workspace.unwrap_or_else(|| Workspace::new(run.canceller()));
+                let mut workspace = workspace.unwrap_or_else(|| Workspace::new(task.canceller()));
                 let lists: Vec<&[u32]> = positives.iter().map(AsRef::as_ref).collect();
                 let mut random = Stream::new(derive(seed, at as u64));
                 let weights = workspace.solve_weighted(
@@ -96,7 +96,7 @@ impl Builder {
                     &params.solver,
                     &mut random,
                 );
-                run.check()?;
+                task.check()?;
                 let mut block = BlockWeights::default();
                 block.biases.extend(&weights.bias.0[..lists.len()]);
                 for (at, &column) in order.iter().enumerate() {

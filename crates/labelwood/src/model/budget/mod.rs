@@ -29,15 +29,15 @@ const MARK: &str = "within_limits";
 /// use labelwood::Settings;
 /// use labelwood::model::{Limits, Trained, train_within};
 /// use labelwood::run::Pool;
-/// let run = Pool::new(2)?.task();
+/// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
-/// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+/// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
 /// let dataset = Dataset { features, labels, label_names: None };
 /// let folder = tempfile::tempdir()?;
 /// let settings = Settings::named("craftml").expect("it is an algorithm");
 /// let limits = Limits { bytes: Some(300_000), ..Limits::default() };
 /// let path = folder.path().join("model");
-/// let trained = train_within(&dataset, Default::default(), &settings, limits, &path, Default::default(), &run)?;
+/// let trained = train_within(&dataset, Default::default(), &settings, limits, &path, Default::default(), &task)?;
 /// let Trained::Written(manifest) = trained else { unreachable!() };
 /// assert!(manifest.bytes() <= 300_000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -49,17 +49,17 @@ pub fn train_within(
     limits: Limits,
     target: &Path,
     start: Start,
-    run: &Task,
+    task: &Task,
 ) -> Result<Trained, TrainError> {
     check(settings, options)?;
-    let job = TrainJob::new(dataset.view(), options, settings, run)?;
+    let job = TrainJob::new(dataset.view(), options, settings, task)?;
     let partial = match begin(target, &job, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
     };
-    let units = UnitSink::resume(&partial, run)?;
+    let units = UnitSink::resume(&partial, task)?;
     let grow = || {
-        let task = &run.until(limits.until.map(|until| until + limits.grace));
+        let task = &task.until(limits.until.map(|until| until + limits.grace));
         job.write_common(&units, task)?;
         let common: Vec<String> = job::common_units().collect();
         let others = units.bytes(common.iter().map(String::as_str));

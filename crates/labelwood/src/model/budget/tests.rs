@@ -18,9 +18,9 @@ fn craftml(trees: usize, leaf: usize) -> Settings {
     Settings::from(forest::Params { trees, leaf, ..Default::default() })
 }
 
-fn rows(run: &Task) -> Dataset {
+fn rows(task: &Task) -> Dataset {
     let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
-    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..300, run).unwrap();
+    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..300, task).unwrap();
     Dataset { features, labels, label_names: None }
 }
 
@@ -40,31 +40,31 @@ fn limits_only_take_trees_away() {
 
 #[test]
 fn a_late_start_grows_nothing_and_a_later_one_goes_on() {
-    let run = Pool::new(2).unwrap().task();
-    let (dataset, folder) = (rows(&run), tempfile::tempdir().unwrap());
+    let task = Pool::new(2).unwrap().task();
+    let (dataset, folder) = (rows(&task), tempfile::tempdir().unwrap());
     let target = folder.path().join("model");
-    let train = |limits, start, run: &Task| {
+    let train = |limits, start, task: &Task| {
         let extras = TrainOptions::default();
-        train_within(&dataset, extras, &grove(3, 1), limits, &target, start, run)
+        train_within(&dataset, extras, &grove(3, 1), limits, &target, start, task)
     };
     let late = Limits { until: Some(Instant::now()), ..Limits::default() };
-    let error = train(late, Start::default(), &run).unwrap_err();
+    let error = train(late, Start::default(), &task).unwrap_err();
     assert!(matches!(error, TrainError::TimeUp { finished: 0, .. }), "{error}");
-    assert!(run.check().is_ok(), "the run may be used again");
+    assert!(task.check().is_ok(), "the run may be used again");
     assert_eq!(unfinished(&target).unwrap().map(|found| found.name()), Some("grove"));
     let resume = Start { resume: true, ..Start::default() };
-    let trained = train(Limits::default(), resume, &run).unwrap();
+    let trained = train(Limits::default(), resume, &task).unwrap();
     let Trained::Written(manifest) = &trained else { panic!("nothing was there") };
     assert_eq!(manifest.training.settings["parts"][0]["trees"], 3);
     assert_eq!(unfinished(&target).unwrap(), None);
-    let again = train(late, resume, &run).unwrap();
+    let again = train(late, resume, &task).unwrap();
     assert_eq!(again, Trained::AlreadyThere(manifest.clone()));
 }
 
 #[test]
 fn time_for_trees_alone_makes_a_forest_of_a_grove() {
-    let run = Pool::new(2).unwrap().task();
-    let (dataset, folder) = (rows(&run), tempfile::tempdir().unwrap());
+    let task = Pool::new(2).unwrap().task();
+    let (dataset, folder) = (rows(&task), tempfile::tempdir().unwrap());
     // Trees are begun, but a label tree would have to be done before it is.
     let limits = Limits {
         until: Some(Instant::now() + Duration::from_millis(1)),
@@ -74,7 +74,7 @@ fn time_for_trees_alone_makes_a_forest_of_a_grove() {
     let target = folder.path().join("model");
     let start = Start::default();
     let (extras, algorithm) = (TrainOptions::default(), grove(3, 1));
-    let trained = train_within(&dataset, extras, &algorithm, limits, &target, start, &run);
+    let trained = train_within(&dataset, extras, &algorithm, limits, &target, start, &task);
     match trained {
         Ok(Trained::Written(manifest)) => assert_eq!(manifest.training.algorithm, "craftml"),
         // A machine so slow that a millisecond passes before the first tree.
@@ -84,12 +84,12 @@ fn time_for_trees_alone_makes_a_forest_of_a_grove() {
 
 #[test]
 fn algorithms_without_trees_are_refused() {
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let folder = tempfile::tempdir().unwrap();
     let algorithm = Settings::preset("one-vs-rest", "default").unwrap();
     let (extras, limits) = (TrainOptions::default(), Limits::default());
     let target = folder.path().join("model");
     let error =
-        train_within(&rows(&run), extras, &algorithm, limits, &target, Start::default(), &run);
+        train_within(&rows(&task), extras, &algorithm, limits, &target, Start::default(), &task);
     assert!(error.unwrap_err().to_string().contains("one-vs-rest"));
 }

@@ -44,25 +44,25 @@ pub struct Share {
 /// use labelwood::run::Pool;
 /// use labelwood::shard::{Combiner, ModelPart, Scores, Share};
 /// use labelwood::sparse::Query;
-/// let run = Pool::new(2)?.task();
+/// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
-/// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+/// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
 /// let dataset = Dataset { features, labels, label_names: None };
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
 /// let settings = Params { trees: 3, ..Params::default() }.into();
-/// train(&dataset, &settings, &path, Default::default(), &run)?;
+/// train(&dataset, &settings, &path, Default::default(), &task)?;
 ///
 /// let (rows, query) = (dataset.features.view(), Query::top(5));
 /// let mut scores = Vec::new();
 /// for index in 0..2 {
-///     let part = ModelPart::open(&path, Share { index, of: 2 }, Default::default(), &run)?;
-///     let bytes = part.scores(rows, query, &run)?.to_bytes();
+///     let part = ModelPart::open(&path, Share { index, of: 2 }, Default::default(), &task)?;
+///     let bytes = part.scores(rows, query, &task)?.to_bytes();
 ///     scores.push(Scores::from_bytes(&bytes)?);
 /// }
-/// let combined = Combiner::open(&path, Default::default(), &run)?.combine(&scores, query, &run)?;
-/// let model = Model::open(&path, Default::default(), &run)?;
-/// assert_eq!(combined, model.predict(rows, query, &run)?);
+/// let combined = Combiner::open(&path, Default::default(), &task)?.combine(&scores, query, &task)?;
+/// let model = Model::open(&path, Default::default(), &task)?;
+/// assert_eq!(combined, model.predict(rows, query, &task)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl ModelPart {
         folder: &Path,
         share: Share,
         options: Options,
-        run: &Task,
+        task: &Task,
     ) -> Result<Self, PartError> {
         let Share { index, of } = share;
         if index >= of {
@@ -94,7 +94,7 @@ impl ModelPart {
         let choose = |settings: &Settings, manifest: &Manifest| {
             members_of_share(settings, manifest, index, of)
         };
-        let (model, id) = open(folder, options, choose, run)?;
+        let (model, id) = open(folder, options, choose, task)?;
         Ok(ModelPart { model, id, share })
     }
 
@@ -109,7 +109,7 @@ impl ModelPart {
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Scores, Stopped> {
         let asked = self.model.asked(query);
         let learned = self.model.learned();
@@ -117,11 +117,11 @@ impl ModelPart {
         let mut growing: Vec<Growing> = voters.iter().map(|_| Growing::default()).collect();
         for start in (0..features.len()).step_by(BLOCK) {
             let end = (start + BLOCK).min(features.len());
-            let votes = learned.votes(features.slice(start..end).view(), asked, run)?;
+            let votes = learned.votes(features.slice(start..end).view(), asked, task)?;
             for (growing, rows) in growing.iter_mut().zip(votes) {
                 rows.into_iter().for_each(|row| growing.push_row(row));
             }
-            run.progress(Stage::Rows, end as u64, features.len() as u64);
+            task.progress(Stage::Rows, end as u64, features.len() as u64);
         }
         let about = About {
             model: self.id,
@@ -138,8 +138,8 @@ impl ModelPart {
 
 impl Combiner {
     /// Opens what is needed of the model in a folder: none of its trees, submodels or blocks.
-    pub fn open(folder: &Path, options: Options, run: &Task) -> Result<Self, PartError> {
-        let (model, id) = open(folder, options, |_, _| 0..0, run)?;
+    pub fn open(folder: &Path, options: Options, task: &Task) -> Result<Self, PartError> {
+        let (model, id) = open(folder, options, |_, _| 0..0, task)?;
         Ok(Combiner { model, id })
     }
 
@@ -155,10 +155,10 @@ impl Combiner {
         &self,
         scores: &[Scores],
         query: Query<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<Predictions, PartError> {
         self.check(scores, query)?;
-        run.check()?;
+        task.check()?;
         let rows = scores.first().map_or(0, Scores::len);
         let asked = self.model.asked(query);
         let voters = self.voters(scores)?;
@@ -170,7 +170,7 @@ impl Combiner {
             self.model.learned().combine(&votes, &voters, asked)
         };
         let combined: Vec<Vec<Scored>> =
-            run.install(|| (0..rows).into_par_iter().map(row).collect());
+            task.install(|| (0..rows).into_par_iter().map(row).collect());
         let mut predictions = Predictions::default();
         combined.iter().for_each(|row| predictions.push_row(row));
         Ok(self.model.finished(predictions, query.k))
@@ -268,7 +268,7 @@ fn open(
     folder: &Path,
     options: Options,
     choose: impl Fn(&Settings, &Manifest) -> Range<usize>,
-    run: &Task,
+    task: &Task,
 ) -> Result<(Model, Digest), StoreError> {
     let (stored, (id, chosen)) = Stored::open_some(
         folder,
@@ -286,11 +286,11 @@ fn open(
             manifest.units.retain(is_needed);
             (id, Some((settings, members)))
         },
-        run,
+        task,
     )?;
-    let model = run.install(|| match chosen {
+    let model = task.install(|| match chosen {
         Some((settings, members)) => Model::read_members(stored, &settings, members),
-        None => Model::read(stored, run),
+        None => Model::read(stored, task),
     })?;
     Ok((model, id))
 }

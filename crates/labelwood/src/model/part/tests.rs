@@ -11,7 +11,7 @@ use tempfile::TempDir;
 struct Trained {
     folder: TempDir,
     dataset: Dataset,
-    run: Task,
+    task: Task,
 }
 
 impl Trained {
@@ -24,13 +24,13 @@ impl Trained {
     }
 
     fn with(settings: &Settings, extras: TrainOptions<'_>) -> Self {
-        let (folder, run) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
+        let (folder, task) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
         let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
-        let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, &run).unwrap();
+        let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, &task).unwrap();
         let dataset = Dataset { features, labels, label_names: None };
-        let trained = Trained { folder, dataset, run };
-        let (path, run) = (trained.path(), &trained.run);
-        train_with(&trained.dataset, extras, settings, &path, Default::default(), run).unwrap();
+        let trained = Trained { folder, dataset, task };
+        let (path, task) = (trained.path(), &trained.task);
+        train_with(&trained.dataset, extras, settings, &path, Default::default(), task).unwrap();
         trained
     }
 
@@ -39,22 +39,22 @@ impl Trained {
     }
 
     fn part(&self, index: usize, of: usize) -> ModelPart {
-        ModelPart::open(&self.path(), Share { index, of }, Options::default(), &self.run).unwrap()
+        ModelPart::open(&self.path(), Share { index, of }, Options::default(), &self.task).unwrap()
     }
 
     fn scores(&self, index: usize, of: usize, query: Query<'_>) -> Scores {
-        self.part(index, of).scores(self.dataset.features.view(), query, &self.run).unwrap()
+        self.part(index, of).scores(self.dataset.features.view(), query, &self.task).unwrap()
     }
 
     fn combine(&self, scores: &[Scores], query: Query<'_>) -> Result<Predictions, PartError> {
-        let combiner = Combiner::open(&self.path(), Options::default(), &self.run).unwrap();
-        combiner.combine(scores, query, &self.run)
+        let combiner = Combiner::open(&self.path(), Options::default(), &self.task).unwrap();
+        combiner.combine(scores, query, &self.task)
     }
 
     /// Parts in any number predict what the whole model predicts, bit for bit.
     #[track_caller]
     fn is_the_sum_of_its_parts(&self) {
-        let model = Model::open(&self.path(), Options::default(), &self.run).unwrap();
+        let model = Model::open(&self.path(), Options::default(), &self.task).unwrap();
         let few: LabelSet = (0..400).step_by(3).collect();
         let queries = [
             Query::top(5),
@@ -64,7 +64,7 @@ impl Trained {
         ];
         for query in queries {
             let rows = self.dataset.features.view();
-            let whole = model.predict(rows, query, &self.run).unwrap();
+            let whole = model.predict(rows, query, &self.task).unwrap();
             assert!(whole.rows().any(|row| !row.is_empty()));
             for of in [1, 2, 3, 7] {
                 // In another order than they are counted, and by way of their bytes.
@@ -129,9 +129,9 @@ fn a_part_needs_the_files_of_no_other() {
         }
     }
     assert_eq!(trained.scores(1, 2, query).to_bytes(), expected);
-    assert!(Combiner::open(&trained.path(), Options::default(), &trained.run).is_ok());
+    assert!(Combiner::open(&trained.path(), Options::default(), &trained.task).is_ok());
     let first = Share { index: 0, of: 2 };
-    assert!(ModelPart::open(&trained.path(), first, Options::default(), &trained.run).is_err());
+    assert!(ModelPart::open(&trained.path(), first, Options::default(), &trained.task).is_err());
 }
 
 #[test]
@@ -148,13 +148,13 @@ fn what_does_not_go_together_is_named() {
     assert!(error(&mixed, query).contains("part 1 has another number of parts"));
     assert!(error(&[], query).contains("missing"));
     let some = trained.dataset.features.view().slice(0..9);
-    let other = trained.part(1, 3).scores(some.view(), query, &trained.run).unwrap();
+    let other = trained.part(1, 3).scores(some.view(), query, &trained.task).unwrap();
     assert!(error(&[part(0), other], query).contains("part 1 has the scores of other rows"));
     let another = Trained::new("craftml", &[("trees", 3)], TrainOptions::default());
     let foreign = another.scores(0, 3, query);
     assert!(error(&[foreign], query).contains("part 0 has the scores of another model"));
     let beyond = Share { index: 3, of: 3 };
-    let opened = ModelPart::open(&trained.path(), beyond, Options::default(), &trained.run);
+    let opened = ModelPart::open(&trained.path(), beyond, Options::default(), &trained.task);
     assert!(opened.unwrap_err().to_string().contains("there is no part 3: there are 3"));
 }
 

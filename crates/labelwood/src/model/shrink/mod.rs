@@ -72,18 +72,18 @@ pub enum ShrinkError {
 /// use labelwood::algorithms::label_tree::Params;
 /// use labelwood::model::{Model, Shrink, StoredAs, shrink, train};
 /// use labelwood::run::Pool;
-/// let run = Pool::new(2)?.task();
+/// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
-/// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+/// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
 /// let dataset = Dataset { features, labels, label_names: None };
 /// let folder = tempfile::tempdir()?;
 /// let (large, small) = (folder.path().join("large"), folder.path().join("small"));
-/// train(&dataset, &Params::default().into(), &large, Default::default(), &run)?;
+/// train(&dataset, &Params::default().into(), &large, Default::default(), &task)?;
 ///
 /// let how = Shrink { prune: Some(0.2), values: Some(StoredAs::F16) };
-/// let (before, after) = shrink(&large, &small, how, false, &run)?;
+/// let (before, after) = shrink(&large, &small, how, false, &task)?;
 /// assert!(after.bytes() < before.bytes());
-/// Model::open(&small, Default::default(), &run)?;
+/// Model::open(&small, Default::default(), &task)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn shrink(
@@ -91,7 +91,7 @@ pub fn shrink(
     target: &Path,
     shrink: Shrink,
     overwrite: bool,
-    run: &Task,
+    task: &Task,
 ) -> Result<(Manifest, Manifest), ShrinkError> {
     let prune = shrink.prune.unwrap_or(0.0);
     if shrink == Shrink::default() {
@@ -104,7 +104,7 @@ pub fn shrink(
     {
         return Err(ShrinkError::SameFolder(target.to_owned()));
     }
-    let stored = Stored::open(source, Options::default(), run)?;
+    let stored = Stored::open(source, Options::default(), task)?;
     let before = stored.manifest();
     if before.training.algorithm == text::VECTORISER {
         return Err(StoreError::NoModel { folder: source.to_owned() }.into());
@@ -124,7 +124,7 @@ pub fn shrink(
     };
     let work =
         Work { stored: &stored, partial: &partial, shrink, settings, kept: Mutex::default() };
-    let written = work.units(source, run).map_err(ShrinkError::from);
+    let written = work.units(source, task).map_err(ShrinkError::from);
     match written.and_then(|units| work.check_kept().map(|()| units)) {
         Ok(units) => {
             let after = Manifest { training, units, ..before.clone() };
@@ -169,11 +169,11 @@ impl Work<'_> {
     }
 
     /// Writes all units, in the order of the manifest.
-    fn units(&self, source: &Path, run: &Task) -> Result<Vec<UnitFile>, StoreError> {
+    fn units(&self, source: &Path, task: &Task) -> Result<Vec<UnitFile>, StoreError> {
         let files = &self.stored.manifest().units;
         let (done, total) = (AtomicU64::new(0), files.len() as u64);
         let write = |file: &UnitFile| {
-            run.check()?;
+            task.check()?;
             let name = file.name();
             let write = |arrays: &[(&str, ArrayRef<'_>)]| self.partial.write_unit(name, arrays);
             let shrunk = self.settings.shrink_unit(self.shrink, self.stored, name, &write)?;
@@ -186,10 +186,10 @@ impl Work<'_> {
                 }
                 None => self.partial.adopt_unit(source, file),
             };
-            run.progress(Stage::Units("parts"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            task.progress(Stage::Units("parts"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
             written
         };
-        run.install(|| files.par_iter().map(write).collect())
+        task.install(|| files.par_iter().map(write).collect())
     }
 }
 

@@ -138,19 +138,19 @@ impl From<Interrupted> for UpdateError {
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
 /// use labelwood::model::{Model, train, update};
 /// use labelwood::run::Pool;
-/// let run = Pool::new(2)?.task();
+/// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 /// let generator = Generator::new(profile, 1)?;
-/// let rows = |range| generator.rows(range, &run).map(|(features, labels)| Dataset { features, labels, label_names: None });
+/// let rows = |range| generator.rows(range, &task).map(|(features, labels)| Dataset { features, labels, label_names: None });
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
 /// let algorithm = Settings::from(Params { trees: 2, ..Params::default() });
-/// train(&rows(0..200)?, &algorithm, &path, Default::default(), &run)?;
+/// train(&rows(0..200)?, &algorithm, &path, Default::default(), &task)?;
 ///
-/// let model = Model::open(&path, Default::default(), &run)?;
-/// let updated = update(&model, &rows(200..300)?, &path, Default::default(), &run)?;
+/// let model = Model::open(&path, Default::default(), &task)?;
+/// let updated = update(&model, &rows(200..300)?, &path, Default::default(), &task)?;
 /// assert_eq!(updated.manifest.instances, 300);
-/// assert_eq!(Model::open(&path, Default::default(), &run)?.manifest().training.updates.len(), 1);
+/// assert_eq!(Model::open(&path, Default::default(), &task)?.manifest().training.updates.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn update(
@@ -158,7 +158,7 @@ pub fn update(
     dataset: &Dataset,
     target: &Path,
     start: UpdateStart,
-    run: &Task,
+    task: &Task,
 ) -> Result<Updated, UpdateError> {
     check(model, dataset)?;
     let manifest = model.manifest();
@@ -176,10 +176,10 @@ pub fn update(
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(updated(manifest, true)),
     };
-    let units = UnitSink::resume(&partial, run)?;
+    let units = UnitSink::resume(&partial, task)?;
     let work = Work::new(model, &added)?;
-    model.learned().update(work.rows(), &units, run)?;
-    work.write_labels(names.as_ref(), &units, run)?;
+    model.learned().update(work.rows(), &units, task)?;
+    work.write_labels(names.as_ref(), &units, task)?;
     let manifest = Manifest {
         units: work.listed(&partial, &units)?,
         training,
@@ -330,7 +330,7 @@ impl<'a> Work<'a> {
         &self,
         names: Option<&LabelIndex>,
         units: &UnitSink<'_>,
-        run: &Task,
+        task: &Task,
     ) -> Result<(), Interrupted> {
         let mut counts = self.added.labels.column_counts();
         for (count, known) in counts.iter_mut().zip(self.model.labels().counts()) {
@@ -344,10 +344,10 @@ impl<'a> Work<'a> {
         let has_new_labels = self.added.labels.columns() as u64 > self.model.manifest().labels;
         match (&self.model.label_terms, &self.all) {
             (Some(known), Some(all)) => {
-                text::update_label_terms(known, all.view(), true, units, run)?;
+                text::update_label_terms(known, all.view(), true, units, task)?;
             }
             (Some(known), None) if has_new_labels => {
-                text::update_label_terms(known, self.added, false, units, run)?;
+                text::update_label_terms(known, self.added, false, units, task)?;
             }
             _ => {}
         }

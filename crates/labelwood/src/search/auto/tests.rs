@@ -95,10 +95,10 @@ fn what_has_no_memory_is_passed_over() {
 fn a_choice_without_a_clock_is_the_same_on_any_number_of_threads() {
     let profile = Profile { instances: 400, ..Profile::named("eurlex-4k").unwrap() };
     let choice = |threads| {
-        let run = Pool::new(threads).unwrap().task();
-        let rows = Generator::new(profile, 1).unwrap().rows(0..400, &run).unwrap();
+        let task = Pool::new(threads).unwrap().task();
+        let rows = Generator::new(profile, 1).unwrap().rows(0..400, &task).unwrap();
         let dataset = Dataset { features: rows.0, labels: rows.1, label_names: None };
-        choose(dataset.view(), 1, Limits::default(), |_| true, &run).unwrap()
+        choose(dataset.view(), 1, Limits::default(), |_| true, &task).unwrap()
     };
     let (one, many) = (choice(1), choice(3));
     assert_eq!(one.settings, many.settings);
@@ -107,10 +107,10 @@ fn a_choice_without_a_clock_is_the_same_on_any_number_of_threads() {
 
 #[test]
 fn a_handful_of_rows_makes_a_grove_untried() {
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let profile = Profile { instances: 10, ..Profile::named("eurlex-4k").unwrap() };
-    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..10, &run).unwrap();
+    let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..10, &task).unwrap();
     let dataset = Dataset { features, labels, label_names: None };
-    let choice = choose(dataset.view(), 1, Limits::default(), |_| true, &run).unwrap();
+    let choice = choose(dataset.view(), 1, Limits::default(), |_| true, &task).unwrap();
     assert_eq!(choice.settings.name(), "grove");
 }

@@ -14,16 +14,16 @@
 //! use labelwood::Settings;
 //! use labelwood::run::Pool;
 //! use labelwood::search::tune::{Measure, Plan, tune};
-//! let run = Pool::new(2)?.task();
+//! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
-//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &run)?;
+//! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
 //! let dataset = Dataset { features, labels, label_names: None };
 //!
 //! let start = Settings::named("label-tree").unwrap();
 //! let keep = ["weight_threshold".to_owned(), "branches".to_owned()];
 //! let plan = Plan::new(dataset.view(), &start, &keep, Measure::default(), 3)?;
 //! let folder = tempfile::tempdir()?;
-//! let outcome = tune(dataset.view(), &plan, folder.path(), &run)?;
+//! let outcome = tune(dataset.view(), &plan, folder.path(), &task)?;
 //! println!("{}\n{}", outcome.table(), outcome.verdict());
 //! assert_eq!(outcome.chosen().settings.name(), "label-tree");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -264,11 +264,11 @@ pub fn tune(
     dataset: DatasetView<'_>,
     plan: &Plan,
     path: &Path,
-    run: &Task,
+    task: &Task,
 ) -> Result<Outcome, TuneError> {
     let folder = Folder::open(path, plan)?;
     let drawn = drawn(dataset.len(), plan.candidates[0].settings.seed(), DRAWING);
-    let mut tuning = Tuning { dataset, plan, folder, drawn, finished: 0, run };
+    let mut tuning = Tuning { dataset, plan, folder, drawn, finished: 0, task };
     let mut rounds: Vec<Vec<Standing>> = Vec::new();
     for number in 0..plan.rounds.len() {
         let candidates = match rounds.last() {
@@ -338,7 +338,7 @@ struct Tuning<'a> {
     /// All rows in the order in which they are drawn.
     drawn: Vec<usize>,
     finished: usize,
-    run: &'a Task,
+    task: &'a Task,
 }
 
 impl Tuning<'_> {
@@ -374,7 +374,7 @@ impl Tuning<'_> {
                     rows.get_or_insert_with(|| Rows::new(self.dataset, &fold.train, &fold.test));
                 let settings = &self.plan.candidates[place.candidate].settings;
                 let fewer = settings.reduced(self.plan.rounds[place.round].fewer_trees);
-                let trial = rows.try_out(&fewer, self.run);
+                let trial = rows.try_out(&fewer, self.task);
                 let (finished, total) = (self.finished, self.plan.trials());
                 let trial =
                     trial.map_err(|source| TuneError::Stopped { finished, total, source })?;
@@ -383,7 +383,7 @@ impl Tuning<'_> {
             }
         };
         self.finished += 1;
-        self.run.progress(Stage::Trials, self.finished as u64, self.plan.trials() as u64);
+        self.task.progress(Stage::Trials, self.finished as u64, self.plan.trials() as u64);
         Ok(trial)
     }
 }

@@ -5,10 +5,10 @@ use crate::data::generate::{Generator, Profile};
 use std::fs;
 
 fn rows(count: usize) -> Dataset {
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let profile = Profile { instances: count as u64, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) =
-        Generator::new(profile, 1).unwrap().rows(0..count as u64, &run).unwrap();
+        Generator::new(profile, 1).unwrap().rows(0..count as u64, &task).unwrap();
     Dataset { features, labels, label_names: None }
 }
 
@@ -94,12 +94,12 @@ fn a_run_that_is_late_decides_with_the_rounds_it_has() {
     let dataset = rows(600);
     let plan = plan(&dataset, 2);
     let folder = tempfile::tempdir().unwrap();
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let now = Some(std::time::Instant::now());
-    let late = || tune(dataset.view(), &plan, folder.path(), &run.until(now));
+    let late = || tune(dataset.view(), &plan, folder.path(), &task.until(now));
     let error = late().unwrap_err();
     assert!(matches!(error, TuneError::TimeUp { finished: 0, total: 26 }), "{error}");
-    tune(dataset.view(), &plan, folder.path(), &run).unwrap();
+    tune(dataset.view(), &plan, folder.path(), &task).unwrap();
     for trial in fs::read_dir(folder.path().join("trials")).unwrap() {
         let path = trial.unwrap().path();
         if path.to_string_lossy().contains("round-2") {
@@ -109,18 +109,18 @@ fn a_run_that_is_late_decides_with_the_rounds_it_has() {
     let outcome = late().unwrap();
     assert_eq!((outcome.is_finished(), outcome.rounds().len()), (false, 1));
     assert!(outcome.verdict().ends_with("1 of 2 rounds are done"), "{}", outcome.verdict());
-    run.canceller().cancel();
-    let error = tune(dataset.view(), &plan, folder.path(), &run).unwrap_err();
+    task.canceller().cancel();
+    let error = tune(dataset.view(), &plan, folder.path(), &task).unwrap_err();
     assert!(matches!(error, TuneError::Stopped { finished: 18, total: 26, .. }), "{error}");
 }
 
 #[test]
 fn a_folder_of_something_else_is_refused() {
-    let (dataset, run) = (rows(100), Pool::new(1).unwrap().task());
-    run.canceller().cancel();
+    let (dataset, task) = (rows(100), Pool::new(1).unwrap().task());
+    task.canceller().cancel();
     let folder = tempfile::tempdir().unwrap();
     let refused = |plan: &Plan, dataset: &Dataset| {
-        tune(dataset.view(), plan, folder.path(), &run).unwrap_err().to_string()
+        tune(dataset.view(), plan, folder.path(), &task).unwrap_err().to_string()
     };
     let first = plan(&dataset, 2);
     assert_eq!(refused(&first, &dataset), "0 of 26 trials are finished");

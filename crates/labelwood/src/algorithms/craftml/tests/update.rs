@@ -27,12 +27,12 @@ fn with_first(first: &Rows, all: &Rows) -> Rows {
 
 /// The forest with all rows but the first added; `knows` says whether it is given the first, too.
 fn updated(forest: &Forest, all: &Rows, first: usize, knows: bool, threads: usize) -> Forest {
-    let run = run(threads);
+    let task = run(threads);
     let from = if knows { 0 } else { first };
     let features = all.features.view().slice(from..all.features.len());
     let labels = all.labels.view().slice(from..all.labels.len());
     let updater = Updater::new(forest, features.view(), labels.view(), knows.then_some(first));
-    let trees = (0..forest.trees.len()).map(|tree| updater.tree(tree, &run).unwrap()).collect();
+    let trees = (0..forest.trees.len()).map(|tree| updater.tree(tree, &task).unwrap()).collect();
     Forest { trees, labels: all.labels.columns(), ..forest.clone() }
 }
 

@@ -97,13 +97,13 @@ fn collapsing_more_layers_than_there_are_gives_each_group_its_own_child() {
 #[test]
 fn every_preset_learns_which_feature_means_which_label() {
     let (features, labels) = one_hot_rows(40, 8);
-    let run = Pool::new(2).unwrap().task();
+    let task = Pool::new(2).unwrap().task();
     for name in Params::PRESETS {
         let preset = Params::preset(name).unwrap();
         for params in [preset.clone(), Params { leaf: Some(2), branches: Some(3), ..preset }] {
             params.check().unwrap();
             let trees = grown(&features, &labels, &params, 2);
-            let predictions = trees.predict(features.view(), Query::top(1), &run).unwrap();
+            let predictions = trees.predict(features.view(), Query::top(1), &task).unwrap();
             for (row, best) in predictions.rows().enumerate() {
                 assert_eq!(best[0].id, row as u32 % 8, "{name}");
             }
@@ -176,8 +176,8 @@ fn settings_come_back_from_their_text() {
 #[test]
 fn rare_labels_weigh_more_in_nodes_that_lead_to_labels_and_nowhere_else() {
     let profile = Profile { instances: 400, ..Profile::named("eurlex-4k").unwrap() };
-    let run = Pool::new(2).unwrap().task();
-    let (features, labels) = Generator::new(profile, 3).unwrap().rows(0..400, &run).unwrap();
+    let task = Pool::new(2).unwrap().task();
+    let (features, labels) = Generator::new(profile, 3).unwrap().rows(0..400, &task).unwrap();
     let plain = Params { trees: 1, precision: Precision::Single, ..Params::default() };
     let tail = Params { tail_weight: Some(1.0), ..plain.clone() };
     let [plain, tail] = [plain, tail].map(|params| grown(&features, &labels, &params, 2));
@@ -206,17 +206,17 @@ fn rare_labels_weigh_more_in_nodes_that_lead_to_labels_and_nowhere_else() {
 fn subtrees_grown_one_by_one_are_the_whole_tree() {
     let (features, labels) = one_hot_rows(40, 8);
     let params = Params { trees: 2, branches: Some(3), leaf: Some(1), ..Params::default() };
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     let trainer = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
-    for (number, tree) in trainer.trees(&run).unwrap().trees().iter().enumerate() {
-        let root = trainer.root(number, &run).unwrap();
+    for (number, tree) in trainer.trees(&task).unwrap().trees().iter().enumerate() {
+        let root = trainer.root(number, &task).unwrap();
         assert_eq!(root.nodes, tree.root);
         // In any order, and by a trainer whose vectors are those of these labels only.
         let other = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
         for (at, group) in root.groups.iter().enumerate().rev() {
-            assert_eq!(trainer.subtree(number, at, group, &run).unwrap(), tree.subtrees[at]);
+            assert_eq!(trainer.subtree(number, at, group, &task).unwrap(), tree.subtrees[at]);
             other.restrict_vectors_to(group);
-            assert_eq!(other.subtree(number, at, group, &run).unwrap(), tree.subtrees[at]);
+            assert_eq!(other.subtree(number, at, group, &task).unwrap(), tree.subtrees[at]);
         }
     }
 }
@@ -224,10 +224,10 @@ fn subtrees_grown_one_by_one_are_the_whole_tree() {
 #[test]
 fn a_cancelled_growth_stops() {
     let (features, labels) = one_hot_rows(40, 8);
-    let run = Pool::new(1).unwrap().task();
-    run.canceller().cancel();
+    let task = Pool::new(1).unwrap().task();
+    task.canceller().cancel();
     let trainer = Trainer::new(features.view(), labels.view(), Params::default()).unwrap();
-    assert!(trainer.trees(&run).is_err());
+    assert!(trainer.trees(&task).is_err());
 }
 
 proptest! {
@@ -238,11 +238,11 @@ proptest! {
         (features, labels) in small_rows(40),
         params in params(),
     ) {
-        let run = Pool::new(1).unwrap().task();
+        let task = Pool::new(1).unwrap().task();
         let trainer = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
         let known: Vec<u32> =
             labels.rows().flat_map(|row| row.indices).copied().collect::<BTreeSet<_>>().into_iter().collect();
-        let trees = trainer.trees(&run).unwrap();
+        let trees = trainer.trees(&task).unwrap();
         for (number, tree) in trees.trees().iter().enumerate() {
             prop_assert_eq!(&labels_of(tree), &known);
             prop_assert!(depth(tree) <= params.depth);
@@ -250,7 +250,7 @@ proptest! {
             for nodes in &tree.subtrees {
                 nodes.check(Limits::none(None)).unwrap();
             }
-            let root = trainer.root(number, &run).unwrap();
+            let root = trainer.root(number, &task).unwrap();
             for (group, nodes) in root.groups.iter().zip(&tree.subtrees) {
                 let alone = Tree { root: nodes.clone(), subtrees: Vec::new() };
                 let mut group = group.clone();

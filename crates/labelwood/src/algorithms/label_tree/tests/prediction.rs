@@ -91,18 +91,18 @@ proptest! {
         let rows = model.weights.apply(features.view(), features.columns());
         let trees = model.trees.iter().cloned().map(Tree::joined).collect();
         let joined = LabelTrees { trees, ..model.clone() };
-        let run = Pool::new(1).unwrap().task();
+        let task = Pool::new(1).unwrap().task();
         let check = |query: Query<'_>, beam: usize| {
             let predictions =
                 model.predict(features.view(), query, &Pool::new(2).unwrap().task()).unwrap();
             assert_eq!(predictions.len(), features.len());
-            let together = joined.predict(features.view(), query, &run).unwrap();
+            let together = joined.predict(features.view(), query, &task).unwrap();
             assert_eq!(together, predictions);
             for (at, best) in predictions.rows().enumerate() {
                 assert_eq!(best, plain_search(&model, rows.view().row(at as u32), query, beam));
                 let row = features.view().slice(at..at + 1);
                 for model in [&model, &joined] {
-                    let alone = model.predict(row.view(), query, &run).unwrap();
+                    let alone = model.predict(row.view(), query, &task).unwrap();
                     assert_eq!(alone.row(0), best);
                 }
             }
@@ -121,11 +121,11 @@ fn a_narrow_beam_still_finds_the_one_allowed_label() {
     let params =
         Params { trees: 1, branches: Some(2), balanced: true, leaf: Some(1), ..Params::default() };
     let model = grown(&features, &labels, &params, 1);
-    let run = Pool::new(1).unwrap().task();
+    let task = Pool::new(1).unwrap().task();
     for label in 0..8 {
         let allowed: LabelSet = [label].into_iter().collect();
         let query = Query { k: 3, beam: Some(1), allowed: Some(&allowed) };
-        let predictions = model.predict(features.view(), query, &run).unwrap();
+        let predictions = model.predict(features.view(), query, &task).unwrap();
         for best in predictions.rows() {
             assert_eq!(best.iter().map(|best| best.id).collect::<Vec<_>>(), [label]);
         }

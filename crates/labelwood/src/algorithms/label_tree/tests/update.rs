@@ -13,9 +13,9 @@ fn updated(
     labels: &LabelRows,
     known: usize,
 ) -> Vec<UpdatedTree> {
-    let run = Pool::new(2).unwrap().task();
-    let updater = Updater::new(trees, features.view(), labels.view(), known, &run).unwrap();
-    (0..trees.trees().len()).map(|tree| updater.tree(tree, &run).unwrap()).collect()
+    let task = Pool::new(2).unwrap().task();
+    let updater = Updater::new(trees, features.view(), labels.view(), known, &task).unwrap();
+    (0..trees.trees().len()).map(|tree| updater.tree(tree, &task).unwrap()).collect()
 }
 
 /// The trees with updated roots and subtrees in place of the old ones.
@@ -53,8 +53,8 @@ fn a_new_label_joins_those_that_are_most_like_it() {
     // The other subtree has no new rows.
     assert!(again[0].subtrees[group].is_some() && again[0].subtrees[1 - group].is_none());
     let trees = replaced(&trees, again, 5);
-    let run = Pool::new(1).unwrap().task();
-    let predictions = trees.predict(features.view(), Query::top(1), &run).unwrap();
+    let task = Pool::new(1).unwrap().task();
+    let predictions = trees.predict(features.view(), Query::top(1), &task).unwrap();
     for (row, expected) in labels.rows().enumerate() {
         assert_eq!(predictions.row(row)[0].id, expected.indices[0], "row {row}");
     }

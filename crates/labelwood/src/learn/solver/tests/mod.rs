@@ -256,7 +256,7 @@ fn all_vector_widths_and_repeated_calls_give_the_same_bits() {
     for loss in LOSSES {
         for tolerance in [0.1, 1e-4] {
             let params = Params { tolerance, iterations: 60, ..exact(loss) };
-            let bits = |weights: Weights<'_>| {
+            let bits = |weights: block::Weights<'_>| {
                 let all = weights.columns.iter().chain([&weights.bias]);
                 all.flat_map(|lanes| lanes.0.map(f32::to_bits)).collect::<Vec<_>>()
             };
