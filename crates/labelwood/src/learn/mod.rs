@@ -1,5 +1,6 @@
-//! What algorithms share: weights of features, clustering, linear classifiers, calibration.
+//! What algorithms share: weights of features, clustering, linear classifiers, calibration, boosting.
 
+pub(crate) mod boosting;
 pub(crate) mod calibration;
 pub(crate) mod cluster;
 pub(crate) mod cost;

@@ -1,0 +1,95 @@
+//! Boosted trees for few numbers: what a handful of scores and counts, taken together, say.
+//!
+//! Each tree asks the same question on all of its places of a level, whether a number is above a border, so the
+//! answers of its six questions are the bits of the number of a leaf. Such trees are hard to mislead by
+//! few examples, and a tree costs six comparisons and one lookup. Each tree corrects the log-odds that
+//! the trees before it, and the margins that learning starts from, give to the examples.
+//!
+//! [`learn`] makes a [`Boosted`]. Sums have one order, so that the same examples give the same trees on
+//! any number of threads.
+
+mod learn;
+
+pub(crate) use learn::learn;
+
+/// Questions of a tree.
+pub(crate) const DEPTH: usize = 6;
+/// Leaves of a tree.
+const LEAVES: usize = 1 << DEPTH;
+
+/// Trees whose values add up to log-odds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Boosted {
+    questions: Vec<Question>,
+    leaves: Vec<f32>,
+}
+
+/// Whether a number is above a border.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Question {
+    pub number: u32,
+    pub border: f32,
+}
+
+impl Boosted {
+    /// Trees of these questions, [`DEPTH`] a tree, and values of their leaves, about so many numbers;
+    /// nothing if they do not fit together.
+    pub fn try_new(questions: Vec<Question>, leaves: Vec<f32>, numbers: usize) -> Option<Self> {
+        let trees = questions.len() / DEPTH;
+        let is_whole = questions.len() == trees * DEPTH && leaves.len() == trees * LEAVES;
+        let is_known = |question: &Question| {
+            (question.number as usize) < numbers && question.border.is_finite()
+        };
+        let is_sound =
+            questions.iter().all(is_known) && leaves.iter().all(|value| value.is_finite());
+        (is_whole && is_sound).then_some(Boosted { questions, leaves })
+    }
+
+    /// The questions of all trees.
+    pub fn questions(&self) -> &[Question] {
+        &self.questions
+    }
+
+    /// The values of all leaves.
+    pub fn leaves(&self) -> &[f32] {
+        &self.leaves
+    }
+
+    /// Adds what the trees say to the log-odds of some examples, of which each number is a column.
+    pub fn add<C: AsRef<[f32]>>(&self, columns: &[C], log_odds: &mut [f64], scratch: &mut Vec<u8>) {
+        let trees = self.questions.chunks_exact(DEPTH).zip(self.leaves.chunks_exact(LEAVES));
+        for (questions, values) in trees {
+            scratch.clear();
+            scratch.resize(log_odds.len(), 0);
+            for (level, question) in questions.iter().enumerate() {
+                let column = columns[question.number as usize].as_ref();
+                for (leaf, &number) in scratch.iter_mut().zip(column) {
+                    *leaf |= u8::from(number > question.border) << level;
+                }
+            }
+            for (sum, &leaf) in log_odds.iter_mut().zip(&*scratch) {
+                *sum += f64::from(values[leaf as usize]);
+            }
+        }
+    }
+
+    /// How much each of so many numbers decides: the sum of the differences that its questions make
+    /// between neighbouring leaves.
+    pub fn importance(&self, numbers: usize) -> Vec<f64> {
+        let mut importance = vec![0.0; numbers];
+        let trees = self.questions.chunks_exact(DEPTH).zip(self.leaves.chunks_exact(LEAVES));
+        for (questions, values) in trees {
+            for (level, question) in questions.iter().enumerate() {
+                let bit = 1 << level;
+                let pairs = (0..LEAVES).filter(|leaf| leaf & bit == 0);
+                importance[question.number as usize] += pairs
+                    .map(|leaf| f64::from((values[leaf | bit] - values[leaf]).abs()))
+                    .sum::<f64>();
+            }
+        }
+        importance
+    }
+}
+
+#[cfg(test)]
+mod tests;
