@@ -6,10 +6,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use labelwood::run::{Memory, Pool, Progress, Task};
+use labelwood::run::{Bytes, Memory, Pool, Progress, Task};
 
 use crate::args::Common;
-use crate::bytes::Bytes;
 use crate::machine::{self, Clock};
 use crate::{log, progress, signals};
 

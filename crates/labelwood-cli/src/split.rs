@@ -5,9 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::data::{Dataset, Splits};
-use labelwood::run::Task;
-
-use crate::bytes::Bytes;
+use labelwood::run::{Bytes, Task};
 
 /// The flags that divide one data file.
 #[derive(Debug, clap::Args)]

@@ -2,8 +2,7 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, anyhow, bail};
 use labelwood::app::TrainingNeed;
@@ -110,12 +109,8 @@ impl Args {
 
     /// Says what will be tried, and refuses what will not fit.
     fn announce(&self, plan: &Plan, rows: &Rows, context: &Context, task: &Task) -> Result<()> {
-        if let Some(reader) = &rows.reader {
-            context.note(self.learn.describe(reader, &rows.dataset));
-        }
-        if let Some(mention) = self.learn.unlabelled(&rows.dataset) {
-            context.note(mention);
-        }
+        let notes = self.learn.notes(&rows.dataset, rows.reader.as_ref());
+        notes.iter().for_each(|note| context.note(note));
         for candidate in plan.candidates() {
             // A copy of most rows is learned from, and the model stays in memory.
             let need = TrainingNeed {
@@ -185,33 +180,31 @@ fn quoted(word: &str) -> String {
 
 /// How many trials are finished, as far as the run tells.
 #[derive(Clone, Default)]
-struct Trials(Arc<[AtomicU64; 2]>);
+struct Trials(Arc<Mutex<Option<Progress>>>);
 
 impl Trials {
+    fn finished(&self) -> MutexGuard<'_, Option<Progress>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Watches a run's progress and shows that of the trials, not of what goes on inside them.
     fn watch(&self) -> impl Fn(Progress) -> Progress + Send + Sync + 'static {
         let trials = self.clone();
         move |progress| {
-            let [done, total] = &*trials.0;
+            let mut finished = trials.finished();
             if progress.stage == Stage::Trials {
-                done.store(progress.done, Ordering::Relaxed);
-                total.store(progress.total, Ordering::Relaxed);
+                *finished = Some(progress);
             }
-            match total.load(Ordering::Relaxed) {
-                0 => progress,
-                total => {
-                    Progress { stage: Stage::Trials, done: done.load(Ordering::Relaxed), total }
-                }
-            }
+            finished.unwrap_or(progress)
         }
     }
 
     /// What is left when the run is ended from outside.
     fn kept(&self, folder: &Path) -> impl Fn() -> String + Send + Sync + 'static {
         let (trials, folder) = (self.clone(), folder.to_owned());
-        move || match [0, 1].map(|at| trials.0[at].load(Ordering::Relaxed)) {
-            [_, 0] => NOTHING_KEPT.to_owned(),
-            [done, total] => kept(done, total, &folder),
+        move || match *trials.finished() {
+            Some(Progress { done, total, .. }) => kept(done, total, &folder),
+            None => NOTHING_KEPT.to_owned(),
         }
     }
 }

@@ -7,10 +7,9 @@ use labelwood::algorithms::Updates;
 use labelwood::app::update_bytes;
 use labelwood::data::Dataset;
 use labelwood::model::{Model, UpdateError, UpdateStart, Updated, update};
-use labelwood::run::Task;
+use labelwood::run::{Bytes, Task};
 use labelwood::store::{Options, check_target};
 
-use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::fault::MachineFault;
 use crate::learn::unlabelled;

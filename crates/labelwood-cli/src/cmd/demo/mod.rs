@@ -15,15 +15,15 @@ use labelwood::algorithms::craftml::Params;
 use labelwood::data::corpus::{TEST, TRAIN};
 use labelwood::data::documents::{Documents, Format, Labels, Options};
 use labelwood::data::{Dataset, LabelIndexBuilder, write_atomically};
-use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::{Model, train_text};
 use labelwood::run::Task;
-use labelwood::sparse::{Predictions, Query, Scored};
 use labelwood::store::{self, Start, check_target};
 use labelwood::text::{self, TextReader};
 
+use crate::args::choice;
 use crate::context::Context;
 use crate::machine::Clock;
+use crate::prediction::{measured, most_frequent, predicted};
 use page::Page;
 
 /// Arguments of `labelwood demo`.
@@ -43,8 +43,9 @@ pub struct Args {
     write_corpus: Option<PathBuf>,
 
     /// How to write the questions
-    #[arg(long, value_name = "FORMAT", default_value = "tsv", requires = "write_corpus")]
-    format: corpus::FileFormat,
+    #[arg(long, value_name = "FORMAT", default_value = "tsv", requires = "write_corpus",
+        value_parser = choice(&corpus::FORMATS))]
+    format: Format,
 }
 
 /// Trains on the questions and shows what came of it, or only writes them.
@@ -75,20 +76,13 @@ fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
     let model = Model::open(target, store::Options::default(), &task)?;
     let seconds = clock.spent().seconds;
     let test = read_test(&model, &task)?;
-    let options = MetricOptions::default();
-    let k = options.at.iter().copied().max().unwrap_or(1);
-    let predictions = model.predict(test.features.view(), Query::top(k), &task)?;
-    let metrics = |predictions: &Predictions| {
-        let instances = model.manifest().instances as usize;
-        let training = TrainingCounts { instances, labels: model.labels().counts() };
-        let evaluation = Evaluation::new(test.labels.view(), predictions, training, &options)?;
-        anyhow::Ok(evaluation.metrics())
-    };
+    let predictions = predicted(&model, &test, &task)?;
+    let popular = most_frequent(model.labels().counts(), predictions.row(0).len(), test.len());
     let page = Page {
         model: &model,
         seconds,
-        metrics: metrics(&predictions)?,
-        popular: metrics(&most_frequent(&model, k, test.len()))?,
+        metrics: measured(&model, &test, &predictions)?,
+        popular: measured(&model, &test, &popular)?,
         predictions: &predictions,
     };
     context.hide_progress();
@@ -118,16 +112,6 @@ fn read_test(model: &Model, task: &Task) -> Result<Dataset> {
 fn documents<'a>(part: &'static str, options: &Options, task: &'a Task) -> Result<Documents<'a>> {
     let required = Labels::Required;
     Ok(Documents::from_bytes(part.as_bytes(), "corpus", Format::Tsv, options, required, task)?)
-}
-
-/// The `k` most frequent labels for each of `rows`, ranked by how many questions have them.
-fn most_frequent(model: &Model, k: usize, rows: usize) -> Predictions {
-    let labels = model.labels();
-    let scored = |id: u32| Scored { id, score: labels.counts()[id as usize] as f32 };
-    let best: Vec<Scored> = labels.most_frequent(k).into_iter().map(scored).collect();
-    let mut predictions = Predictions::default();
-    (0..rows).for_each(|_| predictions.push_row(&best));
-    predictions
 }
 
 /// A folder of our own that is removed in the end.

@@ -4,12 +4,11 @@ use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use labelwood::run::Task;
+use labelwood::run::{Bytes, Task};
 use labelwood::shard::{Plan, Status};
 use serde::Serialize;
 
-use crate::bytes::Bytes;
-use crate::output::print;
+use crate::output::print_as;
 
 /// Units that are named; of more, the number is told.
 const NAMED: usize = 20;
@@ -17,11 +16,7 @@ const NAMED: usize = 20;
 /// Reads the finished units of a plan and shows which are there.
 pub fn show(folder: &Path, units: &[PathBuf], json: bool, task: &Task) -> Result<()> {
     let plan = Plan::open(folder)?;
-    let inside = Inside::new(&plan, plan.status(units, task)?);
-    if json {
-        return print(&format_args!("{}\n", serde_json::to_string(&inside)?));
-    }
-    print(&inside)
+    print_as(json, &Inside::new(&plan, plan.status(units, task)?))
 }
 
 /// What `inspect` shows of a plan; the line that `inspect --json` prints.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, bail};
-use clap::ValueEnum;
 use labelwood::app::{RowBatch, RowSource, at_least};
 use labelwood::data::documents;
 use labelwood::data::predictions::{
@@ -21,6 +20,7 @@ use labelwood::shard::Combiner;
 use labelwood::sparse::{LabelSet, Predictions};
 
 use self::parts::{PartArgs, Parts};
+use crate::args::choice;
 use crate::context::Context;
 use crate::output::{check_outputs, write_file};
 use crate::prediction::{ModelArgs, RowArgs};
@@ -69,7 +69,7 @@ pub struct Args {
     overwrite: bool,
 
     /// How to write the predictions
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = choice(&FORMATS))]
     format: Option<Format>,
 
     /// Write labels without their scores
@@ -102,19 +102,33 @@ impl Args {
 }
 
 /// How predictions are written.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug)]
 enum Format {
-    /// Aligned columns for people, with label names
+    /// For people.
     Table,
-    /// `label score` separated by tabs, best first (.tsv)
-    Tsv,
-    /// One JSON object per row, with label names (.jsonl)
-    Jsonl,
-    /// The XC repository's sparse matrix: a header, then `label:score` (.xc, .txt)
-    Xc,
-    /// A sparse matrix for scipy (.npz)
-    Npz,
+    /// As a file that programs read.
+    File(PredictionFormat),
 }
+
+const FORMATS: [(&str, &str, Format); 5] = [
+    ("table", "Aligned columns for people, with label names", Format::Table),
+    (
+        "tsv",
+        "`label score` separated by tabs, best first (.tsv)",
+        Format::File(PredictionFormat::Tsv),
+    ),
+    (
+        "jsonl",
+        "One JSON object per row, with label names (.jsonl)",
+        Format::File(PredictionFormat::Jsonl),
+    ),
+    (
+        "xc",
+        "The XC repository's sparse matrix: a header, then `label:score` (.xc, .txt)",
+        Format::File(PredictionFormat::Xc),
+    ),
+    ("npz", "A sparse matrix for scipy (.npz)", Format::File(PredictionFormat::Npz)),
+];
 
 /// What is said where the predictions of all rows, which some formats take, do not fit into memory.
 const ALL_AT_ONCE: &str =
@@ -219,7 +233,7 @@ impl Predicted<'_> {
             return Ok(writer.finish()?);
         }
         let names = |label| model.labels().name(label);
-        let Some(format) = format.of_file() else {
+        let Format::File(format) = format else {
             // The widths of a table's columns follow from all rows.
             let (mut all, mut held) = (Predictions::default(), self.task.memory().hold());
             while let Some((batch, _)) = self.next()? {
@@ -259,26 +273,13 @@ impl Shown {
 }
 
 impl Format {
-    /// The format of a file that programs read; a table is for people.
-    fn of_file(self) -> Option<PredictionFormat> {
-        match self {
-            Format::Table => None,
-            Format::Tsv => Some(PredictionFormat::Tsv),
-            Format::Jsonl => Some(PredictionFormat::Jsonl),
-            Format::Xc => Some(PredictionFormat::Xc),
-            Format::Npz => Some(PredictionFormat::Npz),
-        }
-    }
-}
-
-impl Format {
     /// The format that shows documents and labels rather than numbers, if there is one.
     fn of_documents(self) -> Option<DocumentFormat> {
         match self {
             Format::Table => Some(DocumentFormat::Table),
-            Format::Tsv => Some(DocumentFormat::Tsv),
-            Format::Jsonl => Some(DocumentFormat::Jsonl),
-            Format::Xc | Format::Npz => None,
+            Format::File(PredictionFormat::Tsv) => Some(DocumentFormat::Tsv),
+            Format::File(PredictionFormat::Jsonl) => Some(DocumentFormat::Jsonl),
+            Format::File(PredictionFormat::Xc | PredictionFormat::Npz) => None,
         }
     }
 }
@@ -286,23 +287,19 @@ impl Format {
 /// The format that was asked for, or that the output's name tells, or that suits standard output.
 fn format_of(args: &Args) -> Result<Format> {
     let (to_stdout, to_terminal) = (args.to_stdout(), args.to_terminal());
-    let by_ending = || PredictionFormat::of_path(&args.output.to_string_lossy());
     let format = match args.format {
         Some(format) => format,
         None if to_terminal => Format::Table,
-        None if to_stdout => Format::Tsv,
-        None => match by_ending() {
-            Some(PredictionFormat::Tsv) => Format::Tsv,
-            Some(PredictionFormat::Jsonl) => Format::Jsonl,
-            Some(PredictionFormat::Xc) => Format::Xc,
-            Some(PredictionFormat::Npz) => Format::Npz,
+        None if to_stdout => Format::File(PredictionFormat::Tsv),
+        None => match PredictionFormat::of_path(&args.output.to_string_lossy()) {
+            Some(format) => Format::File(format),
             None => bail!(
                 "{}: the ending does not tell the format: add --format tsv, jsonl, xc, npz or table",
                 args.output.display()
             ),
         },
     };
-    if to_terminal && matches!(format, Format::Npz) {
+    if to_terminal && matches!(format, Format::File(PredictionFormat::Npz)) {
         bail!("npz is no text for a terminal: name a file with --output");
     }
     if args.labels_only && format.of_documents().is_none() {

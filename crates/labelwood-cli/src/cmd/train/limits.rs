@@ -9,13 +9,12 @@ use labelwood::app::TrainingNeed;
 use labelwood::auto;
 use labelwood::data::Dataset;
 use labelwood::model::{Limits, unfinished};
-use labelwood::run::Task;
+use labelwood::run::{Bytes, Task};
 use labelwood::store::Manifest;
 use labelwood::text::TextReader;
 
 use super::memory::fits;
 use super::{Args, Choice};
-use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::duration::Seconds;
 

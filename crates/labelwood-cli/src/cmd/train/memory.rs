@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use labelwood::app::{MachineFault, Remedy, TrainingNeed};
+use labelwood::run::Bytes;
 
-use crate::bytes::Bytes;
 use crate::machine;
 
 /// Whether there is as much memory as is allowed, else as the machine gives.
