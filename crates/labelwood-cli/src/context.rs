@@ -72,11 +72,6 @@ impl Context {
         Ok(task)
     }
 
-    /// Whose limit of memory it is.
-    pub fn who_limits_memory(&self) -> &'static str {
-        if self.max_memory.is_some() { "--max-memory" } else { "this machine" }
-    }
-
     /// When the command started.
     pub fn started(&self) -> Instant {
         self.clock.started()

@@ -6,12 +6,30 @@
 use std::fs;
 use std::time::Instant;
 
+use labelwood::app::MachineFault;
 use labelwood::report::Spent;
 use labelwood::run::{self, Bytes};
 
 /// The most memory this process may use: the machine's, or less if a control group says so.
 pub fn memory_limit() -> Option<Bytes> {
     run::memory_limit().map(Bytes).or_else(physical_memory_elsewhere)
+}
+
+/// Refuses work that needs more memory than `allowed`, else than the machine gives, and says what
+/// remedies that; gives the limit, if there is one.
+pub fn check_memory(
+    work: &str,
+    needed: u64,
+    allowed: Option<Bytes>,
+    remedy: impl FnOnce(u64) -> String,
+) -> Result<Option<Bytes>, MachineFault> {
+    let limit = allowed.or_else(memory_limit);
+    let Some(limit) = limit.filter(|limit| needed > limit.0) else { return Ok(limit) };
+    let who = if allowed.is_some() { "--max-memory" } else { "this machine" };
+    let (needed, remedy) = (Bytes(needed), remedy(limit.0));
+    Err(MachineFault(format!(
+        "the {work} needs about {needed} of memory, but {who} allows {limit}: {remedy}"
+    )))
 }
 
 /// The most memory this process has had resident so far.

@@ -40,7 +40,8 @@ impl LoadArgs {
         Ok(Model::open(folder, self.options(), task)?)
     }
 
-    fn options(&self) -> Options {
+    /// How the files of a model are opened.
+    pub fn options(&self) -> Options {
         Options { load: self.load, verify: !self.no_verify }
     }
 }
@@ -61,24 +62,15 @@ pub struct ModelArgs {
     #[arg(long, value_name = "FILE")]
     without_labels: Option<PathBuf>,
 
+    /// How its files are opened.
     #[command(flatten)]
-    loading: LoadArgs,
+    pub loading: LoadArgs,
 }
 
 impl ModelArgs {
-    /// Opens a model folder.
-    pub fn open(&self, folder: &Path, task: &Task) -> Result<Model> {
-        self.loading.open(folder, task)
-    }
-
     /// The files that name labels.
     pub fn files(&self) -> LabelFiles<'_> {
         LabelFiles { only: self.only_labels.as_deref(), without: self.without_labels.as_deref() }
-    }
-
-    /// How the files of a model are opened.
-    pub fn options(&self) -> Options {
-        self.loading.options()
     }
 
     /// What is asked of the model.

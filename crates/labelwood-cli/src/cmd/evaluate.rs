@@ -24,7 +24,7 @@ use crate::learn::warn_of_learned_rows;
 use crate::machine::{Clock, sum};
 use crate::output::{check_outputs, print, print_json};
 use crate::prediction::{ModelArgs, RowArgs, most_frequent};
-use crate::split::{Column, numbered, select};
+use crate::split::{Column, numbered, select, selected};
 use crate::spread::Spread;
 
 /// Arguments of `labelwood evaluate`.
@@ -211,13 +211,14 @@ fn over_columns(args: &Args, task: &Task) -> Result<()> {
         several if several.first().is_some_and(|one| one.exists()) && !folder.exists() => several,
         _ => vec![folder.clone()],
     };
-    let mut model = stages.time("load", || args.opening.open(&folders[0], task))?;
+    let mut model = stages.time("load", || args.opening.loading.open(&folders[0], task))?;
     let rows = stages.time("read", || args.read(&model, task))?;
     let splits = Splits::read(split, rows.len(), task)?;
     let (mut figures, mut unseen) = (Vec::new(), 0);
     for column in 1..=splits.len() {
         if column > 1 && folders.len() > 1 {
-            model = stages.time("load", || args.opening.open(&folders[column - 1], task))?;
+            model =
+                stages.time("load", || args.opening.loading.open(&folders[column - 1], task))?;
         }
         let some = select(&rows, splits.column(column)?, task)?;
         let subject = predicted(args, &model, some, std::mem::take(&mut stages), task)?;
@@ -249,10 +250,10 @@ struct SpreadLine {
 /// Predicts with a model.
 fn of_model(args: &Args, folder: &Path, task: &Task) -> Result<Subject> {
     let mut stages = Stages::default();
-    let model = stages.time("load", || args.opening.open(folder, task))?;
+    let model = stages.time("load", || args.opening.loading.open(folder, task))?;
     let rows = stages.time("read", || {
         let rows = args.read(&model, task)?;
-        args.part(rows, args.test_split.as_deref(), task)
+        selected(rows, args.test_split.as_deref(), args.split_column.one(), task)
     })?;
     predicted(args, &model, rows, stages, task)
 }
@@ -298,11 +299,9 @@ fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
     };
     let mut stages = Stages::default();
     let (train, test, predictions) = stages.time("read", || {
-        let train = args.part(
-            args.reading.options().read_labels(train_path, None, |_| (), task)?,
-            args.foreign.train_split.as_deref(),
-            task,
-        )?;
+        let train = args.reading.options().read_labels(train_path, None, |_| (), task)?;
+        let split = args.foreign.train_split.as_deref();
+        let train = selected(train, split, args.split_column.one(), task)?;
         let (test, ids) = args.read_truth(train.label_names.as_ref(), task)?;
         let labels = train.labels.columns().max(test.labels.columns());
         // Rows of vectors have labels by number, whatever these are called; text has names.
@@ -364,17 +363,6 @@ impl Args {
         let splits = Splits::read(split, rows.len(), task)?;
         let chosen = splits.column(self.split_column.one())?;
         Ok((select(&rows, chosen, task)?, chosen.iter().map(|&row| ids[row].clone()).collect()))
-    }
-
-    /// The rows that a split file names, or all.
-    fn part(&self, rows: Dataset, split: Option<&Path>, task: &Task) -> Result<Dataset> {
-        match split {
-            None => Ok(rows),
-            Some(path) => {
-                let column = self.split_column.one();
-                select(&rows, Splits::read(path, rows.len(), task)?.column(column)?, task)
-            }
-        }
     }
 
     fn warn_of_unseen(&self, labels: usize) {

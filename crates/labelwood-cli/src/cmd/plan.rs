@@ -10,7 +10,7 @@ use labelwood::Settings;
 use labelwood::app::TrainingNeed;
 use labelwood::model::TrainOptions;
 use labelwood::run::{Bytes, Task};
-use labelwood::shard::{Options, Plan};
+use labelwood::shard::{Options, Plan, Shard};
 use labelwood::{auto, data};
 use serde::Serialize;
 
@@ -159,20 +159,30 @@ struct Summary<'a> {
     shards: Vec<ShardLine>,
 }
 
+/// A shard in the lines that `plan --json` and `inspect --json` print.
 #[derive(Serialize)]
-struct ShardLine {
-    units: usize,
-    memory_bytes: u64,
-    cpu_seconds: f64,
+pub struct ShardLine {
+    /// How many of its units are finished, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done: Option<usize>,
+    /// How many units it has, of both stages where those of the second are known.
+    pub units: usize,
+    /// The memory that it takes, about.
+    pub memory_bytes: u64,
+    /// The time that it takes, about.
+    pub cpu_seconds: f64,
+}
+
+impl ShardLine {
+    /// What the plan says.
+    pub fn new(done: Option<usize>, units: usize, shard: &Shard) -> Self {
+        ShardLine { done, units, memory_bytes: shard.memory, cpu_seconds: shard.seconds }
+    }
 }
 
 impl<'a> Summary<'a> {
     fn of(plan: &'a Plan) -> Self {
-        let line = |shard: &labelwood::shard::Shard| ShardLine {
-            units: shard.units.len(),
-            memory_bytes: shard.memory,
-            cpu_seconds: shard.seconds,
-        };
+        let line = |shard: &Shard| ShardLine::new(None, shard.units.len(), shard);
         let shards = plan.shards().iter().map(line).collect();
         Summary { plan: plan.folder(), stages: plan.stages(), threads: plan.threads(), shards }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, anyhow, bail};
 use labelwood::app::TrainingNeed;
-use labelwood::data::{Splits, write_own};
+use labelwood::data::write_own;
 use labelwood::run::{Progress, Stage, Task};
 use labelwood::tune::{Measure, Outcome, Plan, TuneError, tune};
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::learn::{LearnArgs, Rows, TrainRequest};
 use crate::output::print;
 use crate::settings::{Choice, TUNED, named};
 use crate::signals::NOTHING_KEPT;
-use crate::split::select;
+use crate::split::selected;
 
 /// The files for people in the folder.
 const PAGE: &str = "table.md";
@@ -96,13 +96,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 impl Args {
     fn read(&self, task: &Task) -> Result<Rows> {
         let Rows { dataset, reader } = self.learn.read(self.train_split.is_some(), task)?;
-        let dataset = match &self.train_split {
-            None => dataset,
-            Some(split) => {
-                let splits = Splits::read(split, dataset.len(), task)?;
-                select(&dataset, splits.column(self.split_column)?, task)?
-            }
-        };
+        let dataset = selected(dataset, self.train_split.as_deref(), self.split_column, task)?;
         self.learn.check_rows(&dataset)?;
         Ok(Rows { dataset, reader })
     }

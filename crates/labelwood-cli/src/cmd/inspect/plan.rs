@@ -8,6 +8,7 @@ use labelwood::run::{Bytes, Task};
 use labelwood::shard::{Plan, Status};
 use serde::Serialize;
 
+use crate::cmd::plan::ShardLine;
 use crate::output::print_as;
 
 /// Units that are named; of more, the number is told.
@@ -34,22 +35,9 @@ struct Inside {
     lost: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct ShardLine {
-    done: usize,
-    units: usize,
-    memory_bytes: u64,
-    cpu_seconds: f64,
-}
-
 impl Inside {
     fn new(plan: &Plan, status: Status) -> Self {
-        let line = |((done, units), shard): ((usize, usize), &labelwood::shard::Shard)| ShardLine {
-            done,
-            units,
-            memory_bytes: shard.memory,
-            cpu_seconds: shard.seconds,
-        };
+        let line = |(&(done, units), shard)| ShardLine::new(Some(done), units, shard);
         let names =
             |paths: Vec<PathBuf>| paths.iter().map(|path| path.display().to_string()).collect();
         Inside {
@@ -57,7 +45,7 @@ impl Inside {
             data: plan.data().display().to_string(),
             stages: plan.stages(),
             threads: plan.threads(),
-            shards: status.shards.iter().copied().zip(plan.shards()).map(line).collect(),
+            shards: status.shards.iter().zip(plan.shards()).map(line).collect(),
             done: status.done,
             missing: status.missing,
             broken: names(status.broken),
@@ -75,8 +63,8 @@ impl Display for Inside {
         writeln!(out, "units       {} done, {} missing", self.done.len(), self.missing.len())?;
         writeln!(out, "\nshard    done  units      memory   CPU seconds")?;
         for (number, shard) in self.shards.iter().enumerate() {
-            let ShardLine { done, units, memory_bytes, cpu_seconds } = shard;
-            let memory = Bytes(*memory_bytes).to_string();
+            let ShardLine { units, cpu_seconds, .. } = shard;
+            let (done, memory) = (shard.done.unwrap_or(0), Bytes(shard.memory_bytes).to_string());
             writeln!(out, "{number:>5} {done:>7} {units:>6} {memory:>11} {cpu_seconds:>13.0}")?;
         }
         for (what, names) in [

@@ -171,8 +171,10 @@ enum Opened {
 impl Opened {
     fn open(args: &Args, task: &Task) -> Result<Self> {
         Ok(match args.part.parts.is_empty() {
-            true => Opened::Whole(args.opening.open(&args.model, task)?),
-            false => Opened::Parts(Combiner::open(&args.model, args.opening.options(), task)?),
+            true => Opened::Whole(args.opening.loading.open(&args.model, task)?),
+            false => {
+                Opened::Parts(Combiner::open(&args.model, args.opening.loading.options(), task)?)
+            }
         })
     }
 
