@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use labelwood::app::TrainingNeed;
@@ -13,7 +14,7 @@ use serde_json::json;
 
 use super::train::memory;
 use crate::context::Context;
-use crate::duration::Seconds;
+use crate::duration;
 use crate::learn::{LearnArgs, Rows, TrainRequest};
 use crate::output::print;
 use crate::settings::{Choice, TUNED, named};
@@ -49,8 +50,8 @@ pub struct Args {
     folds: usize,
 
     /// Stop after this time, such as 5m, and decide by the rounds that are done
-    #[arg(long, value_name = "TIME")]
-    budget: Option<Seconds>,
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    budget: Option<Duration>,
 
     /// Use these rows of DATA only: a table of row numbers counted from 1, a column a split
     #[arg(long, value_name = "FILE")]
@@ -77,7 +78,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let keep = args.learn.typed_settings();
     let plan = Plan::new(dataset.view(), start, &keep, args.measure, args.folds)?;
     args.announce(&plan, &rows, context, &task)?;
-    let until = args.budget.map(|budget| context.started() + budget.times(1.0));
+    let until = args.budget.map(|budget| context.started() + budget);
     let outcome = tune(dataset.view(), &plan, &args.output, &task.until(until))
         .map_err(|error| stopped_or(error, &args.output))?;
     args.write(&outcome, &request, &rows)?;

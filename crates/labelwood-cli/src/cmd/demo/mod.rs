@@ -8,7 +8,6 @@ mod corpus;
 mod page;
 
 use std::path::{Path, PathBuf};
-use std::{env, fs, process};
 
 use anyhow::{Context as _, Result};
 use labelwood::algorithms::craftml::Params;
@@ -62,8 +61,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             Ok(())
         }
         None => {
-            let temporary = Temporary::new()?;
-            show(&temporary.0.join("model"), start, context)
+            let temporary = tempfile::Builder::new().prefix("labelwood-demo-").tempdir();
+            let temporary =
+                temporary.context("no temporary folder can be made: name one with --model")?;
+            show(&temporary.path().join("model"), start, context)
         }
     }
 }
@@ -112,25 +113,4 @@ fn read_test(model: &Model, task: &Task) -> Result<Dataset> {
 fn documents<'a>(part: &'static str, options: &Options, task: &'a Task) -> Result<Documents<'a>> {
     let required = Labels::Required;
     Ok(Documents::from_bytes(part.as_bytes(), "corpus", Format::Tsv, options, required, task)?)
-}
-
-/// A folder of our own that is removed in the end.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new() -> Result<Self> {
-        let folder = env::temp_dir().join(format!("labelwood-demo-{}", process::id()));
-        // Not create_dir_all: what is there already belongs to somebody else.
-        fs::create_dir(&folder).with_context(|| {
-            format!("{} cannot be made: name a folder with --model", folder.display())
-        })?;
-        Ok(Temporary(folder))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // Something left among the temporary files is no reason to fail.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -11,9 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context as _, Result, bail};
 use labelwood::app::{RowBatch, RowSource, at_least};
 use labelwood::data::documents;
-use labelwood::data::predictions::{
-    DocumentFormat, DocumentWriter, PredictionFormat, Writer, write_table,
-};
+use labelwood::data::predictions::PredictionFormat::{self, Jsonl, Npz, Tsv, Xc};
+use labelwood::data::predictions::{DocumentFormat, DocumentWriter, Writer, write_table};
 use labelwood::model::Model;
 use labelwood::run::{Progress, Task};
 use labelwood::shard::Combiner;
@@ -112,22 +111,14 @@ enum Format {
 
 const FORMATS: [(&str, &str, Format); 5] = [
     ("table", "Aligned columns for people, with label names", Format::Table),
-    (
-        "tsv",
-        "`label score` separated by tabs, best first (.tsv)",
-        Format::File(PredictionFormat::Tsv),
-    ),
-    (
-        "jsonl",
-        "One JSON object per row, with label names (.jsonl)",
-        Format::File(PredictionFormat::Jsonl),
-    ),
+    ("tsv", "`label score` separated by tabs, best first (.tsv)", Format::File(Tsv)),
+    ("jsonl", "One JSON object per row, with label names (.jsonl)", Format::File(Jsonl)),
     (
         "xc",
         "The XC repository's sparse matrix: a header, then `label:score` (.xc, .txt)",
-        Format::File(PredictionFormat::Xc),
+        Format::File(Xc),
     ),
-    ("npz", "A sparse matrix for scipy (.npz)", Format::File(PredictionFormat::Npz)),
+    ("npz", "A sparse matrix for scipy (.npz)", Format::File(Npz)),
 ];
 
 /// What is said where the predictions of all rows, which some formats take, do not fit into memory.
@@ -137,7 +128,7 @@ const ALL_AT_ONCE: &str =
 /// Predicts the rows of DATA and writes the predictions, a batch of rows at a time.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(shards) = args.part.shards {
-        let task = context.watched_run(|progress| progress, || NOTHING_KEPT.to_owned())?;
+        let task = context.run()?;
         return parts::write(&args, shards.get(), context, &task);
     }
     let format = format_of(&args)?;
@@ -149,41 +140,19 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let shown = Shown::default();
     let task = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
-    let opened = Opened::open(&args, &task)?;
-    let model = opened.model();
+    let (whole, combiner);
+    let (model, parts) = if parts.is_empty() {
+        whole = args.opening.loading.open(&args.model, &task)?;
+        (&whole, None)
+    } else {
+        combiner = Combiner::open(&args.model, args.opening.loading.options(), &task)?;
+        (combiner.model(), Some(Parts::open(&combiner, parts)?))
+    };
     let source = args.reading.options().open(&args.data, model, &task)?;
     shown.total.store(source.declared_rows().unwrap_or(0), Ordering::Relaxed);
     let allowed = args.opening.files().allowed(model, &task)?;
-    let parts = match &opened {
-        Opened::Whole(_) => None,
-        Opened::Parts(combiner) => Some(Parts::open(combiner, parts)?),
-    };
     let mut batches = Predicted { args: &args, model, parts, task: &task, source, allowed, shown };
     write_file(&args.output, |output| batches.write(output, format))
-}
-
-/// A model, or as much of it as joining the scores of its parts takes.
-enum Opened {
-    Whole(Model),
-    Parts(Combiner),
-}
-
-impl Opened {
-    fn open(args: &Args, task: &Task) -> Result<Self> {
-        Ok(match args.part.parts.is_empty() {
-            true => Opened::Whole(args.opening.loading.open(&args.model, task)?),
-            false => {
-                Opened::Parts(Combiner::open(&args.model, args.opening.loading.options(), task)?)
-            }
-        })
-    }
-
-    fn model(&self) -> &Model {
-        match self {
-            Opened::Whole(model) => model,
-            Opened::Parts(combiner) => combiner.model(),
-        }
-    }
 }
 
 /// The predictions of the rows, some at a time.
@@ -279,9 +248,9 @@ impl Format {
     fn of_documents(self) -> Option<DocumentFormat> {
         match self {
             Format::Table => Some(DocumentFormat::Table),
-            Format::File(PredictionFormat::Tsv) => Some(DocumentFormat::Tsv),
-            Format::File(PredictionFormat::Jsonl) => Some(DocumentFormat::Jsonl),
-            Format::File(PredictionFormat::Xc | PredictionFormat::Npz) => None,
+            Format::File(Tsv) => Some(DocumentFormat::Tsv),
+            Format::File(Jsonl) => Some(DocumentFormat::Jsonl),
+            Format::File(Xc | Npz) => None,
         }
     }
 }
@@ -292,7 +261,7 @@ fn format_of(args: &Args) -> Result<Format> {
     let format = match args.format {
         Some(format) => format,
         None if to_terminal => Format::Table,
-        None if to_stdout => Format::File(PredictionFormat::Tsv),
+        None if to_stdout => Format::File(Tsv),
         None => match PredictionFormat::of_path(&args.output.to_string_lossy()) {
             Some(format) => Format::File(format),
             None => bail!(
@@ -301,7 +270,7 @@ fn format_of(args: &Args) -> Result<Format> {
             ),
         },
     };
-    if to_terminal && matches!(format, Format::File(PredictionFormat::Npz)) {
+    if to_terminal && matches!(format, Format::File(Npz)) {
         bail!("npz is no text for a terminal: name a file with --output");
     }
     if args.labels_only && format.of_documents().is_none() {
