@@ -52,8 +52,7 @@ impl Plan {
         for stem in self.order(&found)? {
             if let Some((unit, path)) = found.sound.get(&stem).or_else(|| common.get(&stem)) {
                 task.check()?;
-                partial.adopt_file(path, unit)?;
-                units.push(unit.clone());
+                units.push(partial.adopt_file(path, unit)?);
             }
         }
         let identity = &self.content.identity;

@@ -8,10 +8,10 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Digest, FormatError, StoreError, UnitFile, Update, files};
 use crate::base::settings::Favour;
@@ -35,7 +35,7 @@ pub struct Training {
     /// The digest of the parsed training rows.
     pub data: String,
     /// How text became these rows, if they were text.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted")]
     pub text: Option<Value>,
     /// Whether scores are made probabilities.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -44,7 +44,7 @@ pub struct Training {
     #[serde(default, skip_serializing_if = "Favour::is_none")]
     pub favour: Favour,
     /// How the model was made smaller afterwards, if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted")]
     pub shrunk: Option<Value>,
     /// Whether the model holds its training rows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -122,21 +122,20 @@ impl Manifest {
 
     /// The bytes of the manifest's file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        json(&self.written(Some(self.model_id()))).expect("a manifest is plain JSON")
+        json_bytes(&self.written(Some(self.model_id()))).expect("a manifest is plain JSON")
     }
 
     pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, FormatError> {
-        let refused = |reason: String| FormatError::Manifest { path: path.to_owned(), reason };
-        let Version { format } =
-            serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
+        let refused = |reason: String| invalid(path, reason);
+        let damaged = |error: serde_json::Error| refused(error.to_string());
+        let Version { format } = serde_json::from_slice(bytes).map_err(damaged)?;
         if !(1..=FORMAT).contains(&format) {
-            let path = path.to_owned();
-            return Err(FormatError::Version { path, found: format, newest: FORMAT });
+            let here = format!("but this labelwood reads versions 1 to {FORMAT}");
+            let reason = format!("format version {format}, {here}");
+            return Err(FormatError::new(path, reason, "update labelwood"));
         }
-        let written: Written =
-            serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
-        let model_id = written.model_id;
-        let Written { training, instances, features, labels, units, .. } = written;
+        let written = serde_json::from_slice(bytes).map_err(damaged)?;
+        let Written { training, instances, features, labels, units, model_id, .. } = written;
         let manifest = Manifest { training, instances, features, labels, units };
         let mut names = BTreeSet::new();
         for unit in &manifest.units {
@@ -181,39 +180,45 @@ impl Manifest {
 impl Training {
     /// The differences between this training and another, one clause for each setting.
     pub(crate) fn difference(&self, other: &Training) -> Option<String> {
-        let mut clauses = Vec::new();
-        let mut compare = |what: &str, there: &str, here: &str| {
-            if there != here {
-                clauses.push(format!("{what} is {there} there but {here} here"));
-            }
+        let values = |training: &Training| {
+            let Training { algorithm, settings, data, text, calibrate, favour, .. } = training;
+            let Training { shrunk, keep_rows, updates, .. } = training;
+            [
+                ("algorithm", json!(algorithm)),
+                ("the digest of the data", json!(data)),
+                ("calibrate", json!(calibrate)),
+                ("keep_rows", json!(keep_rows)),
+                ("favour", json!(favour)),
+                ("updates", json!(updates)),
+                ("", settings.clone()),
+                ("text", json!(text)),
+                ("shrunk", json!(shrunk)),
+            ]
         };
-        compare("algorithm", &self.algorithm, &other.algorithm);
-        compare("the digest of the data", &self.data, &other.data);
-        compare("calibrate", &self.calibrate.to_string(), &other.calibrate.to_string());
-        compare("keep_rows", &self.keep_rows.to_string(), &other.keep_rows.to_string());
-        let favour = |training: &Training| serde_json::to_value(training.favour).ok();
-        differences("favour", favour(self).as_ref(), favour(other).as_ref(), &mut clauses);
-        let updates = |training: &Training| serde_json::to_value(&training.updates).ok();
-        differences("updates", updates(self).as_ref(), updates(other).as_ref(), &mut clauses);
-        differences("", Some(&self.settings), Some(&other.settings), &mut clauses);
-        differences("text", self.text.as_ref(), other.text.as_ref(), &mut clauses);
-        differences("shrunk", self.shrunk.as_ref(), other.shrunk.as_ref(), &mut clauses);
+        let mut clauses = Vec::new();
+        for ((name, there), (_, here)) in values(self).into_iter().zip(values(other)) {
+            differences(name, &there, &here, &mut clauses);
+        }
         (!clauses.is_empty()).then(|| clauses.join(", "))
     }
 }
 
-fn differences(at: &str, there: Option<&Value>, here: Option<&Value>, clauses: &mut Vec<String>) {
+fn differences(at: &str, there: &Value, here: &Value, clauses: &mut Vec<String>) {
     match (there, here) {
-        (Some(Value::Object(left)), Some(Value::Object(right))) => {
+        (Value::Object(left), Value::Object(right)) => {
             let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
             for key in keys {
                 let inner = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
-                differences(&inner, left.get(key), right.get(key), clauses);
+                differences(&inner, &there[key], &here[key], clauses);
             }
         }
         (there, here) if there == here => {}
         (there, here) => {
-            let show = |value: Option<&Value>| value.map_or("not set".into(), Value::to_string);
+            let show = |value: &Value| match value {
+                Value::Null => "not set".to_owned(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
             clauses.push(format!("{at} is {} there but {} here", show(there), show(here)));
         }
     }
@@ -226,12 +231,12 @@ pub(crate) fn write_json(
     content: &impl Serialize,
 ) -> Result<(), StoreError> {
     files::write_whole(folder, name, |out| {
-        out.write_all(&json(content)?)?;
+        out.write_all(&json_bytes(content)?)?;
         Ok((name.to_owned(), ()))
     })
 }
 
-fn json(content: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+fn json_bytes(content: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(content)?;
     bytes.push(b'\n');
     Ok(bytes)
@@ -241,19 +246,25 @@ fn json(content: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, StoreError> {
     let failed = |error: io::Error| StoreError::io("read", path, error);
     let size = fs::metadata(path).map_err(failed)?;
-    let too_large = |found| FormatError::TooLarge { path: PathBuf::from(path), found, limit };
     if !size.is_file() {
-        let reason = "it is not an ordinary file".to_owned();
-        return Err(FormatError::Manifest { path: path.to_owned(), reason }.into());
-    }
-    if size.len() > limit {
-        return Err(too_large(size.len()).into());
+        return Err(invalid(path, "it is not an ordinary file".to_owned()).into());
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(failed)?;
     file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
-    // The file may have grown since its size was read.
-    if bytes.len() as u64 > limit { Err(too_large(bytes.len() as u64).into()) } else { Ok(bytes) }
+    if bytes.len() as u64 > limit {
+        // The file may have grown since its size was read.
+        let found = size.len().max(bytes.len() as u64);
+        let reason = format!("{found} bytes, but at most {limit} are allowed here");
+        return Err(FormatError::new(path, reason, "this is not a model's file").into());
+    }
+    Ok(bytes)
+}
+
+/// The error of a manifest that is none.
+pub(super) fn invalid(path: &Path, reason: String) -> FormatError {
+    let reason = format!("not a valid manifest: {reason}");
+    FormatError::new(path, reason, "restore the model from a copy or train it again")
 }
 
 /// Whether opening failed because there is no file or folder of that name.
@@ -261,31 +272,16 @@ pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Writes a value with the keys of every object sorted, whatever order the map type keeps.
-fn sorted<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-    sort(value).serialize(serializer)
-}
-
-fn sorted_if_any<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.as_ref().map(sort).serialize(serializer)
-}
-
-fn sort(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-            entries.sort_unstable_by_key(|&(key, _)| key);
-            entries.into_iter().map(|(key, value)| (key.clone(), sort(value))).collect()
-        }
-        Value::Array(list) => list.iter().map(sort).collect(),
-        other => other.clone(),
-    }
+/// Writes values with the keys of every object sorted, whatever order the map type keeps.
+fn sorted<S: Serializer>(value: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut value = serde_json::to_value(value).map_err(serde::ser::Error::custom)?;
+    value.sort_all_objects();
+    value.serialize(serializer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn example() -> Manifest {
         let xxh3 = Digest::of(b"content");
@@ -371,7 +367,8 @@ mod tests {
             error.to_string(),
             "manifest.json: format version 7, but this labelwood reads versions 1 to 1; update labelwood"
         );
-        assert!(matches!(parse(br#"{"format": 0}"#), Err(FormatError::Version { found: 0, .. })));
+        let error = parse(br#"{"format": 0}"#).unwrap_err().to_string();
+        assert!(error.contains("format version 0"), "{error}");
     }
 
     #[test]
@@ -385,7 +382,7 @@ mod tests {
             br#"{"format": -1}"#,
             br#"{"format": 1}"#,
         ] {
-            assert!(matches!(parse(text), Err(FormatError::Manifest { .. })));
+            assert!(parse(text).unwrap_err().to_string().contains("not a valid manifest"));
         }
         assert!(parse("[".repeat(100_000).as_bytes()).is_err());
         let mut nested = r#"{"format":1,"settings":"#.to_owned();
@@ -415,10 +412,7 @@ mod tests {
         let path = folder.path().join("long");
         fs::write(&path, [b' '; 11]).unwrap();
         let error = read_limited(&path, 10).unwrap_err();
-        assert!(matches!(
-            error,
-            StoreError::Format(FormatError::TooLarge { found: 11, limit: 10, .. })
-        ));
+        assert!(error.to_string().contains("11 bytes, but at most 10 are allowed"), "{error}");
         assert_eq!(read_limited(&path, 11).unwrap().len(), 11);
     }
 

@@ -184,7 +184,7 @@ impl Work<'_> {
                     kept.entry(shrunk.what).or_default().add(&shrunk);
                     Ok(shrunk.file)
                 }
-                None => self.partial.adopt_unit(source, file),
+                None => self.partial.adopt_file(&source.join(&file.file), file),
             };
             task.progress(Stage::Units("parts"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
             written

@@ -9,9 +9,7 @@ use super::{Model, labels, rows, settings_of, text};
 use crate::algorithms::{Interrupted, NewRows, UnitSink, Updates};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::Csr;
-use crate::base::store::{
-    Begin, FormatError, Manifest, Staging, Start, StoreError, Training, UnitFile, Update,
-};
+use crate::base::store::{Begin, Manifest, Staging, Start, StoreError, Training, UnitFile, Update};
 use crate::data::{Dataset, DatasetView, LabelIndex};
 use std::collections::BTreeSet;
 use std::fs;
@@ -247,11 +245,7 @@ fn begin(
         }
     };
     match begin(true) {
-        Err(StoreError::Different { .. } | StoreError::Format(FormatError::Settings { .. }))
-            if start.overwrite =>
-        {
-            Ok(begin(false)?)
-        }
+        Err(StoreError::Different { .. }) if start.overwrite => Ok(begin(false)?),
         Err(StoreError::Different { .. }) => {
             Err(UpdateError::Unfinished { folder: target.to_owned() })
         }
@@ -363,7 +357,7 @@ impl<'a> Work<'a> {
         for (file, unit) in known.iter().zip(stored.units()) {
             listed.push(match (units.find(file.name()), stored.folder()) {
                 (Some(written), _) => written,
-                (None, Some(folder)) => partial.adopt_unit(folder, file)?,
+                (None, Some(folder)) => partial.adopt_file(&folder.join(&file.file), file)?,
                 (None, None) => {
                     partial.write_finished(file, unit)?;
                     file.clone()
