@@ -29,7 +29,7 @@ mod calibrate;
 pub(crate) mod job;
 mod labels;
 mod options;
-pub(crate) mod part;
+pub(crate) mod share;
 mod rows;
 mod shrink;
 mod text;

@@ -3,7 +3,7 @@
 use super::{PLAN, Plan, ShardError, UNITS};
 use crate::algorithms::{Role, UnitSpec};
 use crate::base::run::Task;
-use crate::base::store::{Load, Scanned, StoreError, Unit, UnitFile, scan};
+use crate::base::store::{Load, Scanned, StoreError, Unit, UnitFile, listed, scan};
 use crate::model::job::common_units;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -49,11 +49,13 @@ impl Found {
     }
 
     /// Of units that are not finished, those of which nothing is there, and the files of the others.
-    pub fn missing_or_damaged(&self, unfinished: Vec<String>) -> (Vec<String>, Vec<PathBuf>) {
-        let damaged = self.broken.iter().filter(|(stem, _)| unfinished.contains(stem));
-        let damaged = damaged.map(|(_, path)| path.clone()).collect();
-        let is_damaged = |unit: &String| self.broken.iter().any(|(stem, _)| stem == unit);
-        (unfinished.into_iter().filter(|unit| !is_damaged(unit)).collect(), damaged)
+    pub fn lacking(&self, mut unfinished: Vec<String>) -> String {
+        let damaged = self.broken.iter().filter(|(name, _)| unfinished.contains(name));
+        let damaged: Vec<String> = damaged.map(|(_, path)| path.display().to_string()).collect();
+        unfinished.retain(|unit| self.broken.iter().all(|(name, _)| name != unit));
+        let lists = [(&unfinished, "missing"), (&damaged, "damaged")];
+        let told = lists.iter().filter(|(names, _)| !names.is_empty());
+        told.map(|(names, what)| listed(names, what)).collect::<Vec<_>>().join(" and ")
     }
 }
 
@@ -98,7 +100,9 @@ impl Plan {
             let is_there = fs::exists(folder);
             let is_there = is_there.map_err(|error| StoreError::io("find", folder, error))?;
             if !is_there {
-                return Err(ShardError::NoUnits { folder: folder.clone() });
+                let advice = "give the folder of a plan or of its units";
+                let reason = format_args!("there is no such folder; {advice}");
+                return Err(ShardError::at(folder, reason));
             }
             // A plan of which nothing is trained may have no folder for units.
             folders.push(match folder.join(PLAN).is_file() {

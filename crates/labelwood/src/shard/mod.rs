@@ -35,7 +35,7 @@
 //! ```
 //!
 //! A model that is larger than a machine's memory predicts in the same way: each worker maps a
-//! [`ModelPart`], whose [`Scores`] a [`Combiner`] joins to the predictions of the whole model.
+//! [`ModelShare`], whose [`Scores`] a [`Combiner`] joins to the predictions of the whole model.
 
 mod cost;
 mod error;
@@ -43,7 +43,7 @@ mod found;
 mod merge;
 mod train;
 
-pub use crate::model::part::{Combiner, ModelPart, PartError, Scores, ScoresReader, Share};
+pub use crate::model::share::{Combiner, ModelShare, Scores, ScoresReader, Share, ShareError};
 pub use error::ShardError;
 pub use found::Status;
 pub use train::Work;
@@ -110,9 +110,12 @@ impl Options {
     /// ```
     pub fn check(&self) -> Result<(), ShardError> {
         match self.shards {
-            0 => Err(ShardError::NoShards),
+            0 => Err(ShardError::Refused("a plan needs at least one shard".to_owned())),
             1..=MOST_SHARDS => Ok(()),
-            shards => Err(ShardError::TooManyShards { shards, most: MOST_SHARDS }),
+            shards => Err(ShardError::Refused(format!(
+                "{shards} shards are too many: a plan has at most {MOST_SHARDS}, and those beyond its \
+                 units, such as trees, have nothing to do"
+            ))),
         }
     }
 }
@@ -190,7 +193,7 @@ impl Plan {
         let units_folder = folder.join(UNITS);
         fs::create_dir_all(&units_folder)
             .map_err(|error| StoreError::io("create", &units_folder, error))?;
-        let settings = parsed(&training).map_err(|reason| ShardError::content(folder, reason))?;
+        let settings = job.settings().clone();
         let specs = known_units(&settings, dataset.labels.columns());
         // Small units are made with the plan.
         let small = specs.iter().filter(|unit| unit.role == Role::Prepared);
@@ -241,10 +244,24 @@ impl Plan {
             }
             other => other?,
         };
-        let content = parse(&bytes).map_err(|wrong| match wrong {
-            Wrong::Content(reason) => ShardError::content(folder, reason),
-            Wrong::Version(found) => ShardError::Version { path, found, here: here() },
-        })?;
+        let invalid = |reason| {
+            let advice = "plan the training again";
+            ShardError::at(&path, format_args!("not a valid plan: {reason}; {advice}"))
+        };
+        let version = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+        let Version { labelwood, format } = version;
+        if (labelwood.as_str(), format) != (env!("CARGO_PKG_VERSION"), FORMAT) {
+            return Err(ShardError::at(
+                &path,
+                format_args!(
+                    "the plan was made by labelwood {labelwood} (format {format}), but this is \
+                     labelwood {} (format {FORMAT}): their units may differ; use the same version \
+                     everywhere",
+                    env!("CARGO_PKG_VERSION")
+                ),
+            ));
+        }
+        let content = parse(&bytes).map_err(invalid)?;
         Ok(Plan { folder: folder.to_owned(), content })
     }
 
@@ -342,7 +359,11 @@ fn check_target(folder: &Path, overwrite: bool) -> Result<(), ShardError> {
     if folder.join(PLAN).exists() {
         return match overwrite {
             true => Ok(()),
-            false => Err(ShardError::Exists { folder: folder.to_owned() }),
+            false => Err(ShardError::at(
+                folder,
+                "a plan is already here; add --overwrite to replace it, which keeps units that are the \
+                 same, or choose another folder",
+            )),
         };
     }
     match fs::read_dir(folder) {
@@ -361,7 +382,11 @@ fn check_target(folder: &Path, overwrite: bool) -> Result<(), ShardError> {
                 is_other(&name).then_some(name)
             });
             match other {
-                Some(found) => Err(ShardError::NotAPlan { folder: folder.to_owned(), found }),
+                Some(found) => {
+                    let advice = "choose another folder";
+                    let reason = format_args!("this is not a plan but holds `{found}`; {advice}");
+                    Err(ShardError::at(folder, reason))
+                }
                 None => Ok(()),
             }
         }
@@ -381,48 +406,25 @@ fn first_stage(settings: &Settings, labels: usize, calibrate: bool) -> Vec<UnitS
     units
 }
 
-/// What is wrong with the bytes of a plan.
-enum Wrong {
-    Content(String),
-    Version(String),
-}
-
-impl From<serde_json::Error> for Wrong {
-    fn from(error: serde_json::Error) -> Self {
-        Wrong::Content(error.to_string())
+/// The content of a plan of this version, or what is wrong with it.
+fn parse(bytes: &[u8]) -> Result<Content, String> {
+    let content: Content = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let Content { identity, plan_id, shards, .. } = &content;
+    if identity.id() != *plan_id {
+        return Err("its content does not give its plan_id".to_owned());
     }
-}
-
-fn version(labelwood: &str, format: u64) -> String {
-    format!("labelwood {labelwood} (format {format})")
-}
-
-fn here() -> String {
-    version(env!("CARGO_PKG_VERSION"), FORMAT)
-}
-
-fn parse(bytes: &[u8]) -> Result<Content, Wrong> {
-    let Version { labelwood, format } = serde_json::from_slice(bytes)?;
-    let found = version(&labelwood, format);
-    if found != here() {
-        return Err(Wrong::Version(found));
+    let settings = parsed(&identity.training)?;
+    if shards.is_empty() {
+        return Err("it has no shards".to_owned());
     }
-    let content: Content = serde_json::from_slice(bytes)?;
-    if content.identity.id() != content.plan_id {
-        return Err(Wrong::Content("its content does not give its plan_id".to_owned()));
+    if u32::try_from(identity.labels).is_err() {
+        return Err(format!("{} labels are too many", identity.labels));
     }
-    let settings = parsed(&content.identity.training).map_err(Wrong::Content)?;
-    if content.shards.is_empty() {
-        return Err(Wrong::Content("it has no shards".to_owned()));
+    check_units(&content, &settings)?;
+    match identity.units.iter().find(|unit| !unit.has_valid_name()) {
+        Some(unit) => Err(format!("`{}` is not a unit's name", unit.file)),
+        None => Ok(content),
     }
-    if u32::try_from(content.identity.labels).is_err() {
-        return Err(Wrong::Content(format!("{} labels are too many", content.identity.labels)));
-    }
-    check_units(&content, &settings).map_err(Wrong::Content)?;
-    if let Some(unit) = content.identity.units.iter().find(|unit| !unit.has_valid_name()) {
-        return Err(Wrong::Content(format!("`{}` is not a unit's name", unit.file)));
-    }
-    Ok(content)
 }
 
 /// Refuses shards that do not have each unit of the first stage once. The plan's id does not cover

@@ -41,11 +41,15 @@ impl Plan {
     ) -> Result<(usize, usize), ShardError> {
         let count = self.shards().len();
         if let Some(&shard) = shards.iter().find(|&&shard| shard >= count) {
-            return Err(ShardError::NoSuchShard { shard, shards: count });
+            let reason = format!("the plan has {count}, counted from 0");
+            return Err(ShardError::Refused(format!("there is no shard {shard}: {reason}")));
         }
         let (expected, found) = (&self.training().data, format!("{:032x}", dataset.digest()));
         if found != *expected {
-            return Err(ShardError::Data { expected: expected.clone(), found });
+            return Err(ShardError::Refused(format!(
+                "the rows have the digest {found}, but the plan is for {expected}: give the data that \
+                 were planned with"
+            )));
         }
         let folder = self.units_folder();
         fs::create_dir_all(&folder).map_err(|error| StoreError::io("create", &folder, error))?;
@@ -95,7 +99,8 @@ impl Trainer<'_> {
                 && path.symlink_metadata().is_ok_and(|found| found.is_dir())
         };
         if let Some((_, path)) = found.broken.iter().find(is_in_the_way) {
-            return Err(ShardError::InTheWay { path: path.clone() });
+            let reason = "this is a folder, but a unit is to be written here: move it away";
+            return Err(ShardError::at(path, reason));
         }
         if lacking > 0 {
             let work = match self.prepared.take() {
@@ -134,8 +139,10 @@ impl Trainer<'_> {
                     return Ok(found);
                 }
                 if !self.work.wait {
-                    let (missing, damaged) = found.missing_or_damaged(missing);
-                    return Err(ShardError::FirstStage { missing, damaged });
+                    return Err(ShardError::Refused(format!(
+                        "the first stage is not complete: {}; run this again when it is, or wait for it",
+                        found.lacking(missing)
+                    )));
                 }
             }
             self.task.check()?;

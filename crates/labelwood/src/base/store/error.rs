@@ -110,3 +110,14 @@ impl StoreError {
         Self::refused(path, reason)
     }
 }
+
+/// Names, the first few if they are many, and what they are: `a, b are missing`.
+pub(crate) fn listed(names: &[String], what: &str) -> String {
+    const NAMED: usize = 5;
+    let some = names[..names.len().min(NAMED)].join(", ");
+    match names.len() {
+        1 => format!("{some} is {what}"),
+        count if count <= NAMED => format!("{some} are {what}"),
+        count => format!("{some} and {} others are {what}", count - NAMED),
+    }
+}

@@ -20,6 +20,7 @@ mod unit;
 mod update;
 
 pub use digest::Digest;
+pub(crate) use error::listed;
 pub use error::{FormatError, StoreError};
 pub use files::staging_folder;
 pub(crate) use files::{remove_abandoned, remove_if_there};

@@ -305,7 +305,7 @@ fn a_target_that_is_not_ours_to_replace_is_refused() {
     fs::create_dir(&beside).unwrap();
     fs::write(beside.join("notes"), "mine").unwrap();
     let error = refused(&folder.path().join("new"), OVERWRITE).to_string();
-    assert!(error.contains("this is not a model but holds a file"), "{error}");
+    assert!(error.contains("this is not a model but holds `notes`"), "{error}");
     fs::create_dir(folder.path().join("empty")).unwrap();
     save(&folder.path().join("empty"), 1, FRESH);
 }

@@ -12,7 +12,7 @@ use crate::base::store::{
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
@@ -21,14 +21,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ShrinkError {
-    /// Neither a threshold nor a way of storing was given.
-    #[error(
-        "nothing would become smaller: say which weights to drop (prune) or how to store them (values)"
-    )]
-    Nothing,
-    /// The threshold is no threshold.
-    #[error("prune is {0}, but must be a number of at least 0")]
-    Prune(f32),
+    /// What is asked for makes nothing smaller, or would go where the model itself is.
+    #[error("{0}")]
+    Refused(String),
     /// The threshold drops everything.
     #[error(
         "prune is {prune}, but the largest of all {what} is {largest}: none would be left; choose a \
@@ -42,17 +37,6 @@ pub enum ShrinkError {
         /// The largest of them.
         largest: f32,
     },
-    /// The algorithm does not store such values.
-    #[error("{algorithm} stores values as {known}: ask for one of these")]
-    Values {
-        /// The algorithm's name.
-        algorithm: &'static str,
-        /// What it stores.
-        known: String,
-    },
-    /// The smaller model would take the place of the one it is made from.
-    #[error("{}: this is the model to make smaller; give another folder", .0.display())]
-    SameFolder(PathBuf),
     /// A model's files could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -95,14 +79,18 @@ pub fn shrink(
 ) -> Result<(Manifest, Manifest), ShrinkError> {
     let prune = shrink.prune.unwrap_or(0.0);
     if shrink == Shrink::default() {
-        return Err(ShrinkError::Nothing);
+        let reason = "nothing would become smaller: say which weights to drop (prune) or how to store \
+                      them (values)";
+        return Err(ShrinkError::Refused(reason.to_owned()));
     }
     if !(prune >= 0.0 && prune.is_finite()) {
-        return Err(ShrinkError::Prune(prune));
+        let reason = format!("prune is {prune}, but must be a number of at least 0");
+        return Err(ShrinkError::Refused(reason));
     }
     if fs::canonicalize(source).ok().is_some_and(|from| fs::canonicalize(target).ok() == Some(from))
     {
-        return Err(ShrinkError::SameFolder(target.to_owned()));
+        let reason = "this is the model to make smaller; give another folder";
+        return Err(ShrinkError::Refused(format!("{}: {reason}", target.display())));
     }
     let stored = Stored::open(source, Options::default(), task)?;
     let before = stored.manifest();
@@ -147,7 +135,8 @@ fn unknown_values(settings: &Settings) -> ShrinkError {
     let all = [StoredAs::U8, StoredAs::F16, StoredAs::F32].into_iter().zip(StoredAs::NAMES);
     let known: Vec<&str> =
         all.filter(|(values, _)| is_known(values)).map(|(_, name)| *name).collect();
-    ShrinkError::Values { algorithm: settings.name(), known: known.join(" or ") }
+    let (algorithm, known) = (settings.name(), known.join(" or "));
+    ShrinkError::Refused(format!("{algorithm} stores values as {known}: ask for one of these"))
 }
 
 /// What is needed to make the units of a model smaller.
