@@ -60,28 +60,20 @@ impl Plan {
                 ),
             ));
         }
-        let training = self.training().clone();
         // A merge that was killed has nothing that this one does not make again.
         let start = Start { resume: true, overwrite };
-        let partial = match Staging::begin(target, &training, start)? {
+        let partial = match Staging::begin(target, self.training(), start)? {
             Begin::Work(partial) => partial,
             Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
         };
         let mut units = Vec::new();
-        for stem in self.order(&found)? {
-            if let Some((unit, path)) = found.sound.get(&stem).or_else(|| common.get(&stem)) {
+        for name in self.order(&found)? {
+            if let Some((unit, path)) = found.sound.get(&name).or_else(|| common.get(&name)) {
                 task.check()?;
                 units.push(partial.adopt_file(path, unit)?);
             }
         }
-        let identity = &self.content.identity;
-        let manifest = Manifest {
-            training,
-            instances: identity.instances,
-            features: identity.features,
-            labels: identity.labels,
-            units,
-        };
+        let manifest = Manifest { units, ..self.content.identity.manifest.clone() };
         partial.commit(&manifest)?;
         Ok(Trained::Written(manifest))
     }

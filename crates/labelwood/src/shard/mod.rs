@@ -7,7 +7,7 @@
 //! [`train`](crate::model::train) writes. What starts the workers is somebody else's: a cluster's
 //! scheduler, `mpirun`, or Ray.
 //!
-//! Label trees have two stages: the parts below a root are known once the root is grown. All else
+//! Label trees have two stages: the units below a root are known once the root is grown. All else
 //! is done in the first.
 //!
 //! ```
@@ -51,8 +51,8 @@ pub use train::Work;
 use crate::algorithms::{Role, Settings, UnitSink, UnitSpec};
 use crate::base::run::Task;
 use crate::base::store::{
-    Digest, FORMAT, LOCK, StoreError, Training, UnitFile, lock, plan_prefix, read_limited,
-    remove_abandoned, remove_if_there, scan, write_json,
+    Digest, FORMAT, LOCK, Manifest, StoreError, Training, lock, plan_prefix, read_limited, remove,
+    remove_abandoned, scan, write_json,
 };
 use crate::data::{DatasetView, write_own_binary};
 use crate::model::TrainOptions;
@@ -85,7 +85,7 @@ pub struct Plan {
 /// How a plan is made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Into how many shards the units are grouped.
+    /// Into how many shards the units are divided.
     pub shards: usize,
     /// Where the rows lie as binary data, for all workers to see; without it, they are written into
     /// the plan's folder.
@@ -151,12 +151,9 @@ struct Content {
 struct Identity {
     labelwood: String,
     format: u64,
-    training: Training,
-    instances: u64,
-    features: u64,
-    labels: u64,
-    /// The units that were made with the plan.
-    units: Vec<UnitFile>,
+    /// The model, of which only the units that were made with the plan are there.
+    #[serde(flatten)]
+    manifest: Manifest,
 }
 
 /// What every version of a plan has.
@@ -203,16 +200,10 @@ impl Plan {
         };
         let units = UnitSink::of_plan(folder, "", [], &is_small);
         job.write(&units, task)?;
-        let names: Vec<String> =
-            specs.into_iter().map(|unit| unit.name).chain(common_units()).collect();
         let identity = Identity {
             labelwood: env!("CARGO_PKG_VERSION").to_owned(),
             format: FORMAT,
-            training,
-            instances: dataset.len() as u64,
-            features: dataset.features.columns() as u64,
-            labels: dataset.labels.columns() as u64,
-            units: units.listed(names.iter().map(String::as_str)),
+            manifest: job.manifest(training, &units)?,
         };
         drop(job);
         if options.data.is_none() {
@@ -238,12 +229,8 @@ impl Plan {
     /// Opens the folder of a plan.
     pub fn open(folder: &Path) -> Result<Plan, ShardError> {
         let path = folder.join(PLAN);
-        let bytes = match read_limited(&path, LIMIT) {
-            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                return Err(ShardError::NoPlan { folder: folder.to_owned() });
-            }
-            other => other?,
-        };
+        let no_plan = || ShardError::NoPlan { folder: folder.to_owned() };
+        let bytes = read_limited(&path, LIMIT)?.ok_or_else(no_plan)?;
         let invalid = |reason| {
             let advice = "plan the training again";
             ShardError::at(&path, format_args!("not a valid plan: {reason}; {advice}"))
@@ -272,7 +259,7 @@ impl Plan {
 
     /// What determines the model.
     pub fn training(&self) -> &Training {
-        &self.content.identity.training
+        &self.content.identity.manifest.training
     }
 
     /// The shards.
@@ -318,7 +305,7 @@ impl Plan {
     }
 
     fn labels(&self) -> usize {
-        self.content.identity.labels as usize
+        self.content.identity.manifest.labels as usize
     }
 
     fn units_folder(&self) -> PathBuf {
@@ -335,11 +322,12 @@ impl Plan {
         let prefix = self.prefix();
         let units = self.units_folder();
         remove_abandoned(&units)?;
-        for other in scan(&units, |stem| !stem.starts_with(&prefix), task)? {
+        for other in scan(&units, |name| !name.starts_with(&prefix), task)? {
             remove(&other.path)?;
         }
         for other in scan(&self.folder, |_| true, task)? {
-            if other.sound.is_none_or(|unit| !self.content.identity.units.contains(&unit)) {
+            if other.sound.is_none_or(|unit| !self.content.identity.manifest.units.contains(&unit))
+            {
                 remove(&other.path)?;
             }
         }
@@ -348,10 +336,6 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-fn remove(path: &Path) -> Result<(), StoreError> {
-    remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))
 }
 
 /// Refuses a folder that a plan must not be written to.
@@ -413,15 +397,16 @@ fn parse(bytes: &[u8]) -> Result<Content, String> {
     if identity.id() != *plan_id {
         return Err("its content does not give its plan_id".to_owned());
     }
-    let settings = parsed(&identity.training)?;
+    let manifest = &identity.manifest;
+    let settings = parsed(&manifest.training)?;
     if shards.is_empty() {
         return Err("it has no shards".to_owned());
     }
-    if u32::try_from(identity.labels).is_err() {
-        return Err(format!("{} labels are too many", identity.labels));
+    if u32::try_from(manifest.labels).is_err() {
+        return Err(format!("{} labels are too many", manifest.labels));
     }
     check_units(&content, &settings)?;
-    match identity.units.iter().find(|unit| !unit.has_valid_name()) {
+    match manifest.units.iter().find(|unit| !unit.has_valid_name()) {
         Some(unit) => Err(format!("`{}` is not a unit's name", unit.file)),
         None => Ok(content),
     }
@@ -430,7 +415,7 @@ fn parse(bytes: &[u8]) -> Result<Content, String> {
 /// Refuses shards that do not have each unit of the first stage once. The plan's id does not cover
 /// them, so that the same units may be shared out anew.
 fn check_units(content: &Content, settings: &Settings) -> Result<(), String> {
-    let Identity { training, labels, .. } = &content.identity;
+    let Manifest { training, labels, .. } = &content.identity.manifest;
     let units = first_stage(settings, *labels as usize, training.calibrate);
     let mut left: BTreeSet<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
     for unit in content.shards.iter().flat_map(|shard| &shard.units) {

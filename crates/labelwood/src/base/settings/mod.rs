@@ -162,26 +162,23 @@ impl SettingType for usize {
 }
 
 impl SettingType for u64 {
-    const KIND: Kind = Kind::Whole { least: 0, most: u64::MAX };
+    const KIND: Kind = <usize as SettingType>::KIND;
 }
 
-impl SettingType for f32 {
-    const KIND: Kind =
-        Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: true };
+macro_rules! numbers {
+    ($($number:ty: $is_single:literal),*) => {
+        $(impl SettingType for $number {
+            const KIND: Kind =
+                Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: $is_single };
 
-    fn not_finite(&self) -> Option<String> {
-        f64::from(*self).not_finite()
-    }
+            fn not_finite(&self) -> Option<String> {
+                (!self.is_finite()).then(|| self.to_string())
+            }
+        })*
+    };
 }
 
-impl SettingType for f64 {
-    const KIND: Kind =
-        Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: false };
-
-    fn not_finite(&self) -> Option<String> {
-        (!self.is_finite()).then(|| self.to_string())
-    }
-}
+numbers!(f32: true, f64: false);
 
 impl SettingType for bool {
     const KIND: Kind = Kind::Flag;
@@ -289,12 +286,11 @@ impl Setting {
             (Kind::Number { .. }, Value::Null) if !self.is_optional => {
                 "no finite number".to_owned()
             }
-            (Kind::Number { is_single: true, .. }, Value::Number(number)) => number
-                .as_f64()
-                .map_or_else(|| number.to_string(), |value| (value as f32).to_string()),
-            (Kind::Number { .. }, Value::Number(number)) => {
-                number.as_f64().map_or_else(|| number.to_string(), |value| value.to_string())
-            }
+            (&Kind::Number { is_single, .. }, Value::Number(number)) => match number.as_f64() {
+                Some(value) if is_single => (value as f32).to_string(),
+                Some(value) => value.to_string(),
+                None => number.to_string(),
+            },
             (_, Value::Null) => "auto".to_owned(),
             (_, other) => other.to_string(),
         }

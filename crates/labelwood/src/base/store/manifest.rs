@@ -13,7 +13,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{Digest, FormatError, StoreError, UnitFile, Update, files};
+use super::{Digest, FormatError, StoreError, UnitFile, files};
 use crate::base::settings::Favour;
 
 /// The name of the manifest in a model's folder.
@@ -71,8 +71,20 @@ impl Training {
     }
 }
 
+/// Rows that were added to a trained model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Update {
+    /// The id of the model that they were added to.
+    pub from: String,
+    /// The digest of the parsed rows.
+    pub data: String,
+    /// How many they are.
+    pub rows: u64,
+}
+
 /// What a model consists of.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// What the model was trained with.
     pub training: Training,
@@ -111,13 +123,8 @@ impl Manifest {
     /// Reads a model folder's manifest.
     pub fn read(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(MANIFEST);
-        let bytes = match read_limited(&path, LIMIT) {
-            Err(StoreError::Io { source, .. }) if is_absence(&source) => {
-                return Err(StoreError::NoModel { folder: folder.to_owned() });
-            }
-            other => other?,
-        };
-        Ok(Self::parse(&path, &bytes)?)
+        let no_model = || StoreError::NoModel { folder: folder.to_owned() };
+        Ok(Self::parse(&path, &read_limited(&path, LIMIT)?.ok_or_else(no_model)?)?)
     }
 
     /// The bytes of the manifest's file.
@@ -242,10 +249,13 @@ fn json_bytes(content: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a whole file that is no longer than `limit`.
-pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, StoreError> {
+/// Reads a whole file that is no longer than `limit`; none if there is no such file.
+pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let failed = |error: io::Error| StoreError::io("read", path, error);
-    let size = fs::metadata(path).map_err(failed)?;
+    let size = match fs::metadata(path) {
+        Err(error) if is_absence(&error) => return Ok(None),
+        other => other.map_err(failed)?,
+    };
     if !size.is_file() {
         return Err(invalid(path, "it is not an ordinary file".to_owned()).into());
     }
@@ -258,7 +268,7 @@ pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, StoreErro
         let reason = format!("{found} bytes, but at most {limit} are allowed here");
         return Err(FormatError::new(path, reason, "this is not a model's file").into());
     }
-    Ok(bytes)
+    Ok(Some(bytes))
 }
 
 /// The error of a manifest that is none.
@@ -268,7 +278,7 @@ pub(super) fn invalid(path: &Path, reason: String) -> FormatError {
 }
 
 /// Whether opening failed because there is no file or folder of that name.
-pub(crate) fn is_absence(error: &io::Error) -> bool {
+pub(super) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
@@ -287,17 +297,11 @@ mod tests {
         let xxh3 = Digest::of(b"content");
         let file = format!("tree-0000-{}.safetensors", xxh3.short());
         Manifest {
-            training: Training {
-                algorithm: "craftml".into(),
-                settings: json!({"trees": 50, "seed": 42, "shrink": 0.1, "inner": {"b": 1, "a": [2]}}),
-                data: "d1".into(),
-                text: None,
-                calibrate: false,
-                favour: Favour::None,
-                shrunk: None,
-                keep_rows: false,
-                updates: Vec::new(),
-            },
+            training: Training::of(
+                "craftml",
+                json!({"trees": 50, "seed": 42, "shrink": 0.1, "inner": {"b": 1, "a": [2]}}),
+                "d1".into(),
+            ),
             instances: 10,
             features: 20,
             labels: 30,
@@ -413,7 +417,8 @@ mod tests {
         fs::write(&path, [b' '; 11]).unwrap();
         let error = read_limited(&path, 10).unwrap_err();
         assert!(error.to_string().contains("11 bytes, but at most 10 are allowed"), "{error}");
-        assert_eq!(read_limited(&path, 11).unwrap().len(), 11);
+        assert_eq!(read_limited(&path, 11).unwrap().unwrap().len(), 11);
+        assert_eq!(read_limited(&folder.path().join("none"), 11).unwrap(), None);
     }
 
     #[test]

@@ -17,16 +17,15 @@ mod manifest;
 mod staging;
 mod scan;
 mod unit;
-mod update;
 
 pub use digest::Digest;
 pub(crate) use error::listed;
 pub use error::{FormatError, StoreError};
 pub use files::staging_folder;
-pub(crate) use files::{remove_abandoned, remove_if_there};
+pub(crate) use files::{remove, remove_abandoned};
 pub(crate) use lock::{LOCK, lock};
 pub(crate) use manifest::FORMAT;
-pub use manifest::{Manifest, Training};
+pub use manifest::{Manifest, Training, Update};
 pub(crate) use manifest::{read_limited, write_json};
 pub(crate) use scan::{Scanned, scan, unit_names_in};
 pub(crate) use staging::{Begin, Staging};
@@ -34,7 +33,6 @@ pub use staging::{Start, check_target};
 pub use unit::Load;
 pub(crate) use unit::{ArrayRef, Unit, UnitFile};
 pub(crate) use unit::{plan_prefix, write_arrays, write_unit};
-pub use update::Update;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::lock::{LOCK, lock};
-use super::manifest::{MANIFEST, is_absence, read_limited, write_json};
+use super::manifest::{MANIFEST, read_limited, write_json};
 use super::unit::{is_of_plan, unit_name_of};
 use super::{
     ArrayRef, FORMAT, Manifest, Scanned, StoreError, Stored, Training, Unit, UnitFile, files, scan,
@@ -390,10 +390,7 @@ fn refuse_others(folder: &Path, names: &[String], known: &[&str]) -> Result<(), 
 
 /// The bytes of the settings of an unfinished training, if there is one.
 fn read_settings(folder: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    match read_limited(&folder.join(SETTINGS), SETTINGS_LIMIT) {
-        Err(StoreError::Io { source, .. }) if is_absence(&source) => Ok(None),
-        other => other.map(Some),
-    }
+    read_limited(&folder.join(SETTINGS), SETTINGS_LIMIT)
 }
 
 fn parse_settings(folder: &Path, bytes: &[u8]) -> Result<Settings, StoreError> {

@@ -1,10 +1,7 @@
 //! Making a trained model smaller: small weights are dropped, and values stored in fewer bits.
 
-mod kept;
-
-use self::kept::Kept;
 use super::{settings_of, text};
-use crate::algorithms::{Settings, Shrink, StoredAs};
+use crate::algorithms::{Settings, Shrink, Shrunk, StoredAs};
 use crate::base::run::{Stage, Task};
 use crate::base::store::{
     ArrayRef, Begin, Manifest, Options, Staging, Start, StoreError, Stored, Training, UnitFile,
@@ -179,6 +176,44 @@ impl Work<'_> {
             written
         };
         task.install(|| files.par_iter().map(write).collect())
+    }
+}
+
+/// How many values there were and how many are left, counted over all units.
+#[derive(Default)]
+struct Kept {
+    before: u64,
+    after: u64,
+    /// The largest value of the units that lost all of theirs, by magnitude.
+    largest: f32,
+}
+
+impl Kept {
+    /// Counts a unit.
+    fn add(&mut self, shrunk: &Shrunk) {
+        self.before += shrunk.before;
+        self.after += shrunk.after;
+        if shrunk.after == 0 {
+            self.largest = self.largest.max(shrunk.largest.abs());
+        }
+    }
+
+    /// Refuses a threshold that left nothing, and warns of one that left less than a hundredth.
+    fn check(&self, what: &'static str, prune: f32) -> Result<(), ShrinkError> {
+        let &Kept { before, after, largest } = self;
+        if prune == 0.0 || before == 0 {
+            return Ok(());
+        }
+        if after == 0 {
+            return Err(ShrinkError::NothingLeft { prune, what, largest });
+        }
+        if after < before / 100 {
+            tracing::warn!(
+                "prune is {prune}, which leaves {after} of {before} {what}: predictions will be poor; \
+                 choose a smaller threshold"
+            );
+        }
+        Ok(())
     }
 }
 

@@ -124,8 +124,11 @@ pub fn update(
         Begin::Finished(manifest) => return Ok(updated(manifest, true)),
     };
     let units = UnitSink::resume(&partial, task)?;
-    let work = Work::new(model, &added)?;
-    model.learned().update(work.rows(), &units, task)?;
+    let holds_rows = manifest.training.keep_rows;
+    let all = holds_rows.then(|| rows::read_with(model.stored(), added.view())).transpose();
+    let work = Work { model, added: added.view(), all: all.map_err(StoreError::from)? };
+    let rows = NewRows { added: work.added, all: work.all.as_ref() };
+    model.learned().update(rows, &units, task)?;
     work.write_labels(names.as_ref(), &units, task)?;
     let manifest = Manifest {
         units: work.listed(&partial, &units)?,
@@ -269,18 +272,7 @@ struct Work<'a> {
     all: Option<Dataset>,
 }
 
-impl<'a> Work<'a> {
-    fn new(model: &'a Model, added: &'a Dataset) -> Result<Self, StoreError> {
-        let holds_rows = model.manifest().training.keep_rows;
-        let all = holds_rows.then(|| rows::read_with(model.stored(), added.view())).transpose()?;
-        Ok(Work { model, added: added.view(), all })
-    }
-
-    /// The rows as an algorithm takes them.
-    fn rows(&self) -> NewRows<'_> {
-        NewRows { added: self.added, all: self.all.as_ref() }
-    }
-
+impl Work<'_> {
     /// Writes what is known of the labels, and the rows if they are to be held.
     fn write_labels(
         &self,
