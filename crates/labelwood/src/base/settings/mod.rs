@@ -209,15 +209,13 @@ impl Setting {
 
     /// Numbers from the one to the other.
     #[must_use]
-    pub fn within(self, from: f64, to: f64) -> Self {
-        let kind = match self.kind {
-            Kind::Whole { .. } => Kind::Whole { least: from as u64, most: to as u64 },
-            Kind::Number { is_single, .. } => {
-                Kind::Number { least: from, is_above: false, most: to, is_single }
-            }
-            other => other,
-        };
-        Setting { kind, ..self }
+    pub fn within(mut self, from: f64, to: f64) -> Self {
+        match &mut self.kind {
+            Kind::Whole { least, most } => (*least, *most) = (from as u64, to as u64),
+            Kind::Number { least, most, .. } => (*least, *most) = (from, to),
+            Kind::Flag | Kind::Choice(_) | Kind::Parts => {}
+        }
+        self
     }
 
     /// Numbers from this one on.
@@ -229,9 +227,11 @@ impl Setting {
     /// Numbers above the one and up to the other.
     #[must_use]
     pub fn above(self, from: f64, to: f64) -> Self {
-        let is_single = matches!(self.kind, Kind::Number { is_single: true, .. });
-        let kind = Kind::Number { least: from, is_above: true, most: to, is_single };
-        Setting { kind, ..self }
+        let mut setting = self.within(from, to);
+        if let Kind::Number { is_above, .. } = &mut setting.kind {
+            *is_above = true;
+        }
+        setting
     }
 
     /// One that most people want to know of.

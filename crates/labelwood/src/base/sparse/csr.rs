@@ -285,8 +285,7 @@ impl<'a, V: Entry> CsrView<'a, V> {
     /// The given rows, in the given order, copied.
     pub fn select(&self, rows: &[usize]) -> Csr<V> {
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for &row in rows {
-            let row = self.row(row);
+        for row in rows.iter().map(|&row| self.row(row)) {
             indices.extend_from_slice(row.indices);
             values.extend_from_slice(row.values);
             offsets.push(indices.len() as u64);

@@ -54,12 +54,17 @@ pub(crate) fn lock(
             Err(TryLockError::Error(error)) => return Err(failed(error)),
             Ok(()) => {}
         }
-        if has_other_names(&lock.metadata().map_err(failed)?)
-            || !is_process_id(&content(&mut lock).map_err(failed)?)
-        {
+        let id = content(&mut lock).map_err(failed)?;
+        // Part of an id is there if another process was killed while it wrote.
+        let is_process_id =
+            id.len() as u64 <= DIGITS && id.bytes().all(|byte| byte.is_ascii_digit());
+        if has_other_names(&lock.metadata().map_err(failed)?) || !is_process_id {
             return Err(refused("no training wrote"));
         }
-        write_process_id(&mut lock).map_err(failed)?;
+        lock.rewind()
+            .and_then(|()| lock.set_len(0))
+            .and_then(|()| lock.write_all(std::process::id().to_string().as_bytes()))
+            .map_err(failed)?;
         // The previous holder may have removed the file between our opening and locking it. Then there
         // is another file of that name, or none.
         match fs::symlink_metadata(&path) {
@@ -102,17 +107,6 @@ fn content(lock: &mut File) -> io::Result<String> {
     lock.rewind()?;
     lock.take(DIGITS + 1).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Whether this is what [`write_process_id`] writes, or the first part of it.
-fn is_process_id(content: &str) -> bool {
-    content.len() as u64 <= DIGITS && content.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn write_process_id(lock: &mut File) -> io::Result<()> {
-    lock.rewind()?;
-    lock.set_len(0)?;
-    lock.write_all(std::process::id().to_string().as_bytes())
 }
 
 /// Whether the file has other hard links. Then it is no lock file of labelwood.

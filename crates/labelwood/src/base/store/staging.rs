@@ -16,7 +16,7 @@ use super::manifest::{MANIFEST, read_limited, write_json};
 use super::unit::{is_of_plan, unit_name_of};
 use super::{
     ArrayRef, FORMAT, Manifest, Scanned, StoreError, Stored, Training, Unit, UnitFile, files, scan,
-    write_unit,
+    unit_names_in, write_unit,
 };
 use crate::base::run::Task;
 
@@ -206,7 +206,7 @@ impl Staging {
             // The commit was killed before it removed this folder.
             Some(bytes) if self.is_committed(&bytes) => self.start_afresh(training)?,
             Some(bytes) if start.resume => self.compare(&bytes, training)?,
-            Some(_) if !start.overwrite && self.has_units()? => {
+            Some(_) if !start.overwrite && !unit_names_in(&self.folder)?.is_empty() => {
                 let reason = "an unfinished training is here; add --resume to go on with it or \
                               --overwrite to start afresh";
                 return Err(StoreError::refused(&self.folder, reason));
@@ -233,11 +233,6 @@ impl Staging {
     fn lock(folder: PathBuf, target: &Path, overwrite: bool) -> Result<Self, StoreError> {
         let lock = lock(&folder, |names| refuse_others(&folder, names, &[SETTINGS, LOCK]))?;
         Ok(Staging { folder, target: target.to_owned(), overwrite, _lock: lock })
-    }
-
-    fn has_units(&self) -> Result<bool, StoreError> {
-        let names = files::names_in(&self.folder)?.unwrap_or_default();
-        Ok(names.iter().any(|name| unit_name_of(name).is_some()))
     }
 
     fn compare(&self, bytes: &[u8], training: &Training) -> Result<(), StoreError> {

@@ -243,7 +243,7 @@ fn members_of_share(
     of: usize,
 ) -> Range<usize> {
     let mut bytes = vec![0u64; all_members(settings, manifest).len()];
-    for unit in own_units(manifest) {
+    for unit in manifest.units.iter().filter(|unit| !is_common(unit.name())) {
         let member = settings.member(unit.name(), manifest.labels as usize);
         if let Some(sum) = member.and_then(|member| bytes.get_mut(member)) {
             *sum += unit.bytes;
@@ -260,11 +260,6 @@ fn members_of_share(
     let shares: Vec<usize> = shares.collect();
     let start = shares.partition_point(|&share| share < index);
     start..shares.partition_point(|&share| share <= index)
-}
-
-/// The units of the algorithm.
-fn own_units(manifest: &Manifest) -> impl Iterator<Item = &UnitFile> {
-    manifest.units.iter().filter(|unit| !is_common(unit.name()))
 }
 
 /// Whether a unit is one that every model may have whatever the algorithm.
