@@ -204,27 +204,27 @@ impl Training {
         };
         let mut clauses = Vec::new();
         for ((name, there), (_, here)) in values(self).into_iter().zip(values(other)) {
-            differences(name, &there, &here, &mut clauses);
+            differences(name, Some(&there), Some(&here), &mut clauses);
         }
         (!clauses.is_empty()).then(|| clauses.join(", "))
     }
 }
 
-fn differences(at: &str, there: &Value, here: &Value, clauses: &mut Vec<String>) {
+fn differences(at: &str, there: Option<&Value>, here: Option<&Value>, clauses: &mut Vec<String>) {
     match (there, here) {
-        (Value::Object(left), Value::Object(right)) => {
+        (Some(Value::Object(left)), Some(Value::Object(right))) => {
             let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
             for key in keys {
                 let inner = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
-                differences(&inner, &there[key], &here[key], clauses);
+                differences(&inner, left.get(key), right.get(key), clauses);
             }
         }
         (there, here) if there == here => {}
         (there, here) => {
-            let show = |value: &Value| match value {
-                Value::Null => "not set".to_owned(),
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
+            let show = |value: Option<&Value>| match value {
+                None | Some(Value::Null) => "not set".to_owned(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
             };
             clauses.push(format!("{at} is {} there but {} here", show(there), show(here)));
         }
@@ -260,11 +260,13 @@ pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, S
         return Err(invalid(path, "it is not an ordinary file".to_owned()).into());
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > limit {
-        // The file may have grown since its size was read.
-        let found = size.len().max(bytes.len() as u64);
+    if size.len() <= limit {
+        let file = File::open(path).map_err(failed)?;
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    }
+    // The file may have grown since its size was read.
+    let found = size.len().max(bytes.len() as u64);
+    if found > limit {
         let reason = format!("{found} bytes, but at most {limit} are allowed here");
         return Err(FormatError::new(path, reason, "this is not a model's file").into());
     }
