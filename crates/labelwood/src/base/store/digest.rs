@@ -29,7 +29,7 @@ const BUFFER: usize = 256 << 10;
 /// let digest = Digest::of(b"labels");
 /// assert_ne!(digest, Digest::of(b"Labels"));
 /// assert_eq!(digest.to_string().len(), 32);
-/// assert_eq!(digest.to_string().try_into(), Ok(digest));
+/// assert_eq!(Digest::try_from(digest.to_string()), Ok(digest));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
