@@ -5,7 +5,6 @@
 
 use crate::base::run::{OutOfMemory, Stopped, ThreadError};
 use crate::search::auto::ChooseError;
-use crate::shard::{PartError, ShardError};
 use std::error::Error;
 use std::{io, iter};
 use thiserror::Error;
@@ -82,10 +81,7 @@ impl Fault {
 
 /// Whether work was stopped. These errors stand for the stop and do not name it as their cause.
 fn is_stopped(cause: &(dyn Error + 'static)) -> bool {
-    cause.is::<Stopped>()
-        || matches!(cause.downcast_ref(), Some(ShardError::Stopped(_)))
-        || matches!(cause.downcast_ref(), Some(PartError::Stopped(_)))
-        || matches!(cause.downcast_ref(), Some(ChooseError::Stopped(_)))
+    cause.is::<Stopped>() || matches!(cause.downcast_ref(), Some(ChooseError::Stopped(_)))
 }
 
 /// System error codes that have no [`io::ErrorKind`] of their own: the disk fails, or too many files
@@ -106,6 +102,7 @@ mod tests {
     use crate::base::store::StoreError;
     use crate::data::ReadError;
     use crate::model::TrainError;
+    use crate::shard::{ShardError, ShareError};
     use crate::text::{FitError, TextError};
 
     #[test]
@@ -151,7 +148,7 @@ mod tests {
             Box::new(ShardError::Train(train)),
             Box::new(ShardError::Store(store())),
             Box::new(ShardError::Stopped(stopped)),
-            Box::new(PartError::Stopped(stopped)),
+            Box::new(ShareError::Stopped(stopped)),
             Box::new(ChooseError::Stopped(stopped)),
             Box::new(io::Error::other(stopped)),
         ];

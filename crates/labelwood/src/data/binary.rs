@@ -166,15 +166,7 @@ fn names_of(unit: &Unit, labels: usize) -> Result<Option<LabelIndex>, String> {
 
 /// The text of an error without its advice, which is about models.
 fn reason(error: FormatError) -> String {
-    match error {
-        FormatError::Header { reason, .. } => format!("not a valid safetensors file: {reason}"),
-        FormatError::NoArray { name, .. } => format!("it has no array `{name}`"),
-        FormatError::Type { name, expected, found, .. } => {
-            format!("its array `{name}` should be a list of {expected}, but is {found}")
-        }
-        FormatError::Section { name, reason, .. } => format!("its array `{name}`: {reason}"),
-        other => other.to_string(),
-    }
+    error.reason
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::encoding::Encoder;
 use super::node_index::NodeIndexes;
 use super::params::Precision;
 use super::tree::{Child, Tree};
-use crate::base::array::NumbersBuilder;
+use crate::base::array::Numbers;
 use crate::base::sparse::LabelRowsView;
 use crate::learn::cluster::lanes::{LANES, Lanes};
 use multiversion::multiversion;
@@ -23,9 +23,9 @@ pub(super) struct Builder {
     values_start: Vec<u64>,
     values: Vec<u8>,
     leaf_start: Vec<u64>,
-    leaf_instances: NumbersBuilder,
-    leaf_labels: NumbersBuilder,
-    leaf_counts: NumbersBuilder,
+    leaf_instances: Numbers,
+    leaf_labels: Numbers,
+    leaf_counts: Numbers,
 }
 
 /// A node to append: its centroids in lanes, one lane for each child.
@@ -57,9 +57,9 @@ impl Builder {
             values_start: vec![0],
             values: Vec::new(),
             leaf_start: vec![0],
-            leaf_instances: NumbersBuilder::default(),
-            leaf_labels: NumbersBuilder::default(),
-            leaf_counts: NumbersBuilder::default(),
+            leaf_instances: Numbers::default(),
+            leaf_labels: Numbers::default(),
+            leaf_counts: Numbers::default(),
         }
     }
 
@@ -154,7 +154,8 @@ impl Builder {
         self.words.reserve_exact(room(self.words.capacity() - self.words.len(), words));
         self.values.reserve_exact(room(self.values.capacity() - self.values.len(), values));
         for array in [&mut self.leaf_labels, &mut self.leaf_counts] {
-            array.reserve_exact(room(array.capacity() - array.len(), labels));
+            let free = array.capacity() - array.len();
+            array.reserve_exact(room(free, labels));
         }
     }
 
@@ -205,9 +206,9 @@ impl Builder {
             values_start: self.values_start.into(),
             values: self.values.into(),
             leaf_start: self.leaf_start.into(),
-            leaf_instances: self.leaf_instances.into(),
-            leaf_labels: self.leaf_labels.into(),
-            leaf_counts: self.leaf_counts.into(),
+            leaf_instances: self.leaf_instances,
+            leaf_labels: self.leaf_labels,
+            leaf_counts: self.leaf_counts,
             indexes: NodeIndexes::default(),
         }
     }

@@ -114,11 +114,7 @@ impl Tree {
 
     /// The size of all arrays in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let numbers = |numbers: &Numbers| match numbers {
-            Numbers::U8(some) => some.len(),
-            Numbers::U16(some) => some.len() * 2,
-            Numbers::U32(some) => some.len() * 4,
-        };
+        let numbers = Numbers::bytes;
         self.children_start.len() * 4
             + self.children.len() * 4
             + (self.scales.len() + self.biases.len()) * 4

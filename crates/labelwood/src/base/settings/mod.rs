@@ -162,26 +162,23 @@ impl SettingType for usize {
 }
 
 impl SettingType for u64 {
-    const KIND: Kind = Kind::Whole { least: 0, most: u64::MAX };
+    const KIND: Kind = <usize as SettingType>::KIND;
 }
 
-impl SettingType for f32 {
-    const KIND: Kind =
-        Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: true };
+macro_rules! numbers {
+    ($($number:ty: $is_single:literal),*) => {
+        $(impl SettingType for $number {
+            const KIND: Kind =
+                Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: $is_single };
 
-    fn not_finite(&self) -> Option<String> {
-        f64::from(*self).not_finite()
-    }
+            fn not_finite(&self) -> Option<String> {
+                (!self.is_finite()).then(|| self.to_string())
+            }
+        })*
+    };
 }
 
-impl SettingType for f64 {
-    const KIND: Kind =
-        Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: false };
-
-    fn not_finite(&self) -> Option<String> {
-        (!self.is_finite()).then(|| self.to_string())
-    }
-}
+numbers!(f32: true, f64: false);
 
 impl SettingType for bool {
     const KIND: Kind = Kind::Flag;
@@ -212,15 +209,13 @@ impl Setting {
 
     /// Numbers from the one to the other.
     #[must_use]
-    pub fn within(self, from: f64, to: f64) -> Self {
-        let kind = match self.kind {
-            Kind::Whole { .. } => Kind::Whole { least: from as u64, most: to as u64 },
-            Kind::Number { is_single, .. } => {
-                Kind::Number { least: from, is_above: false, most: to, is_single }
-            }
-            other => other,
-        };
-        Setting { kind, ..self }
+    pub fn within(mut self, from: f64, to: f64) -> Self {
+        match &mut self.kind {
+            Kind::Whole { least, most } => (*least, *most) = (from as u64, to as u64),
+            Kind::Number { least, most, .. } => (*least, *most) = (from, to),
+            Kind::Flag | Kind::Choice(_) | Kind::Parts => {}
+        }
+        self
     }
 
     /// Numbers from this one on.
@@ -232,9 +227,11 @@ impl Setting {
     /// Numbers above the one and up to the other.
     #[must_use]
     pub fn above(self, from: f64, to: f64) -> Self {
-        let is_single = matches!(self.kind, Kind::Number { is_single: true, .. });
-        let kind = Kind::Number { least: from, is_above: true, most: to, is_single };
-        Setting { kind, ..self }
+        let mut setting = self.within(from, to);
+        if let Kind::Number { is_above, .. } = &mut setting.kind {
+            *is_above = true;
+        }
+        setting
     }
 
     /// One that most people want to know of.
@@ -289,12 +286,11 @@ impl Setting {
             (Kind::Number { .. }, Value::Null) if !self.is_optional => {
                 "no finite number".to_owned()
             }
-            (Kind::Number { is_single: true, .. }, Value::Number(number)) => number
-                .as_f64()
-                .map_or_else(|| number.to_string(), |value| (value as f32).to_string()),
-            (Kind::Number { .. }, Value::Number(number)) => {
-                number.as_f64().map_or_else(|| number.to_string(), |value| value.to_string())
-            }
+            (&Kind::Number { is_single, .. }, Value::Number(number)) => match number.as_f64() {
+                Some(value) if is_single => (value as f32).to_string(),
+                Some(value) => value.to_string(),
+                None => number.to_string(),
+            },
             (_, Value::Null) => "auto".to_owned(),
             (_, other) => other.to_string(),
         }
