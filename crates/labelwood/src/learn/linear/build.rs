@@ -173,6 +173,11 @@ impl Builder {
         self.children[self.children_start[node] as usize + at] = child.pack();
     }
 
+    /// Sets a node's children, the first ones first.
+    pub(crate) fn set_children(&mut self, node: usize, children: impl IntoIterator<Item = Child>) {
+        children.into_iter().enumerate().for_each(|(at, child)| self.set_child(node, at, child));
+    }
+
     /// The nodes.
     pub(crate) fn finish(self) -> Nodes {
         Nodes {

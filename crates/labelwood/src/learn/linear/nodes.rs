@@ -210,49 +210,12 @@ impl Nodes {
         }
     }
 
-    /// The bytes of the arrays.
-    pub(crate) fn bytes(&self) -> usize {
-        let owner = match self.owners {
-            Numbers::U8(_) => 1,
-            Numbers::U16(_) => 2,
-            Numbers::U32(_) => 4,
-        };
-        let weight = owner
-            + match self.precision() {
-                Precision::Half => 2,
-                Precision::Single => 4,
-            };
-        (self.children.len() + self.biases.len() + self.children_start.len()) * 4
-            + (self.features_start.len() + self.weights_start.len()) * 8
-            + (self.features.len() + self.ends.len()) * 4
-            + self.owners.len() * weight
-    }
-
     /// How the weights are stored.
     pub(crate) fn precision(&self) -> Precision {
         match self.values {
             Values::Half(_) => Precision::Half,
             Values::Single(_) => Precision::Single,
         }
-    }
-
-    /// The weights of a label as (feature, weight), largest first; none if the label is not here.
-    pub(crate) fn weights_of(&self, label: u32) -> Vec<(u32, f32)> {
-        let mut found = Vec::new();
-        for node in 0..self.len() {
-            let children = self.children(node);
-            let owner = children.clone().position(|at| self.child(at) == Child::Label(label));
-            let Some(owner) = owner else { continue };
-            for (feature, weights) in self.weights_by_feature(node) {
-                for weight in weights {
-                    if self.owners.get(weight) as usize == owner {
-                        found.push((feature, self.values.get(weight)));
-                    }
-                }
-            }
-        }
-        found.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
-        found
     }
 
     /// Refuses arrays that do not fit together, so that no walk from node to node leaves the arrays,
