@@ -213,7 +213,7 @@ impl<'a> Updater<'a> {
             let groups = &subtree.groups[node];
             let labels = subtree.labels(node);
             if !self.has_new_rows(&labels) {
-                builder.push_copy(nodes, node);
+                builder.push_copy(nodes, node, |_| true);
                 continue;
             }
             grower.task.check()?;

@@ -56,7 +56,7 @@ proptest! {
             let mut workspace = Workspace::default();
             let weight = trainer.training.emphasis_of(label);
             prop_assert!(tail_weight.is_some() || weight == 1.0);
-            let alone = workspace.solve_weighted(
+            let alone = workspace.solve(
                 &trainer.training.rows, &[positives], &[weight], &exact().solver, &mut Stream::new(7),
             );
             prop_assert!((block.biases[child] - alone.bias.0[0]).abs() < 1e-4);

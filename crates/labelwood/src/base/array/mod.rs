@@ -12,7 +12,7 @@ mod lazy_per_node;
 mod numbers_builder;
 
 pub(crate) use lazy_per_node::LazyPerNode;
-pub(crate) use numbers::{Numbers, concatenated, each_pair};
+pub(crate) use numbers::{Numbers, each_pair};
 pub(crate) use numbers_builder::NumbersBuilder;
 
 use std::fmt;

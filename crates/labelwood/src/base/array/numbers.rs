@@ -43,19 +43,6 @@ impl Numbers {
         }
     }
 
-    /// The elements of some arrays, one after the other.
-    pub(crate) fn concat<'a>(arrays: impl Iterator<Item = &'a Numbers> + Clone) -> Numbers {
-        if arrays.clone().any(|array| matches!(array, Numbers::U32(_))) {
-            Numbers::U32(concatenated(arrays, Numbers::len, Numbers::get).into())
-        } else if arrays.clone().any(|array| matches!(array, Numbers::U16(_))) {
-            Numbers::U16(
-                concatenated(arrays, Numbers::len, |array, at| array.get(at) as u16).into(),
-            )
-        } else {
-            Numbers::U8(concatenated(arrays, Numbers::len, |array, at| array.get(at) as u8).into())
-        }
-    }
-
     /// The element at a position.
     #[inline(always)]
     pub(crate) fn get(&self, at: usize) -> u32 {
@@ -65,17 +52,6 @@ impl Numbers {
             Numbers::U32(numbers) => numbers[at],
         }
     }
-}
-
-/// The elements of some arrays, one after the other, each as `get` gives it, without spare capacity.
-pub(crate) fn concatenated<'a, A: 'a, T>(
-    arrays: impl Iterator<Item = &'a A> + Clone,
-    len: fn(&A) -> usize,
-    get: impl Fn(&A, usize) -> T,
-) -> Vec<T> {
-    let mut all = Vec::with_capacity(arrays.clone().map(len).sum());
-    arrays.for_each(|array| all.extend((0..len(array)).map(|at| get(array, at))));
-    all
 }
 
 /// Calls `each` with the pairs of elements of two arrays at the positions of a range. Tells the types
@@ -140,18 +116,6 @@ mod tests {
             assert_eq!(found, bytes);
             assert_eq!(narrow.has_zero(), wide.contains(&0));
             assert_eq!((0..wide.len()).map(|at| narrow.get(at)).collect::<Vec<_>>(), wide);
-        }
-    }
-
-    #[test]
-    fn concatenated_numbers_are_as_wide_as_the_widest() {
-        let arrays = [vec![1, 2], vec![], vec![300], vec![70_000, 4]].map(Numbers::from);
-        for count in 0..=arrays.len() {
-            let numbers =
-                |array: &Numbers| (0..array.len()).map(|at| array.get(at)).collect::<Vec<_>>();
-            let expected =
-                Numbers::from(arrays[..count].iter().flat_map(numbers).collect::<Vec<_>>());
-            assert_eq!(Numbers::concat(arrays[..count].iter()), expected);
         }
     }
 

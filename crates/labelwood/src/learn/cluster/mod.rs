@@ -17,6 +17,7 @@ use crate::base::settings::choices;
 use crate::base::sparse::Entries;
 use divide::DivideScratch;
 use lanes::{LANES, Lanes, best_lane, products};
+use multiversion::multiversion;
 
 /// How rows are clustered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,24 +103,7 @@ impl Workspace {
             Starts::Random => self.random_starts(entries, rows, params.clusters, random),
             Starts::PlusPlus => self.plus_plus_starts(entries, rows, params.clusters, random),
         }
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, as just asked.
-            return unsafe { self.refine_avx2(entries, rows, params, assigned) };
-        }
-        self.refine(entries, rows, params, assigned);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn refine_avx2(
-        &mut self,
-        entries: Entries<'_>,
-        rows: &[u32],
-        params: Params,
-        assigned: &mut Vec<u8>,
-    ) {
-        self.refine(entries, rows, params, assigned);
+        refine(self, entries, rows, params, assigned);
     }
 
     /// Alternates between assigning rows to centres and setting centres to the means of their rows.
@@ -230,12 +214,7 @@ impl Workspace {
                 self.add_row(entries, row, cluster as usize);
             }
         }
-        let mut squares = Lanes::ZERO;
-        for row in &self.lanes {
-            squares.add_squares(row);
-        }
-        let over_length = |square: f32| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-        self.scales = Lanes(squares.0.map(over_length));
+        self.scales = Lanes::over_lengths(&self.lanes);
     }
 
     #[inline(always)]
@@ -249,6 +228,18 @@ impl Workspace {
             *to = if cosines.0[best] > 0.0 { best as u8 } else { UNASSIGNED };
         }
     }
+}
+
+/// Compiled for each width of vector instruction; all give the same bits.
+#[multiversion(targets("x86_64+avx2"))]
+fn refine(
+    workspace: &mut Workspace,
+    entries: Entries<'_>,
+    rows: &[u32],
+    params: Params,
+    assigned: &mut Vec<u8>,
+) {
+    workspace.refine(entries, rows, params, assigned);
 }
 
 #[cfg(test)]

@@ -163,10 +163,7 @@ impl<'a> Centres<'a> {
                 table.lanes[slot].0[cluster as usize - first] += value;
             }
         }
-        let mut squares = Lanes::ZERO;
-        table.lanes.iter().for_each(|centre| squares.add_squares(centre));
-        let over_length = |square: f32| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-        table.scales = Lanes(squares.0.map(over_length));
+        table.scales = Lanes::over_lengths(&table.lanes);
     }
 
     /// The rows' cosines: with all centres, or with the nearest. Wrong once the run is cancelled.

@@ -7,11 +7,9 @@
 mod build;
 mod estimate;
 mod feature_index;
-mod flatten;
 mod interleaved;
 mod nodes;
 mod score;
-mod shrink;
 pub(crate) mod stored;
 mod training;
 

@@ -1,7 +1,7 @@
 //! Nodes and their children's weights, in flat arrays.
 
 use super::feature_index::FeatureIndex;
-use crate::base::array::{Array, LazyPerNode, Numbers, concatenated, section};
+use crate::base::array::{Array, LazyPerNode, Numbers, section};
 use crate::base::settings::choices;
 use half::f16;
 use serde::Serialize;
@@ -188,10 +188,9 @@ impl Nodes {
                 match child {
                     Child::Label(label) => labels.push(label),
                     Child::Node(child) => {
-                        is_below
-                            .get_mut(child as usize)
-                            .into_iter()
-                            .for_each(|below| *below = true);
+                        if let Some(below) = is_below.get_mut(child as usize) {
+                            *below = true;
+                        }
                     }
                 }
             }
@@ -216,6 +215,12 @@ impl Nodes {
             Values::Half(_) => Precision::Half,
             Values::Single(_) => Precision::Single,
         }
+    }
+
+    /// The largest magnitude of all weights; 0 if there is none.
+    pub(crate) fn largest_weight(&self) -> f32 {
+        let weights = (0..self.values.len()).map(|at| self.values.get(at).abs());
+        weights.fold(0.0, f32::max)
     }
 
     /// Refuses arrays that do not fit together, so that no walk from node to node leaves the arrays,
@@ -335,21 +340,6 @@ impl Values {
             Precision::Half => {
                 Values::Half(values.into_iter().map(f32_to_f16).collect::<Vec<_>>().into())
             }
-        }
-    }
-
-    /// The numbers of some arrays, one after the other.
-    pub(crate) fn concat<'a>(
-        arrays: impl Iterator<Item = &'a Values> + Clone,
-        precision: Precision,
-    ) -> Self {
-        match precision {
-            Precision::Single => {
-                Values::Single(concatenated(arrays, Values::len, Values::get).into())
-            }
-            Precision::Half => Values::Half(
-                concatenated(arrays, Values::len, |array, at| f32_to_f16(array.get(at))).into(),
-            ),
         }
     }
 

@@ -21,6 +21,7 @@
 
 use super::measure::Measure;
 use super::trial::{Rows, drawn, lead, mean};
+pub use crate::algorithms::Limits;
 use crate::algorithms::{Growth, Settings};
 use crate::base::run::{Stopped, Task};
 use crate::data::DatasetView;
@@ -53,15 +54,6 @@ const FEWEST_TREES: f64 = 4.0;
 /// What compact settings take of the bytes of whole ones, about.
 const COMPACT: f64 = 0.4;
 
-/// What the model to choose may take.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Limits {
-    /// When its training must be done.
-    pub until: Option<Instant>,
-    /// The most bytes of its files.
-    pub bytes: Option<u64>,
-}
-
 /// What was chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
@@ -75,24 +67,9 @@ pub struct Choice {
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ChooseError {
-    /// There is not enough time.
-    #[error(
-        "there are {left:.0} s left, but a training will take about {needed:.0} s: allow more time"
-    )]
-    Time {
-        /// Seconds that are left.
-        left: f64,
-        /// Seconds of the quickest training.
-        needed: f64,
-    },
-    /// There is not enough room for a model.
-    #[error("a model may have {allowed} bytes, but will take about {needed}: allow more")]
-    Room {
-        /// Bytes that are allowed.
-        allowed: u64,
-        /// Bytes of the smallest model.
-        needed: u64,
-    },
+    /// There is not enough time or room for any model, as it says.
+    #[error("{0}")]
+    Limits(String),
     /// The task was stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -383,12 +360,14 @@ impl Chooser {
         };
         let (seconds, bytes) = (least(|needs| needs.seconds), least(|needs| needs.bytes));
         match (left, allowed) {
-            (_, Some(allowed)) if is_large(bytes) => {
-                Err(ChooseError::Room { allowed: allowed as u64, needed: bytes as u64 })
-            }
-            (Some(left), _) if is_short(seconds) => {
-                Err(ChooseError::Time { left, needed: SAFETY * seconds })
-            }
+            (_, Some(allowed)) if is_large(bytes) => Err(ChooseError::Limits(format!(
+                "a model may have {allowed:.0} bytes, but will take about {}: allow more",
+                bytes as u64
+            ))),
+            (Some(left), _) if is_short(seconds) => Err(ChooseError::Limits(format!(
+                "there are {left:.0} s left, but a training will take about {:.0} s: allow more time",
+                SAFETY * seconds
+            ))),
             // What is short of memory is refused, with what to do, before it is trained.
             _ => Ok(chosen.parts()[0].clone()),
         }

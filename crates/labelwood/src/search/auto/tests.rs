@@ -12,7 +12,7 @@ fn needs(seconds: f64, bytes: f64) -> Needs {
 fn chooser(seconds: Option<u64>, bytes: Option<u64>) -> Chooser {
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let forecasts = vec![needs(2.0, 10e6), needs(20.0, 50e6)];
-    Chooser { limits: Limits { until, bytes }, forecasts, threads: 2.0 }
+    Chooser { limits: Limits { until, bytes, ..Limits::default() }, forecasts, threads: 2.0 }
 }
 
 /// A grove as it is chosen from.

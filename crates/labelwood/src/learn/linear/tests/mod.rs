@@ -1,5 +1,7 @@
 //! Scores compared with plain sums, and checks that refuse damaged arrays.
 
+mod flatten;
+mod shrink;
 pub(crate) mod testing;
 
 use super::nodes::Values;
