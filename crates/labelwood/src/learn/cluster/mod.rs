@@ -83,20 +83,6 @@ impl Workspace {
         assigned: &mut Vec<u8>,
     ) {
         assert!(params.clusters <= LANES, "at most {LANES} clusters");
-        self.assign_to_nearest(entries, columns, rows, params, random, assigned);
-        self.divide_leftovers(entries, rows, params.clusters, random, assigned);
-    }
-
-    /// Finds the nearest centre of each row; rows orthogonal to all centres get [`UNASSIGNED`].
-    fn assign_to_nearest(
-        &mut self,
-        entries: Entries<'_>,
-        columns: usize,
-        rows: &[u32],
-        params: Params,
-        random: &mut Stream,
-        assigned: &mut Vec<u8>,
-    ) {
         self.lanes.clear();
         self.lanes.resize(columns, Lanes::ZERO);
         match params.starts {
@@ -104,6 +90,7 @@ impl Workspace {
             Starts::PlusPlus => self.plus_plus_starts(entries, rows, params.clusters, random),
         }
         refine(self, entries, rows, params, assigned);
+        self.divide_leftovers(entries, rows, params.clusters, random, assigned);
     }
 
     /// Alternates between assigning rows to centres and setting centres to the means of their rows.

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use std::sync::{Mutex, MutexGuard};
 
 /// Collects learned nodes into [`Nodes`].
+#[derive(Default)]
 pub(crate) struct Builder {
     children_start: Vec<u32>,
     children: Vec<u32>,
@@ -45,15 +46,10 @@ impl Builder {
     pub(crate) fn new(precision: Precision) -> Self {
         Builder {
             children_start: vec![0],
-            children: Vec::new(),
-            biases: Vec::new(),
             features_start: vec![0],
-            features: Vec::new(),
             weights_start: vec![0],
-            ends: Vec::new(),
-            owners: Vec::new(),
-            values: Vec::new(),
             precision,
+            ..Builder::default()
         }
     }
 

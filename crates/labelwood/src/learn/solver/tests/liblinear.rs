@@ -1,6 +1,6 @@
 //! Our weights against LIBLINEAR's; `tests/fixtures/reference_solver.py` made the fixture.
 
-use super::super::{Loss, Params, Rows, Workspace};
+use super::super::{LANES, Loss, Params, Rows, Workspace};
 use crate::base::random::Stream;
 use crate::base::sparse::Entries;
 use serde::Deserialize;
