@@ -26,7 +26,7 @@ pub(super) struct Lookup<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    pub fn new(
+    pub(super) fn new(
         RowAtNode { nodes, node, row }: RowAtNode<'a>,
         visit: usize,
         builds_index: bool,

@@ -21,7 +21,7 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Makes the folder, or goes on with one of the same plan.
-    pub fn open(path: &Path, plan: &Plan) -> Result<Folder, TuneError> {
+    pub(super) fn open(path: &Path, plan: &Plan) -> Result<Folder, TuneError> {
         let failed = |source| TuneError::Io { path: path.to_owned(), source };
         let refused = |why: String| Err(TuneError::Refused(format!("{}: {why}", path.display())));
         let occupied =
@@ -47,7 +47,7 @@ impl Folder {
     }
 
     /// A finished trial, if it is there, of so many rows.
-    pub fn find(&self, place: Place, rows: usize) -> Result<Option<Trial>, TuneError> {
+    pub(super) fn find(&self, place: Place, rows: usize) -> Result<Option<Trial>, TuneError> {
         let path = self.trials.join(place.name());
         match read::<Trial>(&path)? {
             Some(trial) if trial.hits.len() != rows => {
@@ -58,7 +58,7 @@ impl Folder {
     }
 
     /// Keeps a finished trial.
-    pub fn keep(&self, place: Place, trial: &Trial) -> Result<(), TuneError> {
+    pub(super) fn keep(&self, place: Place, trial: &Trial) -> Result<(), TuneError> {
         fs::create_dir_all(&self.trials)
             .map_err(|source| TuneError::Io { path: self.trials.clone(), source })?;
         write(&self.trials.join(place.name()), trial)
