@@ -7,7 +7,7 @@
 //! [`train_within`](crate::model::train_within) then adds trees while there is time.
 //!
 //! ```
-//! use labelwood::search::auto::{Limits, choose};
+//! use labelwood::auto::{Limits, choose};
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
 //! use labelwood::run::Pool;
 //! let task = Pool::new(2)?.task();

@@ -13,7 +13,7 @@
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
 //! use labelwood::Settings;
 //! use labelwood::run::Pool;
-//! use labelwood::search::tune::{Measure, Plan, tune};
+//! use labelwood::tune::{Measure, Plan, tune};
 //! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
