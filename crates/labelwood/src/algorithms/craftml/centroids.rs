@@ -61,7 +61,7 @@ impl Centroids {
         let members: Vec<&[u32]> = members.iter().map(Vec::as_slice).collect();
         let mut random = Stream::new(derive(params.seed, sample.len() as u64));
         let settings = solver::Params::default();
-        let weights = self.solving.solve(&learned, &members, &settings, &mut random);
+        let weights = self.solving.solve(&learned, &members, &[1.0; LANES], &settings, &mut random);
         for (&feature, weights) in learned.features().iter().zip(weights.columns) {
             self.table[feature as usize] = *weights;
         }

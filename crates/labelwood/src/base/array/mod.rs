@@ -11,7 +11,7 @@ mod numbers;
 mod lazy_per_node;
 
 pub(crate) use lazy_per_node::LazyPerNode;
-pub(crate) use numbers::{Numbers, concatenated, each_pair};
+pub(crate) use numbers::{Numbers, each_pair};
 
 use std::fmt;
 use std::fs::File;

@@ -81,14 +81,6 @@ impl Numbers {
         of_any_width!(other, numbers => self.extend(numbers.iter().map(|&number| number.into())))
     }
 
-    /// The elements of some arrays, one after the other, without spare capacity.
-    pub(crate) fn concat<'a>(arrays: impl Iterator<Item = &'a Numbers> + Clone) -> Numbers {
-        let mut all = Numbers::default();
-        all.reserve_exact(arrays.clone().map(Numbers::len).sum());
-        arrays.for_each(|array| all.append(array));
-        all
-    }
-
     /// Widens all elements to the type that this number needs.
     #[cold]
     fn widen(&mut self, number: u32) {
@@ -122,17 +114,6 @@ impl From<Vec<u32>> for Numbers {
         narrow.extend(wide);
         narrow
     }
-}
-
-/// The elements of some arrays, one after the other, each as `get` gives it, without spare capacity.
-pub(crate) fn concatenated<'a, A: 'a, T>(
-    arrays: impl Iterator<Item = &'a A> + Clone,
-    len: fn(&A) -> usize,
-    get: impl Fn(&A, usize) -> T,
-) -> Vec<T> {
-    let mut all = Vec::with_capacity(arrays.clone().map(len).sum());
-    arrays.for_each(|array| all.extend((0..len(array)).map(|at| get(array, at))));
-    all
 }
 
 /// Calls `each` with the pairs of elements of two arrays at the positions of a range. Tells the types
@@ -169,18 +150,6 @@ mod tests {
             assert_eq!(found, bytes);
             assert_eq!(narrow.has_zero(), wide.contains(&0));
             assert_eq!((0..wide.len()).map(|at| narrow.get(at)).collect::<Vec<_>>(), wide);
-        }
-    }
-
-    #[test]
-    fn concatenated_numbers_are_as_wide_as_the_widest() {
-        let arrays = [vec![1, 2], vec![], vec![300], vec![70_000, 4]].map(Numbers::from);
-        for count in 0..=arrays.len() {
-            let numbers =
-                |array: &Numbers| (0..array.len()).map(|at| array.get(at)).collect::<Vec<_>>();
-            let expected =
-                Numbers::from(arrays[..count].iter().flat_map(numbers).collect::<Vec<_>>());
-            assert_eq!(Numbers::concat(arrays[..count].iter()), expected);
         }
     }
 
