@@ -41,6 +41,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt::Debug;
 use std::ops::Range;
+use units::count_units;
 
 /// All algorithms with their default settings, in the order in which help and docs list them. The
 /// first is the one that is trained unless another is asked for.

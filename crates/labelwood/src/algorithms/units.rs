@@ -1,9 +1,10 @@
 //! The units of a model while it is being trained: which there are, what they cost, and where they go.
 
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::store::{ArrayRef, Load, Staging, StoreError, Unit, UnitFile, write_unit};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A unit of a model: a file that one machine makes on its own.
@@ -58,24 +59,13 @@ pub struct Costs {
 }
 
 /// Why a unit was not finished.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub enum Interrupted {
     /// The task was stopped.
-    Stopped(Stopped),
+    Stopped(#[from] Stopped),
     /// The unit could not be written or read.
-    Store(StoreError),
-}
-
-impl From<Stopped> for Interrupted {
-    fn from(stopped: Stopped) -> Self {
-        Interrupted::Stopped(stopped)
-    }
-}
-
-impl From<StoreError> for Interrupted {
-    fn from(error: StoreError) -> Self {
-        Interrupted::Store(error)
-    }
+    Store(#[from] StoreError),
 }
 
 /// Where the units of a training go: to a model's folder, to that of a plan, or to memory. Several
@@ -113,6 +103,18 @@ struct Finished {
 enum Content {
     Memory(Unit),
     File(PathBuf),
+}
+
+/// Reports that so many units are done of all, and one more at each call of what it returns.
+pub(super) fn count_units(
+    noun: &'static str,
+    done: usize,
+    all: usize,
+    task: &Task,
+) -> impl Fn() + Sync {
+    let (done, all) = (AtomicU64::new(done as u64), all as u64);
+    task.progress(Stage::Units(noun), done.load(Ordering::Relaxed), all);
+    move || task.progress(Stage::Units(noun), done.fetch_add(1, Ordering::Relaxed) + 1, all)
 }
 
 impl<'a> UnitSink<'a> {

@@ -16,7 +16,8 @@ use super::project::Projector;
 use super::tree::Child;
 use crate::base::random::{Stream, derive};
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, Entries, LabelRowsView, OwnedEntries};
+use crate::base::sparse::{Entries, LabelRowsView, OwnedEntries};
+use crate::data::DatasetView;
 use crate::learn::cluster;
 use crate::learn::cluster::lanes::LANES;
 use crate::learn::weighting::{FeatureWeights, WeightedRows};
@@ -31,6 +32,8 @@ pub(super) fn depth_limit(rows: usize) -> usize {
 
 /// The training rows, prepared once for all trees.
 pub(super) struct Instances<'a> {
+    /// How many features there are.
+    pub columns: usize,
     /// Weighted features of length 1, not yet projected.
     pub features: WeightedRows<'a>,
     /// The value of each label entry, which gives its row length 1.
@@ -41,14 +44,17 @@ pub(super) struct Instances<'a> {
 
 impl<'a> Instances<'a> {
     /// Weights the features, and scales the rows of both features and labels to length 1.
-    pub fn new(features: CsrView<'a>, labels: LabelRowsView<'a>, weights: &FeatureWeights) -> Self {
+    pub fn new(rows: DatasetView<'a>, weights: &FeatureWeights) -> Self {
+        let DatasetView { features, labels, .. } = rows;
+        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         let mut label_values = Vec::with_capacity(labels.entries());
         for ends in labels.offsets().windows(2) {
             let count = (ends[1] - ends[0]) as usize;
             let value = (1.0 / (count as f64).sqrt()) as f32;
             label_values.extend(std::iter::repeat_n(value, count));
         }
-        Instances { features: weights.prepare(features), label_values, labels }
+        let (columns, features) = (features.columns(), weights.prepare(features));
+        Instances { columns, features, label_values, labels }
     }
 
     /// Label rows of length 1, not yet projected.
@@ -162,11 +168,10 @@ impl<'a> Grower<'a> {
         params: &'a Params,
         task: &'a Task,
         instances: &'a Instances<'a>,
-        features: usize,
         seed: u64,
     ) -> Self {
         let feature_projector =
-            Projector::new(params.feature_projection, features, params.feature_dimensions);
+            Projector::new(params.feature_projection, instances.columns, params.feature_dimensions);
         let label_projector = Projector::new(
             params.label_projection,
             instances.labels.columns(),

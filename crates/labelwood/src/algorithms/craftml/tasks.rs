@@ -12,7 +12,8 @@ use super::Trainer;
 use super::builder::Builder;
 use super::grow::{Grower, PendingNode};
 use super::tree::{Child, Tree};
-use crate::base::run::{Stopped, Task};
+use crate::algorithms::Interrupted;
+use crate::base::run::Task;
 use rayon::Scope;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,12 +23,12 @@ const LARGE_NODE: usize = 1024;
 
 /// Grows the given trees, several at a time, and calls `done` with each as soon as it is finished.
 /// The iterator is asked for the next tree only when a thread is free to grow it.
-pub(super) fn grow_each<E: From<Stopped> + Send>(
+pub(super) fn grow_each(
     trainer: &Trainer<'_>,
     trees: impl Iterator<Item = usize> + Send,
     task: &Task,
-    done: impl Fn(usize, Tree) -> Result<(), E> + Sync,
-) -> Result<(), E> {
+    done: impl Fn(usize, Tree) -> Result<(), Interrupted> + Sync,
+) -> Result<(), Interrupted> {
     let job = Job { trainer, task, trees: Mutex::new(trees), done, failure: Mutex::new(None) };
     task.install(|| {
         rayon::scope(|scope| {
@@ -38,14 +39,14 @@ pub(super) fn grow_each<E: From<Stopped> + Send>(
 }
 
 /// State shared by all tasks.
-struct Job<'a, I, D, E> {
+struct Job<'a, I, D> {
     trainer: &'a Trainer<'a>,
     task: &'a Task,
     /// The numbers of the trees that have not been started.
     trees: Mutex<I>,
     done: D,
     /// The first failure; while it is set, no task starts.
-    failure: Mutex<Option<E>>,
+    failure: Mutex<Option<Interrupted>>,
 }
 
 /// A tree that is being grown.
@@ -64,20 +65,19 @@ struct ParentNode {
     slot: ParentSlot,
 }
 
-impl<I, D, E> Job<'_, I, D, E>
+impl<I, D> Job<'_, I, D>
 where
     I: Iterator<Item = usize> + Send,
-    D: Fn(usize, Tree) -> Result<(), E> + Sync,
-    E: From<Stopped> + Send,
+    D: Fn(usize, Tree) -> Result<(), Interrupted> + Sync,
 {
     fn start_tree<'s>(&'s self, scope: &Scope<'s>) {
         if lock(&self.failure).is_some() {
             return;
         }
         let Some(number) = lock(&self.trees).next() else { return };
-        let Trainer { params, instances, features, .. } = self.trainer;
+        let Trainer { params, instances, .. } = self.trainer;
         let seed = super::tree_seed(params, number);
-        let grower = Grower::new(params, self.task, instances, *features, seed);
+        let grower = Grower::new(params, self.task, instances, seed);
         let (root, order) = grower.root(seed);
         self.grow(Arc::new(GrowingTree { number, grower }), root, order, None, scope);
     }
@@ -149,7 +149,7 @@ where
     }
 
     /// Keeps further tasks from starting; only the first failure is reported.
-    fn fail(&self, error: E) {
+    fn fail(&self, error: Interrupted) {
         lock(&self.failure).get_or_insert(error);
     }
 }

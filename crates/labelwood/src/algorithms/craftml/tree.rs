@@ -112,25 +112,6 @@ impl Tree {
         }
     }
 
-    /// The size of all arrays in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        let numbers = |numbers: &Numbers| match numbers {
-            Numbers::U8(some) => some.len(),
-            Numbers::U16(some) => some.len() * 2,
-            Numbers::U32(some) => some.len() * 4,
-        };
-        self.children_start.len() * 4
-            + self.children.len() * 4
-            + (self.scales.len() + self.biases.len()) * 4
-            + (self.words_start.len() + self.values_start.len() + self.leaf_start.len()) * 8
-            + self.words.len() * 2
-            + self.values.len()
-            + [&self.leaf_instances, &self.leaf_labels, &self.leaf_counts]
-                .map(numbers)
-                .iter()
-                .sum::<usize>()
-    }
-
     /// The root of the tree.
     pub(super) fn root(&self) -> Child {
         if self.nodes() == 0 { Child::Leaf(0) } else { Child::Node(0) }

@@ -10,31 +10,10 @@ use super::tree::{Child, Tree};
 use super::{Forest, tree_seed, vote};
 use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, LabelRowsView};
+use crate::data::DatasetView;
 
 /// Adds rows to the trees of a forest, independently of each other.
-///
-/// ```
-/// use labelwood::algorithms::craftml::{Params, Trainer, Updater};
-/// use labelwood::data::generate::{Generator, Profile};
-/// use labelwood::run::Pool;
-/// let task = Pool::new(2)?.task();
-/// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
-/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-/// let (first, more) = (features.view().slice(0..200), features.view().slice(200..300));
-/// let (first_labels, more_labels) = (labels.view().slice(0..200), labels.view().slice(200..300));
-/// let params = Params { trees: 1, ..Params::default() };
-/// let forest = Trainer::new(first.view(), first_labels.view(), params)?.forest(&task)?;
-///
-/// // Without the first rows, leaves only count the new ones.
-/// let updater = Updater::new(&forest, more.view(), more_labels.view(), None);
-/// assert_eq!(updater.tree(0, &task)?.leaves(), forest.trees()[0].leaves());
-/// // With them, leaves that have become too large are divided.
-/// let updater = Updater::new(&forest, features.view(), labels.view(), Some(200));
-/// assert!(updater.tree(0, &task)?.leaves() > forest.trees()[0].leaves());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub(crate) struct Updater<'a> {
+pub(super) struct Updater<'a> {
     forest: &'a Forest,
     instances: Instances<'a>,
     /// How many of the rows, from the first on, the forest was grown from; `None` if its rows are not
@@ -45,28 +24,20 @@ pub(crate) struct Updater<'a> {
 impl<'a> Updater<'a> {
     /// Takes rows with the forest's features; labels may be new. With `known`, the first `known` rows
     /// must be all that the forest was grown from, and leaves that become too large are divided.
-    pub(crate) fn new(
-        forest: &'a Forest,
-        features: CsrView<'a>,
-        labels: LabelRowsView<'a>,
-        known: Option<usize>,
-    ) -> Self {
-        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
-        assert_eq!(features.columns(), forest.features, "the features are those of the forest");
-        Updater { forest, instances: Instances::new(features, labels, &forest.weights), known }
+    pub(super) fn new(forest: &'a Forest, rows: DatasetView<'a>, known: Option<usize>) -> Self {
+        assert_eq!(rows.features.columns(), forest.features, "the features are the forest's");
+        Updater { forest, instances: Instances::new(rows, &forest.weights), known }
     }
 
     /// A copy of a tree of the forest with the new rows added.
-    pub(crate) fn tree(&self, number: usize, task: &Task) -> Result<Tree, Stopped> {
+    pub(super) fn tree(&self, number: usize, task: &Task) -> Result<Tree, Stopped> {
         task.check()?;
         let tree = &self.forest.trees[number];
         let seed = tree_seed(&self.forest.params, number);
         let reached = vote::leaves(self.forest, number, self.instances.features.view());
         let (starts, rows) = by_leaf(&reached, tree.leaves());
         let params = &self.forest.params;
-        let grower = self
-            .known
-            .map(|_| Grower::new(params, task, &self.instances, self.forest.features, seed));
+        let grower = self.known.map(|_| Grower::new(params, task, &self.instances, seed));
         let mut builder = Builder::new(tree.branches, tree.precision);
         let mut copied = vec![false; tree.nodes()];
         let mut pending = vec![PendingCopy { child: tree.root(), seed, depth: 0, parent: None }];

@@ -8,12 +8,8 @@ use super::route_single::{self, route_single};
 use super::tree::{Child, Tree};
 use super::{Forest, tree_seed};
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, Entries, Predictions, Query, Scored, Votes};
+use crate::base::sparse::{CsrView, Entries, Query, Votes};
 use rayon::prelude::*;
-
-/// The most rows that go through the trees together. More rows would mean that nodes are decoded less
-/// often, but the leaves they reach in all trees are held in memory, about 2 KB a row.
-const BLOCK: usize = 49_152;
 
 /// A leaf, and the share of a row's weight that reached it.
 #[derive(Clone, Copy, Debug)]
@@ -69,64 +65,38 @@ impl ReachedLeaves {
     }
 }
 
-/// The best `k` labels of each row.
-pub(super) fn predict(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-) -> Result<Predictions, Stopped> {
-    task.predict_blocks(features, BLOCK, |block| forest.predict_block(block, query, task))
-}
-
-/// [`predict`] for so few rows that they go through the trees together.
-pub(super) fn predict_block(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-) -> Result<Predictions, Stopped> {
-    let ranked =
-        count(forest, features, query, task, |votes| votes.best(query.k, forest.params.trees))?;
-    let mut predictions = Predictions::default();
-    ranked.iter().for_each(|row: &Vec<Scored>| predictions.push_row(row));
-    Ok(predictions)
-}
-
-/// Counts the trees' votes for the labels of each row; returns what `finish` makes of the votes.
-pub(super) fn count<R: Send>(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-    finish: impl Fn(&mut Votes) -> R + Sync,
-) -> Result<Vec<R>, Stopped> {
-    let reached = reached_leaves(forest, features, query, task)?;
-    let each = |visit: &mut dyn FnMut(&Tree, ReachedLeaf), row| {
-        for (tree, reached) in forest.trees.iter().zip(&reached) {
-            reached.of_row(row).iter().for_each(|&leaf| visit(tree, leaf));
-        }
-    };
-    Ok((0..features.len())
-        .into_par_iter()
-        .map_init(
-            || Votes::new(forest.labels),
-            |votes, row| {
-                if BatchSize::of(features.len()) == BatchSize::Small {
-                    each(
-                        &mut |tree, reached| tree.prefetch_leaf_bounds(reached.leaf as usize),
-                        row,
-                    );
-                    each(
-                        &mut |tree, reached| tree.prefetch_leaf_labels(reached.leaf as usize),
-                        row,
-                    );
+impl Forest {
+    /// Counts the trees' votes for the labels of each row; returns what `finish` makes of the votes.
+    pub(super) fn count<R: Send>(
+        &self,
+        rows: CsrView<'_>,
+        query: Query<'_>,
+        task: &Task,
+        finish: impl Fn(&mut Votes) -> R + Sync,
+    ) -> Result<Vec<R>, Stopped> {
+        task.install(|| {
+            let reached = reached_leaves(self, rows, query, task)?;
+            let each = |row, visit: &mut dyn FnMut(&Tree, ReachedLeaf)| {
+                for (tree, reached) in self.trees.iter().zip(&reached) {
+                    reached.of_row(row).iter().for_each(|&leaf| visit(tree, leaf));
                 }
-                each(&mut |tree, reached| vote(votes, tree, reached, query), row);
+            };
+            let count = |votes: &mut Votes, row| {
+                if BatchSize::of(rows.len()) == BatchSize::Small {
+                    each(row, &mut |tree, reached| {
+                        tree.prefetch_leaf_bounds(reached.leaf as usize)
+                    });
+                    each(row, &mut |tree, reached| {
+                        tree.prefetch_leaf_labels(reached.leaf as usize)
+                    });
+                }
+                each(row, &mut |tree, reached| vote(votes, tree, reached, query));
                 finish(votes)
-            },
-        )
-        .collect())
+            };
+            let begin = || Votes::new(self.labels);
+            Ok((0..rows.len()).into_par_iter().map_init(begin, count).collect())
+        })
+    }
 }
 
 /// The leaves that the rows reach in each tree.

@@ -1,5 +1,6 @@
 //! Adding rows to grown trees.
 
+use super::super::update::Updater;
 use super::growth::{check, check_members, shapes};
 use super::*;
 use proptest::prelude::*;
@@ -31,7 +32,8 @@ fn updated(forest: &Forest, all: &Rows, first: usize, knows: bool, threads: usiz
     let from = if knows { 0 } else { first };
     let features = all.features.view().slice(from..all.features.len());
     let labels = all.labels.view().slice(from..all.labels.len());
-    let updater = Updater::new(forest, features.view(), labels.view(), knows.then_some(first));
+    let rows = DatasetView { features: features.view(), labels: labels.view(), label_names: None };
+    let updater = Updater::new(forest, rows, knows.then_some(first));
     let trees = (0..forest.trees.len()).map(|tree| updater.tree(tree, &task).unwrap()).collect();
     Forest { trees, labels: all.labels.columns(), ..forest.clone() }
 }
@@ -49,7 +51,7 @@ fn a_leaf_counts_its_new_rows_and_their_new_labels() {
     let mut more = Rows::new(2, 4);
     more.push(&[(0, 2.0)], &[0, 3]);
     more.push(&[(0, 5.0)], &[]);
-    let updater = Updater::new(&forest, more.features.view(), more.labels.view(), None);
+    let updater = Updater::new(&forest, more.view(), None);
     let tree = updater.tree(0, &run(1)).unwrap();
     let mut leaves: Vec<(u32, Vec<(u32, u32)>)> =
         (0..2).map(|leaf| (tree.leaf_instances.get(leaf), tree.leaf(leaf).collect())).collect();
