@@ -1,9 +1,11 @@
 //! Builds a [`Tree`] by appending nodes and leaves to its arrays.
 
+use super::centroids::Nearness;
 use super::encoding::Encoder;
 use super::node_index::NodeIndexes;
 use super::params::Precision;
 use super::tree::{Child, Tree};
+use super::values::set_bits;
 use crate::base::array::NumbersBuilder;
 use crate::base::sparse::LabelRowsView;
 use crate::learn::cluster::lanes::{LANES, Lanes};
@@ -36,10 +38,8 @@ pub(super) struct NewNode<'a> {
     pub table: &'a [Lanes],
     /// The lane of each child.
     pub lanes: &'a [usize],
-    /// The factor of each lane's stored values.
-    pub scales: &'a Lanes,
-    /// Added after scaling; only for the Euclidean metric and linear classifiers.
-    pub biases: Option<&'a Lanes>,
+    /// The scale and bias of each lane.
+    pub nearness: &'a Nearness,
 }
 
 impl Builder {
@@ -79,8 +79,13 @@ impl Builder {
             self.leaf_labels.push(same[0]);
             self.leaf_counts.push(same.len() as u32);
         }
+        self.end_leaf(instances.len() as u32)
+    }
+
+    /// Ends the leaf whose labels were pushed last.
+    fn end_leaf(&mut self, instances: u32) -> Child {
         self.leaf_start.push(self.leaf_labels.len() as u64);
-        self.leaf_instances.push(instances.len() as u32);
+        self.leaf_instances.push(instances);
         Child::Leaf(self.leaf_instances.len() as u32 - 1)
     }
 
@@ -99,35 +104,34 @@ impl Builder {
         }
         self.leaf_labels.extend(counts.keys().copied());
         self.leaf_counts.extend(counts.values().copied());
-        self.leaf_start.push(self.leaf_labels.len() as u64);
-        self.leaf_instances.push(instances);
-        Child::Leaf(self.leaf_instances.len() as u32 - 1)
+        self.end_leaf(instances)
     }
 
     /// Appends a copy of a tree's node; [`Builder::set_child`] sets its children later.
     pub fn push_copy(&mut self, tree: &Tree, node: usize) -> u32 {
         let children = tree.child_range(node);
         self.words.extend_from_slice(tree.words_of(node));
-        self.words_start.push(self.words.len() as u64);
         self.values.extend_from_slice(tree.values_of(node));
-        self.values_start.push(self.values.len() as u64);
         self.scales.extend_from_slice(&tree.scales[children.clone()]);
-        self.biases.extend_from_slice(tree.biases.get(children.clone()).unwrap_or_default());
-        self.children.resize(self.children.len() + children.len(), 0);
-        self.children_start.push(self.children.len() as u32);
-        self.children_start.len() as u32 - 2
+        self.biases.extend_from_slice(tree.biases.get(children).unwrap_or_default());
+        self.end_node()
     }
 
     /// Appends a node; [`Builder::set_child`] sets its children later.
     pub fn push_node(&mut self, node: &NewNode<'_>) -> u32 {
         push_centroids(self, node);
-        self.words_start.push(self.words.len() as u64);
-        self.values_start.push(self.values.len() as u64);
-        self.scales.extend(node.lanes.iter().map(|&lane| node.scales.0[lane]));
-        if let Some(biases) = node.biases {
+        self.scales.extend(node.lanes.iter().map(|&lane| node.nearness.scales.0[lane]));
+        if let Some(biases) = &node.nearness.biases {
             self.biases.extend(node.lanes.iter().map(|&lane| biases.0[lane]));
         }
-        self.children.resize(self.children.len() + node.lanes.len(), 0);
+        self.end_node()
+    }
+
+    /// Ends the node whose words, values and scales were pushed last; returns its number.
+    fn end_node(&mut self) -> u32 {
+        self.words_start.push(self.words.len() as u64);
+        self.values_start.push(self.values.len() as u64);
+        self.children.resize(self.scales.len(), 0);
         self.children_start.push(self.children.len() as u32);
         self.children_start.len() as u32 - 2
     }
@@ -223,11 +227,8 @@ fn push_centroids(builder: &mut Builder, node: &NewNode<'_>) {
         child_bit[lane] = 1 << child;
     }
     for (&feature, row) in node.features.iter().zip(node.table) {
-        let mut touched = u32::from(row.nonzero() & kept);
         let mut child_bits = 0;
-        while touched != 0 {
-            let lane = touched.trailing_zeros() as usize % LANES;
-            touched &= touched - 1;
+        for lane in set_bits(row.nonzero() & kept) {
             child_bits |= child_bit[lane];
             match builder.precision {
                 Precision::Byte => builder.values.push(row.0[lane] as i32 as u8),

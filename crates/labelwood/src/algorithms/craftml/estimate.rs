@@ -1,6 +1,7 @@
 //! What a training will need, before it starts.
 
 use super::params::{Params, Precision, Projection};
+use super::project::Projector;
 use crate::base::run::Estimate;
 use crate::base::sparse::{CsrView, LabelRowsView};
 use crate::data::DatasetView;
@@ -54,31 +55,18 @@ pub(super) fn estimate(params: &Params, dataset: DatasetView<'_>, threads: usize
     let csr = |rows: u64, entries: u64, width: u64| rows * 8 + entries * width;
     let given = csr(rows, entries, 8) + csr(rows, label_entries, 4);
     let prepared = params.weighting.prepared_bytes(features) + label_entries * 4 + rows * 16;
-    let projected =
-        |projection: Projection, columns: usize, most: usize, entries: u64| match projection
-            .resolve(columns)
-        {
-            Projection::Gaussian => csr(rows, rows * columns.min(most) as u64, 8),
-            _ => csr(rows, entries, 8),
-        };
-    let projected_features = projected(
-        params.feature_projection,
-        features.columns(),
-        params.feature_dimensions,
-        entries,
-    );
-    let projected_labels = projected(
-        params.label_projection,
-        labels.columns(),
-        params.label_dimensions,
-        label_entries,
-    );
+    let projected = |to: Projector, entries: u64| match to.kind {
+        Projection::Gaussian => csr(rows, rows * to.dimensions as u64, 8),
+        _ => csr(rows, entries, 8),
+    };
+    let features_to = Projector::of_features(params, features.columns());
+    let projected_features = projected(features_to, entries);
+    let projected_labels = projected(Projector::of_labels(params, labels.columns()), label_entries);
     // A node that projects its own rows has them until all its children have theirs. Labels
     // that nodes share are projected for the root's sample, and then for each of its children.
-    let is_given = params.feature_projection.resolve(features.columns()) == Projection::None;
     let own_features = match params.diversity.features_differ() {
         true => 2 * projected_features,
-        false if is_given => 0,
+        false if features_to.is_identity() => 0,
         false => projected_features,
     };
     let own_labels = if params.diversity.labels_differ() { 2 * projected_labels } else { 0 };

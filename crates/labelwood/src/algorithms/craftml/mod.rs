@@ -79,6 +79,24 @@ struct Forest {
     first: usize,
 }
 
+/// Sorts positions by their groups: where each group starts, with the end of the last, and the positions
+/// of all groups, in their order within a group.
+fn by_group(groups: usize, group_of: impl Iterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
+    let mut starts = vec![0u32; groups + 1];
+    group_of.clone().for_each(|group| starts[group as usize + 1] += 1);
+    for group in 0..groups {
+        starts[group + 1] += starts[group];
+    }
+    let mut next = starts.clone();
+    let mut sorted = vec![0; starts[groups] as usize];
+    for (position, group) in group_of.enumerate() {
+        let place = &mut next[group as usize];
+        sorted[*place as usize] = position as u32;
+        *place += 1;
+    }
+    (starts, sorted)
+}
+
 /// The seed of a tree, from which those of its projections and nodes follow.
 fn tree_seed(params: &Params, tree: usize) -> u64 {
     derive(params.seed, tree as u64)

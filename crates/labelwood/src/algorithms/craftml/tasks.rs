@@ -224,6 +224,7 @@ impl SubtreeJoiner {
 #[cfg(test)]
 mod tests {
     use super::super::builder::NewNode;
+    use super::super::centroids::Nearness;
     use super::super::params::Precision;
     use super::super::tree::Tree;
     use super::*;
@@ -233,14 +234,8 @@ mod tests {
     /// Appends a node with one feature and a child, not yet set, for each lane.
     fn push_node(builder: &mut Builder, feature: u32, lanes: &[usize]) -> u32 {
         let table = [Lanes(std::array::from_fn(|lane| lane as f32 + 1.0))];
-        let scales = &Lanes([1.0; 16]);
-        builder.push_node(&NewNode {
-            features: &[feature],
-            table: &table,
-            lanes,
-            scales,
-            biases: None,
-        })
+        let nearness = &Nearness { scales: Lanes([1.0; 16]), biases: None };
+        builder.push_node(&NewNode { features: &[feature], table: &table, lanes, nearness })
     }
 
     /// A root with three children (a leaf, a node with two leaves, a leaf) that are added in the

@@ -1,9 +1,11 @@
 //! A tree as a handful of flat arrays.
 
+use super::centroids::Nearness;
 use super::encoding::Decoder;
 use super::node_index::NodeIndexes;
 use super::params::Precision;
 use crate::base::array::{Array, Numbers, each_pair, prefetch, section};
+use crate::learn::cluster::lanes::Lanes;
 
 /// A child of a node: the number of a node or of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +142,25 @@ impl Tree {
     /// The features of a node's centroids, and the bytes of their values.
     pub(super) fn centroids(&self, node: usize) -> (Decoder<'_>, &[u8]) {
         (Decoder::new(self.words_of(node), self.branches), self.values_of(node))
+    }
+
+    /// The scales and biases of a node's children.
+    pub(super) fn nearness(&self, children: std::ops::Range<usize>) -> Nearness {
+        let count = children.len();
+        // Copies a whole chunk, where the array has as many numbers left, because copies of constant
+        // length are faster; `first` clears the numbers of later nodes.
+        let lanes = |stored: &[f32]| match stored[children.start..].first_chunk() {
+            Some(stored) => Lanes(*stored).first(count),
+            None => {
+                let mut lanes = Lanes::ZERO;
+                lanes.0[..count].copy_from_slice(&stored[children.clone()]);
+                lanes
+            }
+        };
+        Nearness {
+            scales: lanes(&self.scales),
+            biases: (!self.biases.is_empty()).then(|| lanes(&self.biases)),
+        }
     }
 
     /// The encoded features of a node.

@@ -7,7 +7,7 @@
 use super::builder::Builder;
 use super::grow::{Grower, Instances};
 use super::tree::{Child, Tree};
-use super::{Forest, tree_seed, vote};
+use super::{Forest, by_group, tree_seed, vote};
 use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
 use crate::data::DatasetView;
@@ -35,7 +35,7 @@ impl<'a> Updater<'a> {
         let tree = &self.forest.trees[number];
         let seed = tree_seed(&self.forest.params, number);
         let reached = vote::leaves(self.forest, number, self.instances.features.view());
-        let (starts, rows) = by_leaf(&reached, tree.leaves());
+        let (starts, rows) = by_group(tree.leaves(), reached.into_iter());
         let params = &self.forest.params;
         let grower = self.known.map(|_| Grower::new(params, task, &self.instances, seed));
         let mut builder = Builder::new(tree.branches, tree.precision);
@@ -61,7 +61,7 @@ impl<'a> Updater<'a> {
                     // A mapped file that was changed after it was checked may have a node twice; the
                     // second time it becomes a leaf.
                     let leaf = if let Child::Leaf(leaf) = other { leaf as usize } else { 0 };
-                    let rows = &rows[starts[leaf]..starts[leaf + 1]];
+                    let rows = &rows[starts[leaf] as usize..starts[leaf + 1] as usize];
                     let known =
                         rows.partition_point(|&row| (row as usize) < self.known.unwrap_or(0));
                     match &grower {
@@ -91,22 +91,4 @@ struct PendingCopy {
     depth: usize,
     /// The number of its parent in the copy, and which of the parent's children it is.
     parent: Option<(u32, usize)>,
-}
-
-/// The rows sorted by leaf, and where those of each leaf start.
-fn by_leaf(reached: &[u32], leaves: usize) -> (Vec<usize>, Vec<u32>) {
-    let mut starts = vec![0usize; leaves + 1];
-    for &leaf in reached {
-        starts[leaf as usize + 1] += 1;
-    }
-    for leaf in 0..leaves {
-        starts[leaf + 1] += starts[leaf];
-    }
-    let mut next = starts.clone();
-    let mut rows = vec![0; reached.len()];
-    for (row, &leaf) in reached.iter().enumerate() {
-        rows[next[leaf as usize]] = row as u32;
-        next[leaf as usize] += 1;
-    }
-    (starts, rows)
 }

@@ -17,6 +17,17 @@ pub(super) struct Hit {
     pub offset: usize,
 }
 
+/// The positions of the bits that are set, increasing.
+#[inline(always)]
+pub(super) fn set_bits(mut bits: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let position = bits.trailing_zeros() as usize % LANES;
+        let is_set = bits != 0;
+        bits &= bits.wrapping_sub(1);
+        is_set.then_some(position)
+    })
+}
+
 /// Puts the stored values of a feature into the lanes of the children they belong to.
 #[inline(always)]
 pub(super) fn expand(lanes: &mut Lanes, child_bits: u16, values: &[u8], precision: Precision) {

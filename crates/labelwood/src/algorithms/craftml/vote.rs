@@ -6,7 +6,7 @@ use super::node_index::BatchSize;
 use super::route::{Router, RowAtLeaf, rank};
 use super::route_single::{self, route_single};
 use super::tree::{Child, Tree};
-use super::{Forest, tree_seed};
+use super::{Forest, by_group, tree_seed};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{CsrView, Entries, Query, Votes};
 use rayon::prelude::*;
@@ -35,18 +35,8 @@ pub(super) struct ReachedLeaves {
 impl ReachedLeaves {
     /// Sorts leaves by row.
     pub fn new(reached: &[RowAtLeaf], rows: usize) -> Self {
-        let mut starts = vec![0u32; rows + 1];
-        reached.iter().for_each(|leaf| starts[leaf.row as usize + 1] += 1);
-        for row in 0..rows {
-            starts[row + 1] += starts[row];
-        }
-        let mut next = starts.clone();
-        let mut leaves = vec![ReachedLeaf { leaf: 0, weight: 0.0 }; reached.len()];
-        for &RowAtLeaf { row, reached } in reached {
-            let at = &mut next[row as usize];
-            leaves[*at as usize] = reached;
-            *at += 1;
-        }
+        let (starts, sorted) = by_group(rows, reached.iter().map(|leaf| leaf.row));
+        let leaves = sorted.into_iter().map(|at| reached[at as usize].reached).collect();
         ReachedLeaves { starts, leaves }
     }
 
