@@ -120,22 +120,21 @@ pub(super) fn count_units(
 impl<'a> UnitSink<'a> {
     /// Goes on with the units that an earlier training left in a folder.
     pub(crate) fn resume(staging: &'a Staging, task: &Task) -> Result<Self, StoreError> {
-        let units = Self::new(Place::Staging(staging), &|_| true);
-        for file in staging.finished_units(task)? {
-            let content = Content::File(staging.folder().join(&file.file));
-            units.finished().insert(file.name().to_owned(), Finished { file, content });
-        }
-        Ok(units)
+        let finished = staging.finished_units(task)?.into_iter().map(|file| {
+            let path = staging.folder().join(&file.file);
+            (file, path)
+        });
+        Ok(Self::new(Place::Staging(staging), &|_| true, finished))
     }
 
     /// Starts with nothing, in a folder that has no units yet.
     pub(crate) fn into_folder(staging: &'a Staging) -> Self {
-        Self::new(Place::Staging(staging), &|_| true)
+        Self::new(Place::Staging(staging), &|_| true, [])
     }
 
     /// Starts with nothing, in memory.
     pub(crate) fn in_memory() -> Self {
-        Self::new(Place::Memory, &|_| true)
+        Self::new(Place::Memory, &|_| true, [])
     }
 
     /// Writes some units into the folder of a plan's units; `finished` are there or elsewhere.
@@ -145,16 +144,19 @@ impl<'a> UnitSink<'a> {
         finished: impl IntoIterator<Item = (UnitFile, PathBuf)>,
         is_chosen: &'a (dyn Fn(&str) -> bool + Sync),
     ) -> Self {
-        let units = Self::new(Place::Plan { folder, prefix }, is_chosen);
-        for (file, path) in finished {
-            let content = Content::File(path);
-            units.finished().insert(file.name().to_owned(), Finished { file, content });
-        }
-        units
+        Self::new(Place::Plan { folder, prefix }, is_chosen, finished)
     }
 
-    fn new(place: Place<'a>, is_chosen: &'a (dyn Fn(&str) -> bool + Sync)) -> Self {
-        UnitSink { place, is_chosen, finished: Arc::default(), prefix: String::new() }
+    fn new(
+        place: Place<'a>,
+        is_chosen: &'a (dyn Fn(&str) -> bool + Sync),
+        finished: impl IntoIterator<Item = (UnitFile, PathBuf)>,
+    ) -> Self {
+        let named = |(file, path): (UnitFile, PathBuf)| {
+            (file.name().to_owned(), Finished { file, content: Content::File(path) })
+        };
+        let finished = Arc::new(Mutex::new(finished.into_iter().map(named).collect()));
+        UnitSink { place, is_chosen, finished, prefix: String::new() }
     }
 
     /// The same place for the units of one part, whose names get this in front.

@@ -5,15 +5,16 @@
 //! the centroids as they are stored, rounding included, so that prediction routes an instance alike.
 //!
 //! Growing does not recurse, so that no tree is too deep for the stack: [`Grower::grow_node`] grows
-//! one [`PendingNode`] and appends its children to a list. [`Grower::grow_subtree`] works until the
-//! list is empty; [`super::tasks`] hands the children of large nodes to other threads.
+//! one [`PendingNode`] and appends its children to a list. [`Grower::grow`] works until the list is
+//! empty; [`super::tasks`] hands the children of large nodes to other threads.
 
 use super::builder::{Builder, NewNode};
 use super::by_group;
-use super::centroids::Centroids;
+use super::centroids::{Centroids, assign};
 use super::node_rows::{CompactRows, NodeRows, Renumbering, Rows};
 use super::params::Params;
 use super::project::Projector;
+use super::tasks::lock;
 use super::tree::Child;
 use crate::base::random::{Stream, derive};
 use crate::base::run::{Stopped, Task};
@@ -151,7 +152,7 @@ pub(super) struct Grower<'a> {
 
 /// Memory that is reused from node to node.
 #[derive(Default)]
-pub(super) struct Scratch {
+struct Scratch {
     clustering: cluster::Workspace,
     renumbering: Renumbering,
     centroids: Centroids,
@@ -251,33 +252,34 @@ impl<'a> Grower<'a> {
         let is_leaf = depth >= self.depth_limit || self.is_leaf(order);
         let rows = if is_leaf { PendingRows::Leaf } else { PendingRows::CopyLater };
         let root = PendingNode { range: 0..order.len(), rows, seed, depth, parent: None };
-        self.grow_subtree(order, root, builder)
+        self.grow(order, root, builder, &mut Vec::new(), true)
     }
 
-    /// Grows a node and all its descendants.
-    pub fn grow_subtree(
+    /// Grows a node and, if `with_descendants`, all below it; else `pending` gets its children.
+    pub fn grow(
         &self,
         order: &mut [u32],
         root: PendingNode,
         builder: &mut Builder,
+        pending: &mut Vec<PendingNode>,
+        with_descendants: bool,
     ) -> Result<Child, Stopped> {
-        let mut scratch = self.take_scratch();
-        let mut pending = Vec::new();
-        let grown = self.grow_node(order, root, builder, &mut pending, &mut scratch)?;
-        while let Some(mut next) = pending.pop() {
+        let mut scratch = lock(&self.scratch).pop().unwrap_or_default();
+        let grown = self.grow_node(order, root, builder, pending, &mut scratch)?;
+        while with_descendants && let Some(mut next) = pending.pop() {
             let parent = next.parent.take();
-            let child = self.grow_node(order, next, builder, &mut pending, &mut scratch)?;
+            let child = self.grow_node(order, next, builder, pending, &mut scratch)?;
             if let Some((node, at)) = parent {
                 builder.set_child(node, at, child);
             }
         }
-        self.return_scratch(scratch);
+        lock(&self.scratch).push(scratch);
         Ok(grown)
     }
 
     /// Grows one node: reorders its instances by child, appends it to the builder and its children,
     /// in reverse, to `pending`.
-    pub fn grow_node(
+    fn grow_node(
         &self,
         order: &mut [u32],
         node: PendingNode,
@@ -323,17 +325,6 @@ impl<'a> Grower<'a> {
         }
         pending[first..].reverse();
         Ok(Child::Node(node))
-    }
-
-    /// Takes scratch memory that an earlier node has returned, or new.
-    pub fn take_scratch(&self) -> Scratch {
-        let mut kept = self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        kept.pop().unwrap_or_default()
-    }
-
-    /// Returns scratch memory for further nodes.
-    pub fn return_scratch(&self, scratch: Scratch) {
-        self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(scratch);
     }
 
     /// The rows of the root.
@@ -422,7 +413,7 @@ impl<'a> Grower<'a> {
         clustering.cluster(labels, columns, rows, params, &mut random, clusters);
         let features = &node.features;
         let columns = features.columns.len();
-        centroids.assign(features.view(), columns, sample, clusters, self.params, row_lanes);
+        assign(centroids, features.view(), columns, sample, clusters, self.params, row_lanes);
         partition(order, row_lanes)
     }
 }

@@ -7,7 +7,7 @@
 
 use super::Forest;
 use super::grow::FEATURE_PROJECTION;
-use super::node_index::{self, BatchSize};
+use super::node_index::{self, BatchSize, sum_products};
 use super::project::Projector;
 use super::shares::shares;
 use super::tree::{Child, Tree};
@@ -189,14 +189,16 @@ fn route_node(router: &mut Router<'_>, batch: NodeBatch, next: &mut Vec<NodeBatc
         let scratch = (&mut router.slot_of[..], &mut router.table, &mut router.used);
         decode_table(router.tree, node, entries, &router.ids, wanted, scratch);
     }
+    let (values, precision) = (router.tree.values_of(node), router.tree.precision);
     let table = Table { slot_of: &router.slot_of, lanes: &router.table };
     router.products.resize(rows.len().min(CHUNK).max(router.products.len()), Lanes::ZERO);
     for (ids, rows) in router.ids.chunks(CHUNK).zip(rows.chunks(CHUNK)) {
         if lookup {
             for (products, &row) in router.products.iter_mut().zip(ids) {
+                router.hits.clear();
                 let row = entries.row(row);
-                *products =
-                    node_index::products(router.tree, node, row, router.batch, &mut router.hits);
+                node_index::find(router.tree, node, row, router.batch, &mut router.hits);
+                *products = sum_products(values, precision, &router.hits);
             }
         } else {
             let products = &mut router.products;

@@ -136,7 +136,8 @@ fn descend(walk: &mut TreeWalk<'_>, mut first: usize, beam: usize, scratch: &mut
     next.clear();
     for &ReachedNode { node, weight, hits_end } in &walk.level {
         let hits = &hits[first..hits_end as usize];
-        let products = node_index::sum_products(walk.tree, node as usize, hits);
+        let values = walk.tree.values_of(node as usize);
+        let products = node_index::sum_products(values, walk.tree.precision, hits);
         first = hits_end as usize;
         let children = walk.tree.child_range(node as usize);
         let near = walk.tree.nearness(children.clone()).of(&products);

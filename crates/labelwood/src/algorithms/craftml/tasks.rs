@@ -97,15 +97,8 @@ where
         let (grower, rows) = (&tree.grower, order.len());
         let mut builder = Builder::new(self.trainer.params.branches, self.trainer.params.precision);
         let mut children = Vec::new();
-        let grown = if rows < LARGE_NODE {
-            grower.grow_subtree(&mut order, node, &mut builder)
-        } else {
-            let mut scratch = grower.take_scratch();
-            let grown =
-                grower.grow_node(&mut order, node, &mut builder, &mut children, &mut scratch);
-            grower.return_scratch(scratch);
-            grown
-        };
+        let is_small = rows < LARGE_NODE;
+        let grown = grower.grow(&mut order, node, &mut builder, &mut children, is_small);
         match grown {
             Err(stopped) => self.fail(stopped.into()),
             Ok(root) if children.is_empty() => {
@@ -154,7 +147,7 @@ where
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

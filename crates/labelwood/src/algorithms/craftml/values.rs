@@ -5,6 +5,7 @@
 
 use super::params::Precision;
 use crate::learn::cluster::lanes::{LANES, Lanes};
+use std::num::NonZeroU32;
 
 /// An entry of a row whose feature a node's centroids have.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,12 +20,12 @@ pub(super) struct Hit {
 
 /// The positions of the bits that are set, increasing.
 #[inline(always)]
-pub(super) fn set_bits(mut bits: u16) -> impl Iterator<Item = usize> {
+pub(super) fn set_bits(bits: u16) -> impl Iterator<Item = usize> {
+    let mut bits = u32::from(bits);
     std::iter::from_fn(move || {
-        let position = bits.trailing_zeros() as usize % LANES;
-        let is_set = bits != 0;
-        bits &= bits.wrapping_sub(1);
-        is_set.then_some(position)
+        let position = NonZeroU32::new(bits)?.trailing_zeros() as usize % LANES;
+        bits &= bits - 1;
+        Some(position)
     })
 }
 

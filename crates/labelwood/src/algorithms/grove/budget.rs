@@ -36,7 +36,8 @@ impl Trainer<'_> {
         let sinks: Vec<UnitSink<'_>> =
             parts.iter().map(|part| units.below(&prefix(part))).collect();
         let trainers = parts.iter().map(|part| part.prepare(self.rows, task));
-        let trainers: Vec<Box<dyn Train + '_>> = trainers.collect::<Result<_, _>>()?;
+        let trainers: Vec<Box<dyn Train + '_>> =
+            trainers.collect::<Result<_, _>>().map_err(GrowError::Params)?;
         let growers = trainers.iter().zip(&sinks);
         let mut growers: Vec<Grower<'_, dyn Train + '_>> =
             growers.map(|(train, units)| Grower::new(&**train, units, budget, task)).collect();
