@@ -2,9 +2,8 @@
 
 use super::estimate::estimate;
 use super::grow::Instances;
-use super::node_index::NodeIndexes;
 use super::tasks::grow_each;
-use super::update::Updater;
+use super::update::with_rows;
 use super::{Forest, Params, Precision, Projection, Trainer, Tree};
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Growth, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
@@ -14,7 +13,7 @@ use crate::algorithms::{
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
-use crate::base::store::{ArrayRef, FormatError, StoreError, Stored, Unit};
+use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::{Dataset, DatasetView};
 use crate::learn::favour::Scores;
 use crate::learn::weighting::FeatureWeights;
@@ -125,7 +124,7 @@ impl Algorithm for Params {
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError> {
         let stored = trained.stored;
         let (weights, features) = weights::read(stored)?;
-        let read = |tree| read_tree(stored.unit(&unit_name(tree))?, self);
+        let read = |tree| Tree::read(stored.unit(&unit_name(tree))?, self);
         let numbers = trained.members.clone();
         let first = numbers.start;
         let trees = numbers.into_par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -148,11 +147,11 @@ impl Algorithm for Params {
             return Ok(None);
         };
         let features = stored.manifest().features as usize;
-        let tree = read_tree(stored.unit(name)?, self)?;
+        let tree = Tree::read(stored.unit(name)?, self)?;
         let shrunk = tree.shrunk(how.prune.unwrap_or(0.0), features, &smaller);
         let (before, after) = (tree.entries(), shrunk.entries());
         let largest = if after == 0 { tree.largest_entry(features) } else { 0.0 };
-        let file = write(&arrays(&shrunk))?;
+        let file = write(&shrunk.arrays())?;
         Ok(Some(Shrunk { file, what: "entries of centroids", before, after, largest }))
     }
 }
@@ -207,7 +206,7 @@ impl Train for Trainer<'_> {
         let count_one = count_units("trees", members - missing.len(), members, task);
         let missing = missing.into_iter().take_while(|_| goes_on());
         grow_each(self, missing, task, |tree, grown| {
-            units.write(&unit_name(tree), &arrays(&grown))?;
+            units.write(&unit_name(tree), &grown.arrays())?;
             count_one();
             Ok(())
         })
@@ -259,61 +258,20 @@ impl Predict for Forest {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        let known = rows.known();
-        let updater = Updater::new(self, rows.all.map_or(rows.added, Dataset::view), known);
+        let (all, known) = (rows.all.map_or(rows.added, Dataset::view), rows.known());
+        assert_eq!(all.features.columns(), self.features, "the features are the forest's");
+        let instances = Instances::new(all, &self.weights);
         let total = self.trees.len();
         let missing: Vec<usize> =
             (0..total).filter(|&tree| units.find(&unit_name(tree)).is_none()).collect();
         let count_one = count_units("trees", total - missing.len(), total, task);
         task.install(|| {
             missing.par_iter().with_max_len(1).try_for_each(|&number| {
-                units.write(&unit_name(number), &arrays(&updater.tree(number, task)?))?;
+                let tree = with_rows(self, number, &instances, known, task)?;
+                units.write(&unit_name(number), &tree.arrays())?;
                 count_one();
                 Ok(())
             })
         })
     }
-}
-
-/// The arrays of a tree by their names.
-pub(super) fn arrays(tree: &Tree) -> [(&'static str, ArrayRef<'_>); 12] {
-    [
-        ("children_start", tree.children_start[..].into()),
-        ("children", tree.children[..].into()),
-        ("scales", tree.scales[..].into()),
-        ("biases", tree.biases[..].into()),
-        ("words_start", tree.words_start[..].into()),
-        ("words", tree.words[..].into()),
-        ("values_start", tree.values_start[..].into()),
-        ("values", tree.values[..].into()),
-        ("leaf_start", tree.leaf_start[..].into()),
-        ("leaf_instances", (&tree.leaf_instances).into()),
-        ("leaf_labels", (&tree.leaf_labels).into()),
-        ("leaf_counts", (&tree.leaf_counts).into()),
-    ]
-}
-
-/// Reads a tree back.
-pub(super) fn read_tree(unit: &Unit, params: &Params) -> Result<Tree, FormatError> {
-    let tree = Tree {
-        branches: params.branches,
-        precision: params.precision,
-        children_start: unit.array("children_start")?,
-        children: unit.array("children")?,
-        scales: unit.array("scales")?,
-        biases: unit.array("biases")?,
-        words_start: unit.array("words_start")?,
-        words: unit.array("words")?,
-        values_start: unit.array("values_start")?,
-        values: unit.array("values")?,
-        leaf_start: unit.array("leaf_start")?,
-        leaf_instances: unit.numbers("leaf_instances")?,
-        leaf_labels: unit.numbers("leaf_labels")?,
-        leaf_counts: unit.numbers("leaf_counts")?,
-        indexes: NodeIndexes::default(),
-    };
-    if !unit.is_own() {
-        tree.check().map_err(|reason| unit.refused(reason))?;
-    }
-    Ok(tree)
 }

@@ -1,34 +1,15 @@
-//! Builds a [`Tree`] by appending nodes and leaves to its arrays.
+//! Builds a [`Tree`] by appending nodes and leaves to the arrays of a [`Builder`].
 
 use super::centroids::Nearness;
 use super::encoding::Encoder;
-use super::node_index::NodeIndexes;
 use super::params::Precision;
+pub(super) use super::tree::Builder;
 use super::tree::{Child, Tree};
 use super::values::set_bits;
-use crate::base::array::NumbersBuilder;
 use crate::base::sparse::LabelRowsView;
 use crate::learn::cluster::lanes::{LANES, Lanes};
 use multiversion::multiversion;
 use std::collections::BTreeMap;
-
-/// The arrays of a tree or subtree that is being grown.
-pub(super) struct Builder {
-    branches: usize,
-    precision: Precision,
-    children_start: Vec<u32>,
-    children: Vec<u32>,
-    scales: Vec<f32>,
-    biases: Vec<f32>,
-    words_start: Vec<u64>,
-    words: Vec<u16>,
-    values_start: Vec<u64>,
-    values: Vec<u8>,
-    leaf_start: Vec<u64>,
-    leaf_instances: NumbersBuilder,
-    leaf_labels: NumbersBuilder,
-    leaf_counts: NumbersBuilder,
-}
 
 /// A node to append: its centroids in lanes, one lane for each child.
 pub(super) struct NewNode<'a> {
@@ -43,26 +24,6 @@ pub(super) struct NewNode<'a> {
 }
 
 impl Builder {
-    /// A builder without nodes and leaves.
-    pub fn new(branches: usize, precision: Precision) -> Self {
-        Builder {
-            branches,
-            precision,
-            children_start: vec![0],
-            children: Vec::new(),
-            scales: Vec::new(),
-            biases: Vec::new(),
-            words_start: vec![0],
-            words: Vec::new(),
-            values_start: vec![0],
-            values: Vec::new(),
-            leaf_start: vec![0],
-            leaf_instances: NumbersBuilder::default(),
-            leaf_labels: NumbersBuilder::default(),
-            leaf_counts: NumbersBuilder::default(),
-        }
-    }
-
     /// Appends a leaf of the given instances; `gathered` is scratch memory.
     pub fn push_leaf(
         &mut self,
@@ -193,27 +154,6 @@ impl Builder {
         self.leaf_labels.append(&subtree.leaf_labels);
         self.leaf_counts.append(&subtree.leaf_counts);
         moved(root)
-    }
-
-    /// Finishes the tree.
-    pub fn finish(self) -> Tree {
-        Tree {
-            branches: self.branches,
-            precision: self.precision,
-            children_start: self.children_start.into(),
-            children: self.children.into(),
-            scales: self.scales.into(),
-            biases: self.biases.into(),
-            words_start: self.words_start.into(),
-            words: self.words.into(),
-            values_start: self.values_start.into(),
-            values: self.values.into(),
-            leaf_start: self.leaf_start.into(),
-            leaf_instances: self.leaf_instances.into(),
-            leaf_labels: self.leaf_labels.into(),
-            leaf_counts: self.leaf_counts.into(),
-            indexes: NodeIndexes::default(),
-        }
     }
 }
 

@@ -10,78 +10,60 @@ use super::tree::{Child, Tree};
 use super::{Forest, by_group, tree_seed, vote};
 use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
-use crate::data::DatasetView;
 
-/// Adds rows to the trees of a forest, independently of each other.
-pub(super) struct Updater<'a> {
-    forest: &'a Forest,
-    instances: Instances<'a>,
-    /// How many of the rows, from the first on, the forest was grown from; `None` if its rows are not
-    /// among them.
+/// A copy of a tree of a forest with rows added, which have the forest's features; labels may be new. With
+/// `known`, the first `known` rows must be all that the forest was grown from, and leaves that become
+/// too large are divided.
+pub(super) fn with_rows(
+    forest: &Forest,
+    number: usize,
+    instances: &Instances<'_>,
     known: Option<usize>,
-}
-
-impl<'a> Updater<'a> {
-    /// Takes rows with the forest's features; labels may be new. With `known`, the first `known` rows
-    /// must be all that the forest was grown from, and leaves that become too large are divided.
-    pub(super) fn new(forest: &'a Forest, rows: DatasetView<'a>, known: Option<usize>) -> Self {
-        assert_eq!(rows.features.columns(), forest.features, "the features are the forest's");
-        Updater { forest, instances: Instances::new(rows, &forest.weights), known }
-    }
-
-    /// A copy of a tree of the forest with the new rows added.
-    pub(super) fn tree(&self, number: usize, task: &Task) -> Result<Tree, Stopped> {
-        task.check()?;
-        let tree = &self.forest.trees[number];
-        let seed = tree_seed(&self.forest.params, number);
-        let reached = vote::leaves(self.forest, number, self.instances.features.view());
-        let (starts, rows) = by_group(tree.leaves(), reached.into_iter());
-        let params = &self.forest.params;
-        let grower = self.known.map(|_| Grower::new(params, task, &self.instances, seed));
-        let mut builder = Builder::new(tree.branches, tree.precision);
-        let mut copied = vec![false; tree.nodes()];
-        let mut pending = vec![PendingCopy { child: tree.root(), seed, depth: 0, parent: None }];
-        while let Some(PendingCopy { child, seed, depth, parent }) = pending.pop() {
-            let copied_child = match child {
-                Child::Node(node) if !std::mem::replace(&mut copied[node as usize], true) => {
-                    let copy = builder.push_copy(tree, node as usize);
-                    for (at, position) in tree.child_range(node as usize).enumerate().rev() {
-                        let (child, seed) =
-                            (tree.child(node as usize, position), derive(seed, at as u64));
-                        pending.push(PendingCopy {
-                            child,
-                            seed,
-                            depth: depth + 1,
-                            parent: Some((copy, at)),
-                        });
-                    }
-                    Child::Node(copy)
+    task: &Task,
+) -> Result<Tree, Stopped> {
+    task.check()?;
+    let (tree, params) = (&forest.trees[number], &forest.params);
+    let seed = tree_seed(params, number);
+    let reached = vote::leaves(forest, number, instances.features.view());
+    let (starts, rows) = by_group(tree.leaves(), reached.into_iter());
+    let grower = known.map(|_| Grower::new(params, task, instances, seed));
+    let known_rows = known.unwrap_or(0);
+    let mut builder = Builder::new(tree.branches, tree.precision);
+    let mut copied = vec![false; tree.nodes()];
+    let mut pending = vec![PendingCopy { child: tree.root(), seed, depth: 0, parent: None }];
+    while let Some(PendingCopy { child, seed, depth, parent }) = pending.pop() {
+        let copied_child = match child {
+            Child::Node(node) if !std::mem::replace(&mut copied[node as usize], true) => {
+                let copy = builder.push_copy(tree, node as usize);
+                for (at, position) in tree.child_range(node as usize).enumerate().rev() {
+                    let child = tree.child(node as usize, position);
+                    let (seed, parent) = (derive(seed, at as u64), Some((copy, at)));
+                    pending.push(PendingCopy { child, seed, depth: depth + 1, parent });
                 }
-                other => {
-                    // A mapped file that was changed after it was checked may have a node twice; the
-                    // second time it becomes a leaf.
-                    let leaf = if let Child::Leaf(leaf) = other { leaf as usize } else { 0 };
-                    let rows = &rows[starts[leaf] as usize..starts[leaf + 1] as usize];
-                    let known =
-                        rows.partition_point(|&row| (row as usize) < self.known.unwrap_or(0));
-                    match &grower {
-                        Some(grower) if known < rows.len() => {
-                            grower.regrow(&mut rows.to_vec(), seed, depth, &mut builder)?
-                        }
-                        _ => {
-                            let labels =
-                                |&row: &u32| self.instances.labels.row(row as usize).indices;
-                            builder.push_grown_leaf(tree, leaf, rows[known..].iter().map(labels))
-                        }
-                    }
-                }
-            };
-            if let Some((node, at)) = parent {
-                builder.set_child(node, at, copied_child);
+                Child::Node(copy)
             }
+            other => {
+                // A mapped file that was changed after it was checked may have a node twice; the
+                // second time it becomes a leaf.
+                let leaf = if let Child::Leaf(leaf) = other { leaf as usize } else { 0 };
+                let rows = &rows[starts[leaf] as usize..starts[leaf + 1] as usize];
+                let known = rows.partition_point(|&row| (row as usize) < known_rows);
+                match &grower {
+                    Some(grower) if known < rows.len() => {
+                        grower.regrow(&mut rows.to_vec(), seed, depth, &mut builder)?
+                    }
+                    _ => {
+                        let labels = |&row: &u32| instances.labels.row(row as usize).indices;
+                        builder.push_grown_leaf(tree, leaf, rows[known..].iter().map(labels))
+                    }
+                }
+            }
+        };
+        if let Some((node, at)) = parent {
+            builder.set_child(node, at, copied_child);
         }
-        Ok(builder.finish())
     }
+    Ok(builder.finish())
 }
 
 /// A node or leaf that has not been copied.

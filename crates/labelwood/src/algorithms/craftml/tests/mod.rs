@@ -6,7 +6,7 @@ mod reference;
 mod settings;
 mod update;
 
-use super::algorithm::{read_tree, unit_name};
+use super::algorithm::unit_name;
 use super::*;
 use crate::algorithms::{Predict, Train, UnitSink};
 use crate::base::random::Stream;
@@ -75,7 +75,7 @@ fn forest(trainer: &Trainer<'_>, task: &Task) -> Forest {
     trainer.train(&units, task).unwrap();
     let Trainer { params, weights, instances } = trainer;
     let unit = |tree| units.open(&unit_name(tree)).unwrap().unwrap();
-    let trees = (0..params.trees).map(|tree| read_tree(&unit(tree), params).unwrap()).collect();
+    let trees = (0..params.trees).map(|tree| Tree::read(&unit(tree), params).unwrap()).collect();
     let (features, labels) = (instances.columns, instances.labels.columns());
     Forest { params: params.clone(), weights: weights.clone(), features, labels, trees, first: 0 }
 }

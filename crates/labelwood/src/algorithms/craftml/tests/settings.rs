@@ -1,6 +1,5 @@
 //! Which settings are refused, how automatic ones are resolved, and estimates of memory and size.
 
-use super::super::algorithm::arrays;
 use super::*;
 use crate::algorithms::Algorithm;
 use crate::base::store::Unit;
@@ -118,7 +117,7 @@ fn estimates_grow_with_what_there_is_to_do() {
 
 /// The bytes of a tree's unit.
 fn bytes(tree: &Tree) -> u64 {
-    Unit::in_memory("tree", &arrays(tree)).unwrap().0.bytes
+    Unit::in_memory("tree", &tree.arrays()).unwrap().0.bytes
 }
 
 #[test]
