@@ -72,12 +72,6 @@ impl From<StoreError> for GrowError {
     }
 }
 
-impl From<ParamError> for GrowError {
-    fn from(error: ParamError) -> Self {
-        GrowError::Params(error)
-    }
-}
-
 impl Budget {
     /// Whether so many seconds are left.
     pub fn has_seconds(&self, seconds: f64) -> bool {

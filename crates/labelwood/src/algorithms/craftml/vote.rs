@@ -6,14 +6,10 @@ use super::node_index::BatchSize;
 use super::route::{Router, RowAtLeaf, rank};
 use super::route_single::{self, route_single};
 use super::tree::{Child, Tree};
-use super::{Forest, tree_seed};
+use super::{Forest, by_group, tree_seed};
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, Entries, Predictions, Query, Scored, Votes};
+use crate::base::sparse::{CsrView, Entries, Query, Votes};
 use rayon::prelude::*;
-
-/// The most rows that go through the trees together. More rows would mean that nodes are decoded less
-/// often, but the leaves they reach in all trees are held in memory, about 2 KB a row.
-const BLOCK: usize = 49_152;
 
 /// A leaf, and the share of a row's weight that reached it.
 #[derive(Clone, Copy, Debug)]
@@ -39,18 +35,8 @@ pub(super) struct ReachedLeaves {
 impl ReachedLeaves {
     /// Sorts leaves by row.
     pub fn new(reached: &[RowAtLeaf], rows: usize) -> Self {
-        let mut starts = vec![0u32; rows + 1];
-        reached.iter().for_each(|leaf| starts[leaf.row as usize + 1] += 1);
-        for row in 0..rows {
-            starts[row + 1] += starts[row];
-        }
-        let mut next = starts.clone();
-        let mut leaves = vec![ReachedLeaf { leaf: 0, weight: 0.0 }; reached.len()];
-        for &RowAtLeaf { row, reached } in reached {
-            let at = &mut next[row as usize];
-            leaves[*at as usize] = reached;
-            *at += 1;
-        }
+        let (starts, sorted) = by_group(rows, reached.iter().map(|leaf| leaf.row));
+        let leaves = sorted.into_iter().map(|at| reached[at as usize].reached).collect();
         ReachedLeaves { starts, leaves }
     }
 
@@ -69,64 +55,38 @@ impl ReachedLeaves {
     }
 }
 
-/// The best `k` labels of each row.
-pub(super) fn predict(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-) -> Result<Predictions, Stopped> {
-    task.predict_blocks(features, BLOCK, |block| forest.predict_block(block, query, task))
-}
-
-/// [`predict`] for so few rows that they go through the trees together.
-pub(super) fn predict_block(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-) -> Result<Predictions, Stopped> {
-    let ranked =
-        count(forest, features, query, task, |votes| votes.best(query.k, forest.params.trees))?;
-    let mut predictions = Predictions::default();
-    ranked.iter().for_each(|row: &Vec<Scored>| predictions.push_row(row));
-    Ok(predictions)
-}
-
-/// Counts the trees' votes for the labels of each row; returns what `finish` makes of the votes.
-pub(super) fn count<R: Send>(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-    finish: impl Fn(&mut Votes) -> R + Sync,
-) -> Result<Vec<R>, Stopped> {
-    let reached = reached_leaves(forest, features, query, task)?;
-    let each = |visit: &mut dyn FnMut(&Tree, ReachedLeaf), row| {
-        for (tree, reached) in forest.trees.iter().zip(&reached) {
-            reached.of_row(row).iter().for_each(|&leaf| visit(tree, leaf));
-        }
-    };
-    Ok((0..features.len())
-        .into_par_iter()
-        .map_init(
-            || Votes::new(forest.labels),
-            |votes, row| {
-                if BatchSize::of(features.len()) == BatchSize::Small {
-                    each(
-                        &mut |tree, reached| tree.prefetch_leaf_bounds(reached.leaf as usize),
-                        row,
-                    );
-                    each(
-                        &mut |tree, reached| tree.prefetch_leaf_labels(reached.leaf as usize),
-                        row,
-                    );
+impl Forest {
+    /// Counts the trees' votes for the labels of each row; returns what `finish` makes of the votes.
+    pub(super) fn count<R: Send>(
+        &self,
+        rows: CsrView<'_>,
+        query: Query<'_>,
+        task: &Task,
+        finish: impl Fn(&mut Votes) -> R + Sync,
+    ) -> Result<Vec<R>, Stopped> {
+        task.install(|| {
+            let reached = reached_leaves(self, rows, query, task)?;
+            let each = |row, visit: &mut dyn FnMut(&Tree, ReachedLeaf)| {
+                for (tree, reached) in self.trees.iter().zip(&reached) {
+                    reached.of_row(row).iter().for_each(|&leaf| visit(tree, leaf));
                 }
-                each(&mut |tree, reached| vote(votes, tree, reached, query), row);
+            };
+            let count = |votes: &mut Votes, row| {
+                if BatchSize::of(rows.len()) == BatchSize::Small {
+                    each(row, &mut |tree, reached| {
+                        tree.prefetch_leaf_bounds(reached.leaf as usize)
+                    });
+                    each(row, &mut |tree, reached| {
+                        tree.prefetch_leaf_labels(reached.leaf as usize)
+                    });
+                }
+                each(row, &mut |tree, reached| vote(votes, tree, reached, query));
                 finish(votes)
-            },
-        )
-        .collect())
+            };
+            let begin = || Votes::new(self.labels);
+            Ok((0..rows.len()).into_par_iter().map_init(begin, count).collect())
+        })
+    }
 }
 
 /// The leaves that the rows reach in each tree.

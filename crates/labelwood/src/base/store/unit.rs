@@ -71,12 +71,18 @@ impl<'a, T: Element> From<&'a [T]> for ArrayRef<'a> {
     }
 }
 
+impl<'a, T: Element> From<&'a Array<T>> for ArrayRef<'a> {
+    fn from(array: &'a Array<T>) -> Self {
+        array[..].into()
+    }
+}
+
 impl<'a> From<&'a Numbers> for ArrayRef<'a> {
     fn from(numbers: &'a Numbers) -> Self {
         match numbers {
-            Numbers::U8(array) => array[..].into(),
-            Numbers::U16(array) => array[..].into(),
-            Numbers::U32(array) => array[..].into(),
+            Numbers::U8(array) => array.into(),
+            Numbers::U16(array) => array.into(),
+            Numbers::U32(array) => array.into(),
         }
     }
 }
