@@ -494,13 +494,3 @@ pub(crate) fn learn_in_memory(
     let open = || settings.open(&Trained { stored: &stored, counts, members });
     Ok(task.install(open).map_err(StoreError::from)?)
 }
-
-/// How many features a model's manifest declares.
-pub(crate) fn declared_features(stored: &Stored) -> Result<usize, FormatError> {
-    let Manifest { features, .. } = stored.manifest();
-    // Columns are 32-bit numbers everywhere; more would ask for memory that no model needs.
-    match u32::try_from(*features) {
-        Ok(features) => Ok(features as usize),
-        Err(_) => Err(stored.refused(format!("{features} features are too many"))),
-    }
-}

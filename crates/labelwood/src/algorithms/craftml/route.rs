@@ -5,7 +5,6 @@
 //! large enough. Shares fall with the distance to the nearest child, measured in standard deviations
 //! of the row's nearness to all children, so that there is no temperature to choose.
 
-use super::Forest;
 use super::grow::FEATURE_PROJECTION;
 use super::node_index::{self, BatchSize, sum_products};
 use super::project::Projector;
@@ -13,6 +12,7 @@ use super::shares::shares;
 use super::tree::{Child, Tree};
 use super::values::{Hit, expand, set_bits};
 use super::vote::{ReachedLeaf, ReachedLeaves};
+use super::{Forest, tree_seed};
 use crate::base::random::derive;
 use crate::base::sparse::{Entries, MAX_DENSE_COLUMNS, OwnedEntries};
 use crate::learn::cluster::lanes::{Lanes, Table, best_lane, similarities};
@@ -44,7 +44,7 @@ struct NodeBatch {
 }
 
 /// Routes a batch of rows through one tree.
-pub(super) struct Router<'a> {
+struct Router<'a> {
     tree: &'a Tree,
     rows: Entries<'a>,
     projector: Projector,
@@ -72,70 +72,63 @@ pub(super) struct Router<'a> {
     leaves: Vec<RowAtLeaf>,
 }
 
-impl<'a> Router<'a> {
-    /// Prepares to route rows of the given width.
-    pub fn new(
-        forest: &'a Forest,
-        tree: &'a Tree,
-        (rows, width): (Entries<'a>, usize),
-        beam: usize,
-    ) -> Self {
-        let params = &forest.params;
-        let projector = Projector::of_features(params, forest.features);
-        Router {
-            tree,
-            rows,
-            projector,
-            width,
-            shared: None,
-            nodes_differ: params.diversity.features_differ(),
-            beam,
-            batch: BatchSize::of(rows.offsets.len() - 1),
-            slot_of: Vec::new(),
-            table: Vec::new(),
-            used: Vec::new(),
-            ids: Vec::new(),
-            hits: Vec::new(),
-            products: Vec::new(),
-            followers: vec![Vec::new(); params.branches],
-            leaves: Vec::new(),
+/// The leaves that rows of the given width reach in a tree of the forest.
+pub(super) fn route(
+    forest: &Forest,
+    at: usize,
+    (rows, width): (Entries<'_>, usize),
+    beam: usize,
+) -> ReachedLeaves {
+    let (tree, params) = (&forest.trees[at], &forest.params);
+    let all = 0..rows.offsets.len() as u32 - 1;
+    let count = all.len();
+    let node = match tree.root() {
+        Child::Node(node) => node,
+        Child::Leaf(leaf) => {
+            let reached = ReachedLeaf { leaf, weight: 1.0 };
+            let leaves: Vec<RowAtLeaf> = all.map(|row| RowAtLeaf { row, reached }).collect();
+            return ReachedLeaves::new(&leaves, count);
         }
+    };
+    let seed = tree_seed(params, forest.first + at);
+    let projector = Projector::of_features(params, forest.features);
+    let nodes_differ = params.diversity.features_differ();
+    let project = || projector.project(rows, all.clone(), derive(seed, FEATURE_PROJECTION));
+    let shared = (!nodes_differ && !projector.is_identity()).then(project);
+    let mut router = Router {
+        tree,
+        rows,
+        projector,
+        width: shared.as_ref().map_or(width, |shared| shared.view().width()),
+        shared,
+        nodes_differ,
+        beam,
+        batch: BatchSize::of(count),
+        slot_of: Vec::new(),
+        table: Vec::new(),
+        used: Vec::new(),
+        ids: Vec::new(),
+        hits: Vec::new(),
+        products: Vec::new(),
+        followers: vec![Vec::new(); params.branches],
+        leaves: Vec::new(),
+    };
+    let rows = all.map(|row| RowAtNode { row, weight: 1.0 }).collect();
+    let mut level = vec![NodeBatch { node, seed, rows }];
+    while !level.is_empty() {
+        let mut next = Vec::new();
+        for batch in level {
+            route_node(&mut router, batch, &mut next);
+        }
+        if beam > 1 {
+            narrow(&mut next, &mut router.leaves, count, beam);
+        }
+        level = next;
     }
+    ReachedLeaves::new(&router.leaves, count)
+}
 
-    /// The leaves that the rows reach.
-    pub fn route(mut self, seed: u64) -> ReachedLeaves {
-        let rows = 0..self.rows.offsets.len() as u32 - 1;
-        let node = match self.tree.root() {
-            Child::Node(node) => node,
-            Child::Leaf(leaf) => {
-                let reached = ReachedLeaf { leaf, weight: 1.0 };
-                let leaves: Vec<RowAtLeaf> =
-                    rows.clone().map(|row| RowAtLeaf { row, reached }).collect();
-                return ReachedLeaves::new(&leaves, rows.len());
-            }
-        };
-        if !self.nodes_differ && !self.projector.is_identity() {
-            let seed = derive(seed, FEATURE_PROJECTION);
-            let shared = self.projector.project(self.rows, rows.clone(), seed);
-            self.width = shared.view().width();
-            self.shared = Some(shared);
-        }
-        let count = rows.len();
-        let rows = rows.map(|row| RowAtNode { row, weight: 1.0 }).collect();
-        let mut level = vec![NodeBatch { node, seed, rows }];
-        while !level.is_empty() {
-            let mut next = Vec::new();
-            for batch in level {
-                route_node(&mut self, batch, &mut next);
-            }
-            if self.beam > 1 {
-                narrow(&mut next, &mut self.leaves, count, self.beam);
-            }
-            level = next;
-        }
-        ReachedLeaves::new(&self.leaves, count)
-    }
-
+impl Router<'_> {
     /// Moves the followers of each child to `next` or `self.leaves`; the children of `node` start at
     /// `first`.
     fn collect(&mut self, node: usize, first: usize, seed: u64, next: &mut Vec<NodeBatch>) {

@@ -237,14 +237,14 @@ impl Tree {
     }
 
     /// Prefetches what [`Tree::prefetch_leaf_labels`] reads.
-    pub(super) fn prefetch_leaf_bounds(&self, leaf: usize) {
-        prefetch(&self.leaf_start, leaf);
-        self.leaf_instances.prefetch(leaf);
+    pub(super) fn prefetch_leaf_bounds(&self, leaf: u32) {
+        prefetch(&self.leaf_start, leaf as usize);
+        self.leaf_instances.prefetch(leaf as usize);
     }
 
     /// Prefetches the labels of a leaf.
-    pub(super) fn prefetch_leaf_labels(&self, leaf: usize) {
-        let first = self.leaf_range(leaf).start;
+    pub(super) fn prefetch_leaf_labels(&self, leaf: u32) {
+        let first = self.leaf_range(leaf as usize).start;
         self.leaf_labels.prefetch(first);
         self.leaf_counts.prefetch(first);
     }

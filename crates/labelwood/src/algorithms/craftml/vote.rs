@@ -3,10 +3,10 @@
 //! Votes are integers, so that their sums do not depend on the order or division of the trees.
 
 use super::node_index::BatchSize;
-use super::route::{Router, RowAtLeaf, rank};
+use super::route::{RowAtLeaf, rank, route};
 use super::route_single::{self, route_single};
 use super::tree::{Child, Tree};
-use super::{Forest, by_group, tree_seed};
+use super::{Forest, by_group};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{CsrView, Entries, Query, Votes};
 use rayon::prelude::*;
@@ -73,12 +73,8 @@ impl Forest {
             };
             let count = |votes: &mut Votes, row| {
                 if BatchSize::of(rows.len()) == BatchSize::Small {
-                    each(row, &mut |tree, reached| {
-                        tree.prefetch_leaf_bounds(reached.leaf as usize)
-                    });
-                    each(row, &mut |tree, reached| {
-                        tree.prefetch_leaf_labels(reached.leaf as usize)
-                    });
+                    each(row, &mut |tree, reached| tree.prefetch_leaf_bounds(reached.leaf));
+                    each(row, &mut |tree, reached| tree.prefetch_leaf_labels(reached.leaf));
                 }
                 each(row, &mut |tree, reached| vote(votes, tree, reached, query));
                 finish(votes)
@@ -117,18 +113,16 @@ fn reached_leaves(
         return Ok((0..forest.trees.len()).map(of_tree).collect());
     }
     let rows = (rows.view(), rows.view().width());
-    let route = |(at, tree)| {
+    let route = |at| {
         task.check()?;
-        let seed = tree_seed(&forest.params, forest.first + at);
-        Ok(Router::new(forest, tree, rows, beam).route(seed))
+        Ok(route(forest, at, rows, beam))
     };
-    forest.trees.par_iter().enumerate().map(route).collect()
+    (0..forest.trees.len()).into_par_iter().map(route).collect()
 }
 
 /// The one leaf of a tree that growing puts each row into.
 pub(super) fn leaves(forest: &Forest, tree: usize, rows: Entries<'_>) -> Vec<u32> {
-    let router = Router::new(forest, &forest.trees[tree], (rows, rows.width()), 1);
-    let reached = router.route(tree_seed(&forest.params, tree));
+    let reached = route(forest, tree, (rows, rows.width()), 1);
     reached.leaves.iter().map(|reached| reached.leaf).collect()
 }
 

@@ -143,15 +143,9 @@ impl Algorithm for Params {
     /// weights features; forests are hardly ever better without.
     fn changes(&self) -> Vec<Change> {
         let of_part = |part: &Settings, name: &str| {
-            let mut changes = part.changes();
-            changes.retain(|change| change.setting == name);
-            changes
-                .into_iter()
-                .map(|change| Change {
-                    setting: format!("{}.{}", part.name(), change.setting),
-                    ..change
-                })
-                .collect::<Vec<_>>()
+            let setting = format!("{}.{name}", part.name());
+            let own = part.changes().into_iter().filter(|change| change.setting == name);
+            own.map(|change| Change { setting: setting.clone(), ..change }).collect::<Vec<_>>()
         };
         let tuned = self.parts.iter().rev();
         let tuned = tuned.flat_map(|part| of_part(part, Prior::of(part).tuned.unwrap_or_default()));
@@ -175,13 +169,9 @@ impl Algorithm for Params {
         let copied = (offsets + features.entries() * 8 + labels.entries() * 4) as u64;
         let of = |part: &Settings| part.estimate(rows, threads);
         let whole: Vec<Estimate> = self.parts.iter().map(of).collect();
-        let reduced = self
-            .reduced()
-            .parts
-            .iter()
-            .map(of)
-            .map(|part| copied + part.memory.saturating_add(part.model))
-            .max();
+        let reduced = self.reduced();
+        let reduced = reduced.parts.iter().map(of);
+        let reduced = reduced.map(|part| copied + part.memory.saturating_add(part.model));
         let memory = whole.iter().map(|part| part.memory).chain(reduced).max().unwrap_or(0);
         Estimate { memory, model: whole.iter().map(|part| part.model).sum() }
     }
