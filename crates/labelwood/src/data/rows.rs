@@ -4,7 +4,7 @@
 //! the result and the first error are the same on any number of threads.
 
 use super::Dataset;
-use super::error::{Excerpt, Problem};
+use super::error::excerpt;
 use super::number::{Cursor, is_blank};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::Csr;
@@ -44,7 +44,7 @@ pub(super) struct Fault {
     pub row: usize,
     /// The byte within its line, counted from 1.
     pub column: u64,
-    pub problem: Problem,
+    pub problem: String,
 }
 
 /// Why parsing a block stopped.
@@ -195,7 +195,7 @@ impl Rows {
 
     /// One line: labels, if it does not start with a blank, then features.
     #[inline]
-    fn parse_line(&mut self, cursor: &mut Cursor, rules: Rules) -> Result<(), (usize, Problem)> {
+    fn parse_line(&mut self, cursor: &mut Cursor, rules: Rules) -> Result<(), (usize, String)> {
         let start = cursor.at;
         let first_byte = cursor.peek();
         let (first_feature, first_label) = (self.features.len(), self.labels.len());
@@ -216,10 +216,7 @@ impl Rows {
                     let at = cursor.at;
                     match cursor.integer() {
                         Some(id) if cursor.peek() == b':' => (id, at),
-                        _ => {
-                            let found = Excerpt::new(cursor.field_from(at));
-                            return Err((at, Problem::Feature { found }));
-                        }
+                        _ => return Err((at, no_feature(cursor.field_from(at)))),
                     }
                 }
             };
@@ -246,19 +243,19 @@ impl Rows {
         &mut self,
         cursor: &mut Cursor,
         rules: Rules,
-    ) -> Result<Option<(u64, usize)>, (usize, Problem)> {
+    ) -> Result<Option<(u64, usize)>, (usize, String)> {
         let start = cursor.at;
         loop {
             let at = cursor.at;
             let Some(id) = cursor.integer() else {
-                return Err((at, Problem::Label { found: Excerpt::new(cursor.field_from(at)) }));
+                return Err((at, no_label(cursor.field_from(at))));
             };
             let after = cursor.peek();
             if after == b':' && at == start {
                 return Ok(Some((id, at)));
             }
             if after != b',' && !cursor.ends_field() {
-                return Err((at, Problem::Label { found: Excerpt::new(cursor.field_from(at)) }));
+                return Err((at, no_label(cursor.field_from(at))));
             }
             let width = rules.header.map(|(_, labels)| labels);
             check_id("label", id, width, || cursor.field_from(at)).map_err(|p| (at, p))?;
@@ -279,9 +276,12 @@ impl Rows {
         (id, at): (u64, usize),
         first_feature: usize,
         rules: Rules,
-    ) -> Result<bool, (usize, Problem)> {
+    ) -> Result<bool, (usize, String)> {
         if id < rules.first_feature {
-            return Err((at, Problem::FeatureZero));
+            let problem = "feature 0 in a LIBSVM file: its features count from 1; add 1 to every \
+                           feature, or write a header `rows features labels` and read it as an XC \
+                           file, which counts from 0";
+            return Err((at, problem.to_owned()));
         }
         let index = id - rules.first_feature;
         let width = rules.header.map(|(features, _)| features);
@@ -289,7 +289,6 @@ impl Rows {
         cursor.at += 1;
         let start = cursor.at;
         let value = cursor.value();
-        let found = || Excerpt::new(cursor.field_from(start));
         match value {
             Some(value) if value.is_finite() => {
                 self.feature_width = self.feature_width.max(index + 1);
@@ -302,15 +301,14 @@ impl Rows {
                 }
                 Ok(is_sorted)
             }
-            Some(_) => Err((start, Problem::NotFinite { found: found() })),
-            None => Err((start, Problem::Value { found: found() })),
+            _ => Err((start, no_value(cursor.field_from(start), value.is_some()))),
         }
     }
 
     /// Sorts the last row and adds up repeated features. They are added in the order of their values, so
     /// that the sum does not depend on the order in the file.
     #[cold]
-    fn merge_features(&mut self, first: usize) -> Result<(), Problem> {
+    fn merge_features(&mut self, first: usize) -> Result<(), String> {
         let mut entries: Vec<(u32, f32)> =
             self.features.drain(first..).zip(self.values.drain(first..)).collect();
         entries
@@ -318,7 +316,11 @@ impl Rows {
         for same in entries.chunk_by(|left, right| left.0 == right.0) {
             let sum = same.iter().map(|entry| f64::from(entry.1)).sum::<f64>() as f32;
             if !sum.is_finite() {
-                return Err(Problem::SumNotFinite);
+                return Err(
+                    "the values of a repeated feature in this row do not add up to a finite \
+                            32-bit number: remove the repetition or scale the values"
+                        .to_owned(),
+                );
             }
             if sum != 0.0 {
                 self.features.push(same[0].0);
@@ -339,22 +341,60 @@ impl Rows {
 
 #[inline]
 fn check_id<'a>(
-    what: &'static str,
+    what: &str,
     id: u64,
     width: Option<u64>,
     field: impl Fn() -> &'a [u8],
-) -> Result<(), Problem> {
+) -> Result<(), String> {
     if id < width.unwrap_or(u64::from(u32::MAX)) {
-        return Ok(());
+        Ok(())
+    } else {
+        Err(wrong_id(what, id, width, field()))
     }
-    Err(match width {
-        Some(width) if id < u64::from(u32::MAX) => Problem::OutOfRange { what, id, width },
-        _ => {
-            let field = field();
-            let digits = field.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            Problem::IdTooLarge { what, found: Excerpt::new(&field[..digits]) }
-        }
-    })
+}
+
+#[cold]
+fn wrong_id(what: &str, id: u64, width: Option<u64>, field: &[u8]) -> String {
+    let most = u32::MAX;
+    if let Some(width) = width.filter(|_| id < u64::from(most)) {
+        return format!(
+            "{what} {id} is out of range: the header declares {width} {what}s, so ids count from 0 \
+             and stay below {width}; correct the header, or read leniently to widen it"
+        );
+    }
+    let digits = field.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let found = excerpt(&field[..digits]);
+    format!("{what} {found} is too large: ids stay below {most}; number them densely")
+}
+
+#[cold]
+fn no_label(field: &[u8]) -> String {
+    format!(
+        "expected label ids separated by commas but found `{}`: labels are whole numbers from 0, such \
+         as `3,17`, and a line without labels starts with a space",
+        excerpt(field)
+    )
+}
+
+#[cold]
+fn no_feature(field: &[u8]) -> String {
+    format!(
+        "expected feature:value but found `{}`: features are whole numbers with a value, such as \
+         `12:0.5`, separated by spaces",
+        excerpt(field)
+    )
+}
+
+#[cold]
+fn no_value(field: &[u8], is_number: bool) -> String {
+    let found = excerpt(field);
+    if is_number {
+        return format!(
+            "`{found}` is not a finite 32-bit number: remove the entry or scale the values to below \
+             3.4e38"
+        );
+    }
+    format!("`{found}` is not a number: write the value as in `12:0.5`")
 }
 
 /// Cuts `text` behind line feeds into pieces of at least `size` bytes but for the last.

@@ -1,6 +1,6 @@
 //! Bytes from a file, standard input or memory, decompressed, in blocks of whole lines.
 
-use super::error::{Problem, ReadError, with_remedy};
+use super::error::{ReadError, with_remedy};
 use crate::base::run::{Held, Memory, OutOfMemory};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -272,7 +272,9 @@ impl<'a> Blocks<'a> {
         if self.meter.fits_line(bytes)? {
             return Ok(());
         }
-        let problem = Problem::LineTooLong { limit: LONGEST_LINE };
+        let problem = format!(
+            "the line is longer than {LONGEST_LINE} bytes: this is no text file with one row per line"
+        );
         Err(ReadError::content(self.name(), (line, 1), problem))
     }
 
@@ -297,7 +299,9 @@ impl<'a> Blocks<'a> {
         }
         let line = self.next_line + memchr::memchr_iter(b'\n', text).count() as u64;
         let column = text.len() - memchr::memrchr(b'\n', text).map_or(0, |at| at + 1) + 1;
-        let problem = Problem::Damaged { reason: source.to_string() };
+        let problem = format!(
+            "the compressed data are damaged or cut short here ({source}): copy the file again"
+        );
         ReadError::content(self.name(), (line, column as u64), problem)
     }
 }
@@ -367,10 +371,7 @@ mod tests {
                 usize::MAX,
             );
             let error = blocks.next().err().unwrap();
-            assert!(
-                matches!(&error, ReadError::Content { problem: Problem::Damaged { .. }, .. }),
-                "{error}"
-            );
+            assert!(error.to_string().contains("are damaged or cut short here"), "{error}");
         }
     }
 }

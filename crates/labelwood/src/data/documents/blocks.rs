@@ -1,6 +1,6 @@
 //! Blocks of whole lines that are known to be UTF-8.
 
-use super::super::error::{Excerpt, Problem, ReadError};
+use super::super::error::{Place, ReadError};
 use super::super::source::{Blocks, MemoryMeter, Source};
 use crate::base::run::Task;
 use std::path::Path;
@@ -69,7 +69,7 @@ impl<'a> TextBlocks<'a> {
     }
 
     /// An error at a line and a column, counted from 1.
-    pub fn fault(&self, place: (u64, u64), problem: Problem) -> ReadError {
+    pub fn fault(&self, place: Place, problem: impl Into<String>) -> ReadError {
         ReadError::content(self.name(), place, problem)
     }
 
@@ -84,8 +84,12 @@ impl<'a> TextBlocks<'a> {
                 let before = &bytes[..at];
                 let line = block.first_line + memchr::memchr_iter(b'\n', before).count() as u64;
                 let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
-                let found = Excerpt::new(&bytes[at..=at]);
-                Err(self.fault((line, (at - start) as u64 + 1), Problem::NotUtf8 { found }))
+                let problem = format!(
+                    "the byte `{}` is not UTF-8 text: convert the file, for example with `iconv -f \
+                     LATIN1 -t UTF-8`",
+                    bytes[at].escape_ascii()
+                );
+                Err(self.fault((line, (at - start) as u64 + 1), problem))
             }
         }
     }

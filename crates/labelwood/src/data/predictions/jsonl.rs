@@ -2,8 +2,9 @@
 
 use super::file_rows::FileRows;
 use super::text::{Line, Parsed, read_lines};
-use super::{KnownLabels, PredictionError, RowBuilder};
+use super::{KnownLabels, RowBuilder};
 use crate::base::sparse::Predictions;
+use crate::data::error::ReadError;
 use crate::data::source::MemoryMeter;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -44,7 +45,7 @@ pub(super) fn read(
     path: &str,
     known: KnownLabels<'_>,
     meter: &mut MemoryMeter,
-) -> Result<FileRows, PredictionError> {
+) -> Result<FileRows, ReadError> {
     read_lines(input, path, meter, |line, number, row| parse_row(line, number as u64, known, row))
 }
 

@@ -28,13 +28,12 @@ pub use table::write_table;
 pub use writer::Writer;
 
 use self::file_rows::FileRows;
-use super::error::ReadError;
+use super::error::{ReadError, excerpt};
 use super::source::Source;
 use crate::base::run::{Memory, Task};
 use crate::base::sparse::{Predictions, Scored, best_first};
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
-use thiserror::Error;
 
 /// How a file holds predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,43 +46,6 @@ pub enum PredictionFormat {
     Xc,
     /// A scipy CSR matrix.
     Npz,
-}
-
-/// Why predictions could not be read.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PredictionError {
-    /// The text is wrong at one place.
-    #[error("{path}:{line}:{column}: {problem}")]
-    Text {
-        /// The file as it was named.
-        path: String,
-        /// The line, counted from 1.
-        line: u64,
-        /// The byte within the line, counted from 1.
-        column: usize,
-        /// What is wrong there, and what to do about it.
-        problem: String,
-    },
-    /// The npz file is damaged or holds something else.
-    #[error("{path}: {problem}")]
-    Npz {
-        /// The file as it was named.
-        path: String,
-        /// What is wrong, and what to do about it.
-        problem: String,
-    },
-    /// The file could not be read.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file as it was named.
-        path: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file could not be opened.
-    #[error(transparent)]
-    Open(#[from] ReadError),
 }
 
 impl PredictionFormat {
@@ -127,7 +89,7 @@ pub fn read_file(
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
     task: &Task,
-) -> Result<Predictions, PredictionError> {
+) -> Result<Predictions, ReadError> {
     let source = Source::open(path, task.memory())?;
     read_source(source, format, KnownLabels { labels, id: &id })?.in_file_order()
 }
@@ -156,7 +118,7 @@ pub fn read_file_for(
     id: impl Fn(&str) -> Option<u32>,
     rows: &[Option<String>],
     task: &Task,
-) -> Result<Predictions, PredictionError> {
+) -> Result<Predictions, ReadError> {
     let source = Source::open(path, task.memory())?;
     let name = source.name.clone();
     read_source(source, format, KnownLabels { labels, id: &id })?.in_order_of(rows, &name)
@@ -189,7 +151,7 @@ pub fn read(
     format: PredictionFormat,
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
-) -> Result<Predictions, PredictionError> {
+) -> Result<Predictions, ReadError> {
     let source = Source::new(path.to_owned(), input, &Memory::of_machine())?;
     read_source(source, format, KnownLabels { labels, id: &id })?.in_file_order()
 }
@@ -198,7 +160,7 @@ fn read_source(
     source: Source<'_>,
     format: PredictionFormat,
     known: KnownLabels<'_>,
-) -> Result<FileRows, PredictionError> {
+) -> Result<FileRows, ReadError> {
     let path = &*source.name.clone();
     let mut meter = source.meter();
     let input = BufReader::with_capacity(1 << 16, source.into_reader());
@@ -297,13 +259,6 @@ fn parse_score(score: &str) -> Result<f32, String> {
         Ok(_) => Err(format!("the score `{}` is not a finite 32-bit number", excerpt(score))),
         Err(_) => Err(format!("the score `{}` is not a number", excerpt(score))),
     }
-}
-
-/// The beginning of a piece of a file, fit for one line of a message.
-fn excerpt(text: &str) -> String {
-    let short: String = text.chars().take(40).collect();
-    let dots = if short.len() < text.len() { "…" } else { "" };
-    format!("{}{dots}", short.escape_debug())
 }
 
 /// The entries of the row being read, each with the column where it stands.

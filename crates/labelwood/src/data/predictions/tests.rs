@@ -12,7 +12,7 @@ fn id(wanted: &str) -> Option<u32> {
     NAMES.iter().position(|name| *name == wanted).map(|at| at as u32)
 }
 
-fn parse(text: &str, format: PredictionFormat) -> Result<Predictions, PredictionError> {
+fn parse(text: &str, format: PredictionFormat) -> Result<Predictions, ReadError> {
     read(text.as_bytes(), "file", format, 8, id)
 }
 

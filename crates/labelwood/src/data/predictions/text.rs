@@ -1,8 +1,9 @@
 //! The line-based formats `tsv` and `xc`, and the lines that `jsonl` is made of too.
 
 use super::file_rows::FileRows;
-use super::{KnownLabels, PredictionError, RowBuilder, by_label, excerpt, is_number, parse_score};
+use super::{KnownLabels, RowBuilder, by_label, is_number, parse_score};
 use crate::base::sparse::{Predictions, Scored};
+use crate::data::error::{ReadError, excerpt};
 use crate::data::source::MemoryMeter;
 use std::io::{self, BufRead, Read, Write};
 
@@ -20,18 +21,17 @@ impl<'p, R: BufRead> Lines<'p, R> {
     }
 
     /// The next line, or nothing at the end of the file.
-    fn next(&mut self, meter: &mut MemoryMeter) -> Result<Option<&str>, PredictionError> {
+    fn next(&mut self, meter: &mut MemoryMeter) -> Result<Option<&str>, ReadError> {
         self.bytes.clear();
         let mut limited = self.input.by_ref().take(meter.longest_line() as u64 + 1);
         let read = limited.read_until(b'\n', &mut self.bytes);
-        let read =
-            read.map_err(|source| PredictionError::Io { path: self.path.to_owned(), source })?;
+        let read = read.map_err(|source| ReadError::Io { path: self.path.to_owned(), source })?;
         if read == 0 {
             return Ok(None);
         }
         self.number += 1;
         if !meter.fits_line(read)? {
-            return Err(self.error(1, "the line has no end: this is no text file".to_owned()));
+            return Err(self.error(1, "the line has no end: this is no text file"));
         }
         let mut line = self.bytes.as_slice();
         line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -43,15 +43,14 @@ impl<'p, R: BufRead> Lines<'p, R> {
             Ok(line) => Ok(Some(line)),
             Err(error) => {
                 let problem = "not UTF-8 text: state the right format, or convert the file";
-                Err(self.error(error.valid_up_to() + 1, problem.to_owned()))
+                Err(self.error(error.valid_up_to() + 1, problem))
             }
         }
     }
 
     /// An error in the line last read.
-    fn error(&self, column: usize, problem: String) -> PredictionError {
-        let line = self.number.max(1);
-        PredictionError::Text { path: self.path.to_owned(), line, column, problem }
+    fn error(&self, column: usize, problem: impl Into<String>) -> ReadError {
+        ReadError::content(self.path, (self.number.max(1), column as u64), problem)
     }
 }
 
@@ -72,7 +71,7 @@ pub(super) fn read_lines(
     path: &str,
     meter: &mut MemoryMeter,
     mut parse: impl FnMut(&str, usize, &mut RowBuilder) -> Parsed,
-) -> Result<FileRows, PredictionError> {
+) -> Result<FileRows, ReadError> {
     let mut lines = Lines::new(input, path);
     let mut read = FileRows { first_line: Some(1), ..FileRows::default() };
     let mut row = RowBuilder::default();
@@ -101,7 +100,7 @@ pub(super) fn read_tsv(
     path: &str,
     known: KnownLabels<'_>,
     meter: &mut MemoryMeter,
-) -> Result<FileRows, PredictionError> {
+) -> Result<FileRows, ReadError> {
     // Whether rows start with a document's id, which the first row that is not blank shows.
     let mut has_ids = None;
     let mut is_blank = true;
@@ -130,8 +129,7 @@ pub(super) fn read_tsv(
     })?;
     if has_ids == Some(true) && is_blank {
         let problem = "no row has a `label score`: state the right format, and predict with scores";
-        let (path, problem) = (path.to_owned(), problem.to_owned());
-        return Err(PredictionError::Text { path, line: 1, column: 1, problem });
+        return Err(ReadError::content(path, (1, 1), problem));
     }
     read.has_plain_ids = true;
     Ok(read)
@@ -154,7 +152,7 @@ pub(super) fn read_xc(
     path: &str,
     known: KnownLabels<'_>,
     meter: &mut MemoryMeter,
-) -> Result<FileRows, PredictionError> {
+) -> Result<FileRows, ReadError> {
     let id = |name: &str| if is_number(name) { None } else { (known.id)(name) };
     let mut header = None;
     let mut is_first = true;
@@ -174,7 +172,7 @@ pub(super) fn read_xc(
             let problem = format!(
                 "the header declares {rows} rows, but there are {found}: is the file whole?"
             );
-            Err(PredictionError::Text { path: path.to_owned(), line: 1, column: 1, problem })
+            Err(ReadError::content(path, (1, 1), problem))
         }
         _ => Ok(read),
     }
