@@ -116,6 +116,13 @@ pub(super) fn no_such_field<'a>(
     format!("there is no {what} `{name}`: there are {known}; name the {what} to take")
 }
 
+/// The column of an error in one line of JSON, counted from 1, and what is wrong there.
+pub(super) fn json_fault(error: &serde_json::Error) -> (usize, String) {
+    let text = error.to_string();
+    let reason = text.split(" at line ").next().unwrap_or_default();
+    (error.column().max(1), reason.to_owned())
+}
+
 /// Adds the remedy to a system error whose text has none.
 pub(super) fn with_remedy(error: io::Error) -> io::Error {
     match error.kind() {

@@ -192,7 +192,7 @@ pub(super) struct BlockSizes {
 impl BlockSizes {
     /// Blocks that keep all threads busy, but are small against the memory limit: parsed rows may take
     /// 16 times as much as their text.
-    pub fn of(task: &Task) -> Self {
+    pub(super) fn of(task: &Task) -> Self {
         let chunk = 256 << 10;
         let block = (chunk * 8 * task.threads()).min(task.memory().share(64)).max(chunk);
         BlockSizes { block, chunk }
@@ -233,7 +233,7 @@ pub(super) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     /// Reads the header.
-    pub fn new(
+    pub(super) fn new(
         source: Source<'a>,
         format: Option<Format>,
         options: ReadOptions,
@@ -269,12 +269,12 @@ impl<'a> Parser<'a> {
     }
 
     /// The number of rows in the header, if the file is held to it.
-    pub fn declared_rows(&self) -> Option<u64> {
+    pub(super) fn declared_rows(&self) -> Option<u64> {
         self.header.filter(|_| !self.options.lenient).map(|header| header.rows)
     }
 
     /// The least numbers of features and labels.
-    pub fn widths(&self) -> (u64, u64) {
+    pub(super) fn widths(&self) -> (u64, u64) {
         let declared = self.header.unwrap_or_default();
         (
             declared.features.max(self.options.features as u64),
@@ -283,7 +283,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Appends the rows of the next block, reading the one after it meanwhile; false at the end.
-    pub fn parse_block(&mut self, rows: &mut Rows, task: &Task) -> Result<bool, ReadError> {
+    pub(super) fn parse_block(&mut self, rows: &mut Rows, task: &Task) -> Result<bool, ReadError> {
         let Some(block) = self.next.take() else {
             return Ok(false);
         };
@@ -305,7 +305,7 @@ impl<'a> Parser<'a> {
 
     /// Removes empty lines at the end that are no rows, then compares with the header. `rows` are the
     /// last rows, and `before` counts the rows that were handed out before them.
-    pub fn check_end(&self, before: u64, rows: &mut Rows) -> Result<Vec<String>, ReadError> {
+    pub(super) fn check_end(&self, before: u64, rows: &mut Rows) -> Result<Vec<String>, ReadError> {
         let Some(header) = self.header else {
             rows.drop_empty_tail(rows.empty_tail);
             return Ok(Vec::new());

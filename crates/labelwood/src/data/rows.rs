@@ -54,7 +54,7 @@ pub(super) enum ParseFailure {
 }
 
 impl Rows {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Rows {
             feature_offsets: vec![0],
             features: Vec::new(),
@@ -67,18 +67,23 @@ impl Rows {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.feature_offsets.len() - 1
     }
 
     /// The memory that they take.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         8 * (self.feature_offsets.len() + self.label_offsets.len())
             + 4 * (self.features.len() + self.values.len() + self.labels.len())
     }
 
     /// Parses whole lines on the threads of the pool it is called in, and appends them.
-    pub fn parse(&mut self, text: &[u8], rules: Rules, task: &Task) -> Result<(), ParseFailure> {
+    pub(super) fn parse(
+        &mut self,
+        text: &[u8],
+        rules: Rules,
+        task: &Task,
+    ) -> Result<(), ParseFailure> {
         let chunks = split_at_lines(text, rules.chunk);
         let first_failed = AtomicUsize::new(usize::MAX);
         let parsed: Vec<_> = chunks
@@ -125,7 +130,7 @@ impl Rows {
     }
 
     /// Takes the first `count` rows off; the widths stay those of all.
-    pub fn split_front(&mut self, count: usize) -> Rows {
+    pub(super) fn split_front(&mut self, count: usize) -> Rows {
         fn split<T>(from: &mut Vec<T>, at: usize) -> Vec<T> {
             let rest = from.split_off(at);
             std::mem::replace(from, rest)
@@ -154,7 +159,7 @@ impl Rows {
     }
 
     /// Takes `count` empty lines off the end.
-    pub fn drop_empty_tail(&mut self, count: usize) {
+    pub(super) fn drop_empty_tail(&mut self, count: usize) {
         debug_assert!(count <= self.empty_tail);
         self.feature_offsets.truncate(self.len() + 1 - count);
         self.label_offsets.truncate(self.feature_offsets.len());
@@ -162,7 +167,7 @@ impl Rows {
     }
 
     /// The rows as matrices of at least the given widths.
-    pub fn into_dataset(self, features: u64, labels: u64) -> Dataset {
+    pub(super) fn into_dataset(self, features: u64, labels: u64) -> Dataset {
         const SOUND: &str = "parsed rows are sorted, merged, finite and within their widths";
         let columns = features.max(self.feature_width) as usize;
         let no_values = vec![(); self.labels.len()];

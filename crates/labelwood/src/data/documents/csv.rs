@@ -29,7 +29,7 @@ struct Columns {
 
 impl<'a> Reader<'a> {
     /// Reads the header and finds the columns in it.
-    pub fn new(
+    pub(super) fn new(
         blocks: TextBlocks<'a>,
         options: &Options,
         labels: Labels,
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next rows.
-    pub fn next(&mut self) -> Result<Option<Batch>, ReadError> {
+    pub(super) fn next(&mut self) -> Result<Option<Batch>, ReadError> {
         let mut batch = Batch::default();
         while batch.arena().len() < self.size {
             let Some(line) = self.next_record()? else { break };

@@ -1,6 +1,6 @@
 //! Lines that are JSON objects.
 
-use super::super::error::{ReadError, excerpt, no_such_field};
+use super::super::error::{ReadError, excerpt, json_fault, no_such_field};
 use super::super::rows::split_at_lines;
 use super::batch::{Batch, Span};
 use super::blocks::TextBlocks;
@@ -32,7 +32,7 @@ struct Fields {
 type Fault = (u64, u64, String);
 
 impl<'a> Reader<'a> {
-    pub fn new(blocks: TextBlocks<'a>, options: &Options, labels: Labels) -> Self {
+    pub(super) fn new(blocks: TextBlocks<'a>, options: &Options, labels: Labels) -> Self {
         // Lists are followed wherever they are, so `[]` in a path has no effect.
         let path = |name: &String| name.replace("[]", "");
         let fields = Fields {
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The documents of the next block, parsed on all threads.
-    pub fn next(&mut self, task: &Task) -> Result<Option<Batch>, ReadError> {
+    pub(super) fn next(&mut self, task: &Task) -> Result<Option<Batch>, ReadError> {
         let Some(block) = self.blocks.next()? else { return Ok(None) };
         let chunks = split_at_lines(block.text.as_bytes(), CHUNK);
         let parsed: Vec<_> = task.install(|| {
@@ -72,13 +72,12 @@ impl Fields {
                 continue;
             }
             let object: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
-                let text = error.to_string();
-                let reason = text.split(" at line ").next().unwrap_or_default();
+                let (column, reason) = json_fault(&error);
                 let problem = format!(
                     "this is no JSON object ({reason}): every line must be one, such as \
                      `{{\"text\": \"Birds\"}}`"
                 );
-                (row as u64, error.column().max(1) as u64, problem)
+                (row as u64, column as u64, problem)
             })?;
             self.take(&object, &mut batch).map_err(|problem| (row as u64, 1, problem))?;
         }

@@ -20,11 +20,11 @@ pub use batch::Batch;
 pub use blocks::read_lines;
 pub use separator::Separator;
 
-use self::blocks::TextBlocks;
 use super::error::ReadError;
 use super::read::plain_ending;
 use super::source::{MemoryMeter, Source};
 use crate::base::run::Task;
+pub(in crate::data) use blocks::TextBlocks;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;

@@ -21,12 +21,16 @@ pub(super) struct Quotes {
 }
 
 impl Quotes {
-    pub fn new(delimiter: u8) -> Self {
+    pub(super) fn new(delimiter: u8) -> Self {
         Quotes { delimiter, open: None }
     }
 
     /// Looks at the next whole lines.
-    pub fn check(&mut self, text: &str, first_line: u64) -> Result<(), (Place, &'static str)> {
+    pub(super) fn check(
+        &mut self,
+        text: &str,
+        first_line: u64,
+    ) -> Result<(), (Place, &'static str)> {
         let bytes = text.as_bytes();
         let (mut line, mut line_start) = (first_line, 0);
         let mut at = 0;
@@ -62,12 +66,12 @@ impl Quotes {
     }
 
     /// The line of a quote that is open, and how many bytes of its field are known.
-    pub fn open(&self) -> Option<(u64, usize)> {
+    pub(super) fn open(&self) -> Option<(u64, usize)> {
         self.open.map(|((line, _), length)| (line, length))
     }
 
     /// At the end of the table no quote may be open.
-    pub fn finish(&self) -> Result<(), (Place, &'static str)> {
+    pub(super) fn finish(&self) -> Result<(), (Place, &'static str)> {
         self.open.map_or(Ok(()), |(place, _)| Err((place, OPEN)))
     }
 }

@@ -20,12 +20,12 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(blocks: TextBlocks<'a>, labels: Labels) -> Self {
+    pub(super) fn new(blocks: TextBlocks<'a>, labels: Labels) -> Self {
         Reader { meter: blocks.meter(), blocks, labels, pending: 0 }
     }
 
     /// The documents of the next block; the block's own text is their memory.
-    pub fn next(&mut self) -> Result<Option<Batch>, ReadError> {
+    pub(super) fn next(&mut self) -> Result<Option<Batch>, ReadError> {
         let Some(block) = self.blocks.next()? else { return Ok(None) };
         let mut batch = Batch::over(block.text);
         let mut start = 0;

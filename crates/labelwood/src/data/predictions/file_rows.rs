@@ -28,24 +28,24 @@ pub(super) struct FileRows {
 
 impl FileRows {
     /// Adds the id of the next row.
-    pub fn push_id(&mut self, id: Option<String>) {
+    pub(super) fn push_id(&mut self, id: Option<String>) {
         self.id_bytes += id.as_ref().map_or(0, |id| id.capacity() + ALLOCATION);
         self.ids.push(id);
     }
 
     /// The memory that the rows take.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.predictions.bytes() + self.id_bytes + self.ids.capacity() * size_of::<Option<String>>()
     }
 
     /// The rows in the order of the file.
-    pub fn in_file_order(self) -> Result<Predictions, ReadError> {
+    pub(super) fn in_file_order(self) -> Result<Predictions, ReadError> {
         self.misplaced.map_or(Ok(self.predictions), Err)
     }
 
     /// The rows in the order of `wanted`, the ids of the data's rows: matched by id if all rows of
     /// both have one, else by their place, where ids must not contradict it.
-    pub fn in_order_of(
+    pub(super) fn in_order_of(
         self,
         wanted: &[Option<String>],
         path: &str,

@@ -5,24 +5,24 @@
 use super::{RowBuilder, by_label, out_of_range};
 use crate::base::sparse::Predictions;
 use crate::data::error::{ReadError, excerpt};
-use crate::data::source::{MemoryMeter, is_of_system};
+use crate::data::source::{MemoryMeter, Source, is_of_system};
 use flate2::read::DeflateDecoder;
 use rawzip::{CompressionMethod, ZipArchive, ZipArchiveWriter, ZipSliceArchive};
 use std::fmt::Display;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Read, Write};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 type Archive<'a> = ZipSliceArchive<&'a [u8]>;
 
 pub(super) fn read(
-    input: impl BufRead,
-    path: &str,
+    source: Source<'_>,
     labels: usize,
     meter: &mut MemoryMeter,
 ) -> Result<Predictions, ReadError> {
-    let bytes = meter.read_all(input, 1)?;
-    let refused = |source| ReadError::Io { path: path.to_owned(), source };
+    let path = source.name.clone();
+    let bytes = meter.read_all(source.into_reader(), 1)?;
+    let refused = |source| ReadError::Io { path: path.clone(), source };
     let archive = open(&bytes).map_err(refused)?;
     let unpacked = unpacked_size(&archive).map_err(refused)?;
     // Held at a time: the bytes of an array, its numbers, which may be twice as wide, and the
