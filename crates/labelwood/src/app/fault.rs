@@ -103,7 +103,7 @@ mod tests {
     use crate::data::ReadError;
     use crate::model::TrainError;
     use crate::shard::{ShardError, ShareError};
-    use crate::text::{FitError, TextError};
+    use crate::text::TextError;
 
     #[test]
     fn the_kind_of_io_error_decides() {
@@ -143,7 +143,7 @@ mod tests {
             Box::new(ReadError::Stopped(late)),
             Box::new(store()),
             Box::new(TextError::Read(ReadError::Stopped(stopped))),
-            Box::new(TextError::Fit(FitError::Stopped(stopped))),
+            Box::new(TextError::Stopped(stopped)),
             Box::new(TrainError::Store(store())),
             Box::new(ShardError::Train(train)),
             Box::new(ShardError::Store(store())),

@@ -1,7 +1,7 @@
 //! What a model keeps when it was trained on text: how it reads text, and the terms that tell most
 //! about each label.
 //!
-//! The settings stand in the manifest; the vocabulary is the unit `text`, the terms of the labels
+//! The settings stand in the manifest; the terms are the unit `text`, the terms of the labels
 //! the unit `label-terms`.
 
 use super::Model;
@@ -18,7 +18,7 @@ use crate::text::{Arrays, TextError, TextReader, TextSettings, Vectoriser};
 use rayon::prelude::*;
 use std::path::Path;
 
-/// The unit of the vocabulary, and that of the labels' terms.
+/// The unit of the terms, and that of the labels' terms.
 pub(super) const TEXT: &str = "text";
 pub(super) const LABEL_TERMS: &str = "label-terms";
 /// The algorithm's name in the manifest of a folder that holds a vectoriser and no model.
