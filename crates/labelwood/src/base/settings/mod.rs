@@ -230,7 +230,7 @@ impl Setting {
         match &mut self.kind {
             Kind::Whole { least, most } => (*least, *most) = (from as u64, to as u64),
             Kind::Number { least, most, .. } => (*least, *most) = (from, to),
-            Kind::Flag | Kind::Choice(_) | Kind::Parts => {}
+            _ => {}
         }
         self
     }
