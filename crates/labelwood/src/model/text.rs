@@ -91,7 +91,7 @@ pub(super) struct LabelTerms {
 
 impl LabelTerms {
     /// Columns and weights, best first; none for a label beyond those of training.
-    pub fn of(&self, label: u32) -> impl Iterator<Item = (u32, f32)> {
+    pub(super) fn of(&self, label: u32) -> impl Iterator<Item = (u32, f32)> {
         let place = |at: usize| self.starts.get(at).map(|&start| start as usize);
         let range = place(label as usize).zip(place(label as usize + 1));
         let range = range.map_or(0..0, |(start, end)| start..end);

@@ -27,7 +27,7 @@ pub(super) struct PlanCosts {
 }
 
 impl PlanCosts {
-    pub fn of(
+    pub(super) fn of(
         settings: &Settings,
         mut first: Vec<UnitSpec>,
         dataset: DatasetView<'_>,
@@ -51,7 +51,7 @@ impl PlanCosts {
     }
 
     /// Divides the units into shards that take about as long.
-    pub fn shards(self, count: usize) -> Vec<Shard> {
+    pub(super) fn shards(self, count: usize) -> Vec<Shard> {
         let weighed = self.units.iter().map(|(unit, cost)| (unit.clone(), cost.seconds));
         let shard = |units: Vec<String>| {
             let Cost { seconds: below, mut memory } = self.below;

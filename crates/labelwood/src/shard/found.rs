@@ -49,7 +49,7 @@ impl Found {
     }
 
     /// Of units that are not finished, those of which nothing is there, and the files of the others.
-    pub fn lacking(&self, mut unfinished: Vec<String>) -> String {
+    pub(super) fn lacking(&self, mut unfinished: Vec<String>) -> String {
         let damaged = self.broken.iter().filter(|(name, _)| unfinished.contains(name));
         let damaged: Vec<String> = damaged.map(|(_, path)| path.display().to_string()).collect();
         unfinished.retain(|unit| self.broken.iter().all(|(name, _)| name != unit));

@@ -175,7 +175,7 @@ pub(super) fn unit_name(tree: usize) -> String {
 }
 
 impl<'a> Trainer<'a> {
-    pub fn new(params: &Params, rows: DatasetView<'a>) -> Result<Self, ParamError> {
+    pub(super) fn new(params: &Params, rows: DatasetView<'a>) -> Result<Self, ParamError> {
         params.check()?;
         let params = params.resolved(rows);
         let weights = FeatureWeights::learn(params.weighting, rows.features);

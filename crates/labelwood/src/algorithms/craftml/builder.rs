@@ -25,7 +25,7 @@ pub(super) struct NewNode<'a> {
 
 impl Builder {
     /// Appends a leaf of the given instances; `gathered` is scratch memory.
-    pub fn push_leaf(
+    pub(super) fn push_leaf(
         &mut self,
         labels: LabelRowsView<'_>,
         instances: &[u32],
@@ -51,7 +51,7 @@ impl Builder {
     }
 
     /// Appends a copy of a tree's leaf with further instances; `added` are the labels of each.
-    pub fn push_grown_leaf<'l>(
+    pub(super) fn push_grown_leaf<'l>(
         &mut self,
         tree: &Tree,
         leaf: usize,
@@ -69,7 +69,7 @@ impl Builder {
     }
 
     /// Appends a copy of a tree's node; [`Builder::set_child`] sets its children later.
-    pub fn push_copy(&mut self, tree: &Tree, node: usize) -> u32 {
+    pub(super) fn push_copy(&mut self, tree: &Tree, node: usize) -> u32 {
         let children = tree.child_range(node);
         self.words.extend_from_slice(tree.words_of(node));
         self.values.extend_from_slice(tree.values_of(node));
@@ -79,7 +79,7 @@ impl Builder {
     }
 
     /// Appends a node; [`Builder::set_child`] sets its children later.
-    pub fn push_node(&mut self, node: &NewNode<'_>) -> u32 {
+    pub(super) fn push_node(&mut self, node: &NewNode<'_>) -> u32 {
         push_centroids(self, node);
         self.scales.extend(node.lanes.iter().map(|&lane| node.nearness.scales.0[lane]));
         if let Some(biases) = &node.nearness.biases {
@@ -98,20 +98,20 @@ impl Builder {
     }
 
     /// Sets the child at position `at` of a node.
-    pub fn set_child(&mut self, node: u32, at: usize, child: Child) {
+    pub(super) fn set_child(&mut self, node: u32, at: usize, child: Child) {
         let start = self.children_start[node as usize] as usize;
         self.children[start + at] = child.reference();
     }
 
     /// The lengths of the large arrays, as [`Builder::reserve`] takes them.
-    pub fn lengths(&self) -> [usize; 3] {
+    pub(super) fn lengths(&self) -> [usize; 3] {
         [self.words.len(), self.values.len(), self.leaf_labels.len()]
     }
 
     /// Makes room for a subtree of the given lengths. An array that has to grow gets room for `times`
     /// as much and 5 % more, so that large arrays are rarely moved: memory they leave behind is not
     /// returned to the system, while reserved room takes no memory until it is used.
-    pub fn reserve(&mut self, [words, values, labels]: [usize; 3], times: f64) {
+    pub(super) fn reserve(&mut self, [words, values, labels]: [usize; 3], times: f64) {
         let room = |free: usize, more: usize| {
             let all = (more as f64 * times) as usize;
             if free < more.min(all) { all + all / 20 } else { 0 }
@@ -125,13 +125,13 @@ impl Builder {
     }
 
     /// Returns what was built and leaves the builder empty.
-    pub fn take(&mut self) -> Builder {
+    pub(super) fn take(&mut self) -> Builder {
         let empty = Builder::new(self.branches, self.precision);
         std::mem::replace(self, empty)
     }
 
     /// Appends a subtree and returns its root.
-    pub fn append(&mut self, subtree: Builder, root: Child) -> Child {
+    pub(super) fn append(&mut self, subtree: Builder, root: Child) -> Child {
         fn shift<T: Copy + std::ops::Add<Output = T>>(to: &mut Vec<T>, starts: &[T], by: T) {
             to.extend(starts[1..].iter().map(|&start| start + by));
         }

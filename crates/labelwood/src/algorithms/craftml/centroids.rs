@@ -179,7 +179,7 @@ impl Nearness {
 
     /// The nearness of a row to each centroid.
     #[inline(always)]
-    pub fn of(&self, products: &Lanes) -> Lanes {
+    pub(super) fn of(&self, products: &Lanes) -> Lanes {
         let mut near = *products;
         near.scale(&self.scales);
         if let Some(biases) = &self.biases {

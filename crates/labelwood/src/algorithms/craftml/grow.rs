@@ -46,7 +46,7 @@ pub(super) struct Instances<'a> {
 
 impl<'a> Instances<'a> {
     /// Weights the features, and scales the rows of both features and labels to length 1.
-    pub fn new(rows: DatasetView<'a>, weights: &FeatureWeights) -> Self {
+    pub(super) fn new(rows: DatasetView<'a>, weights: &FeatureWeights) -> Self {
         let DatasetView { features, labels, .. } = rows;
         assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         let mut label_values = Vec::with_capacity(labels.entries());
@@ -179,7 +179,7 @@ pub(super) struct PendingNode {
 
 impl PendingNode {
     /// Makes it the root of a subtree with a builder and instances of its own.
-    pub fn into_root(self) -> PendingNode {
+    pub(super) fn into_root(self) -> PendingNode {
         PendingNode { range: 0..self.range.len(), parent: None, ..self }
     }
 }
@@ -209,7 +209,7 @@ struct Split {
 impl<'a> Grower<'a> {
     /// Prepares to grow the tree with the given seed. Projects the features of all instances, unless
     /// each node has its own projection.
-    pub fn new(
+    pub(super) fn new(
         params: &'a Params,
         task: &'a Task,
         instances: &'a Instances<'a>,
@@ -234,7 +234,7 @@ impl<'a> Grower<'a> {
     }
 
     /// The root of the tree, and all instances.
-    pub fn root(&self, seed: u64) -> (PendingNode, Vec<u32>) {
+    pub(super) fn root(&self, seed: u64) -> (PendingNode, Vec<u32>) {
         let order: Vec<u32> = (0..self.instances.labels.len() as u32).collect();
         let rows = if self.is_leaf(&order) { PendingRows::Leaf } else { PendingRows::All };
         (PendingNode { range: 0..order.len(), rows, seed, depth: 0, parent: None }, order)
@@ -242,7 +242,7 @@ impl<'a> Grower<'a> {
 
     /// Grows the replacement of a leaf, at the leaf's depth and with its seed, from the instances that
     /// are in it now: a leaf again, or a subtree.
-    pub fn regrow(
+    pub(super) fn regrow(
         &self,
         order: &mut [u32],
         seed: u64,
@@ -256,7 +256,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Grows a node and, if `with_descendants`, all below it; else `pending` gets its children.
-    pub fn grow(
+    pub(super) fn grow(
         &self,
         order: &mut [u32],
         root: PendingNode,

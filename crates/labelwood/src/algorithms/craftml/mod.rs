@@ -9,7 +9,7 @@
 //! adds what the paper does not have: feature weights, centroids that are pushed apart, and soft
 //! routing.
 //!
-//! [`Trainer`] grows trees one by one, in any order and on any machine; [`Forest`] predicts. Both
+//! `Trainer` grows trees one by one, in any order and on any machine; `Forest` predicts. Both
 //! stand behind the traits of the registry.
 //!
 //! ```

@@ -41,7 +41,7 @@ pub(super) enum BatchSize {
 
 impl BatchSize {
     /// The size of a batch of `rows` rows.
-    pub fn of(rows: usize) -> Self {
+    pub(super) fn of(rows: usize) -> Self {
         if rows <= SMALL_BATCH { BatchSize::Small } else { BatchSize::Large }
     }
 
@@ -56,7 +56,7 @@ impl BatchSize {
 
     /// Whether looking up the entries of the rows at a node one by one is faster than decoding all of
     /// the node's words into a table.
-    pub fn prefers_lookup(self, rows: usize, entries: usize, words: usize) -> bool {
+    pub(super) fn prefers_lookup(self, rows: usize, entries: usize, words: usize) -> bool {
         rows == 1 || entries.saturating_mul(self.lookup_cost()) < words
     }
 }

@@ -18,29 +18,29 @@ pub(super) struct Projector {
 
 impl Projector {
     /// The projection of so many features.
-    pub fn of_features(params: &Params, columns: usize) -> Self {
+    pub(super) fn of_features(params: &Params, columns: usize) -> Self {
         Projector::new(params.feature_projection, columns, params.feature_dimensions)
     }
 
     /// The projection of so many labels.
-    pub fn of_labels(params: &Params, columns: usize) -> Self {
+    pub(super) fn of_labels(params: &Params, columns: usize) -> Self {
         Projector::new(params.label_projection, columns, params.label_dimensions)
     }
 
     /// A projection of `columns` columns to at most `most` dimensions.
-    pub fn new(kind: Projection, columns: usize, most: usize) -> Self {
+    pub(super) fn new(kind: Projection, columns: usize, most: usize) -> Self {
         let kind = kind.resolve(columns);
         let dimensions = if kind == Projection::None { columns } else { columns.min(most) };
         Projector { kind, dimensions }
     }
 
     /// Whether projecting leaves rows as they are.
-    pub fn is_identity(&self) -> bool {
+    pub(super) fn is_identity(&self) -> bool {
         self.kind == Projection::None
     }
 
     /// Projects the given rows, in order, and scales each to length 1.
-    pub fn project(
+    pub(super) fn project(
         &self,
         entries: Entries<'_>,
         rows: impl ExactSizeIterator<Item = u32>,

@@ -69,12 +69,12 @@ macro_rules! arrays {
 
         impl Builder {
             /// A builder without nodes and leaves.
-            pub fn new(branches: usize, precision: Precision) -> Self {
+            pub(super) fn new(branches: usize, precision: Precision) -> Self {
                 Builder { branches, precision, $($name: $start,)* }
             }
 
             /// Finishes the tree.
-            pub fn finish(self) -> Tree {
+            pub(super) fn finish(self) -> Tree {
                 let Builder { branches, precision, .. } = self;
                 let indexes = NodeIndexes::default();
                 Tree { branches, precision, $($name: self.$name.into(),)* indexes }
@@ -83,12 +83,12 @@ macro_rules! arrays {
 
         impl Tree {
             /// The arrays by their names.
-            pub fn arrays(&self) -> Vec<(&'static str, ArrayRef<'_>)> {
+            pub(super) fn arrays(&self) -> Vec<(&'static str, ArrayRef<'_>)> {
                 vec![$((stringify!($name), (&self.$name).into()),)*]
             }
 
             /// Reads a tree back.
-            pub fn read(unit: &Unit, params: &Params) -> Result<Self, FormatError> {
+            pub(super) fn read(unit: &Unit, params: &Params) -> Result<Self, FormatError> {
                 let &Params { branches, precision, .. } = params;
                 $(let $name = unit.$read(stringify!($name))?;)*
                 let indexes = NodeIndexes::default();

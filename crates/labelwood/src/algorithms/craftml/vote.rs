@@ -20,7 +20,7 @@ pub(super) struct ReachedLeaf {
 
 impl ReachedLeaf {
     /// What [`rank`] gives for it.
-    pub fn rank(&self) -> u64 {
+    pub(super) fn rank(&self) -> u64 {
         rank(self.weight, Child::Leaf(self.leaf))
     }
 }
@@ -34,7 +34,7 @@ pub(super) struct ReachedLeaves {
 
 impl ReachedLeaves {
     /// Sorts leaves by row.
-    pub fn new(reached: &[RowAtLeaf], rows: usize) -> Self {
+    pub(super) fn new(reached: &[RowAtLeaf], rows: usize) -> Self {
         let (starts, sorted) = by_group(rows, reached.iter().map(|leaf| leaf.row));
         let leaves = sorted.into_iter().map(|at| reached[at as usize].reached).collect();
         ReachedLeaves { starts, leaves }

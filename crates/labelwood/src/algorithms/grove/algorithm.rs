@@ -335,13 +335,14 @@ impl Predict for Grove {
     ) -> Result<Predictions, Stopped> {
         let (known, quiet) = (known(query), &task.quiet());
         task.predict_blocks(rows, BLOCK, |rows| {
-            let predict = |part: &Box<dyn Predict>| part.predict(rows, known, quiet);
+            let predict = |part: &dyn Predict| part.predict(rows, known, quiet);
             // Many rows keep all threads busy in any part, and take memory in each.
             let scores: Vec<Predictions> = match rows.len() {
-                1 => {
-                    task.install(|| self.parts.par_iter().map(predict).collect::<Result<_, _>>())?
-                }
-                _ => self.parts.iter().map(predict).collect::<Result<_, _>>()?,
+                1 => task.install(|| {
+                    let parts = self.parts.par_iter().map(Box::as_ref);
+                    parts.map(predict).collect::<Result<_, _>>()
+                })?,
+                _ => self.parts.iter().map(Box::as_ref).map(predict).collect::<Result<_, _>>()?,
             };
             let blended = |scratch: &mut (Candidates, Vec<f64>), row| {
                 self.blended(scores.iter().map(|part| part.row(row)), query.k, scratch)

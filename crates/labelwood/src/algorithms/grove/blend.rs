@@ -89,12 +89,12 @@ pub(super) struct Learner {
 
 impl Learner {
     /// Adds a candidate with its scores, whose label `count` training rows have.
-    pub fn add(&mut self, scores: &[f32], count: u32, is_true: bool) {
+    pub(super) fn add(&mut self, scores: &[f32], count: u32, is_true: bool) {
         set_terms(scores, count, &mut self.terms);
         self.examples.push(&self.terms, is_true);
     }
 
-    pub fn finish(&self, parts: &[Settings]) -> Blend {
+    pub(super) fn finish(&self, parts: &[Settings]) -> Blend {
         let weights = self.examples.fit(&prior(parts), PULL);
         Blend::from_weights(weights.iter().map(|&weight| weight as f32))
     }
@@ -113,7 +113,11 @@ pub(super) struct Candidates {
 impl Candidates {
     /// The labels among the best `most` of any part, with all scores, by id. Each part's list is best
     /// first and may be longer: what lies beyond is looked up, but names no candidate.
-    pub fn set<'s>(&mut self, lists: impl ExactSizeIterator<Item = &'s [Scored]>, most: usize) {
+    pub(super) fn set<'s>(
+        &mut self,
+        lists: impl ExactSizeIterator<Item = &'s [Scored]>,
+        most: usize,
+    ) {
         self.parts = lists.len();
         self.ids.clear();
         self.scores.clear();
@@ -138,7 +142,7 @@ impl Candidates {
     }
 
     /// Each label with its scores.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
         self.ids.iter().copied().zip(self.scores.chunks_exact(self.parts.max(1)))
     }
 }

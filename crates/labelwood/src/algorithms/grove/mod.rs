@@ -3,7 +3,7 @@
 //! Instance forests are better on some data and linear label trees on other; together they are
 //! better than either. All parts are trained on the same rows. Before that, a tenth of the rows is held
 //! out, smaller parts are trained on the rest, and what their scores are worth is learned from the
-//! held-out rows: the [`Blend`], which turns a label's scores in all parts into its probability. Labels
+//! held-out rows: the blend, which turns a label's scores in all parts into its probability. Labels
 //! that any part names are candidates, so a prediction costs little more than that of all parts.
 //!
 //! ```

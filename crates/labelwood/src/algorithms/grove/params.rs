@@ -58,7 +58,7 @@ pub(super) struct Prior {
 }
 
 impl Prior {
-    pub fn of(part: &Settings) -> Prior {
+    pub(super) fn of(part: &Settings) -> Prior {
         match part.name() {
             "craftml" => {
                 let weights = [0.55, 3.0, -0.03, -0.2];

@@ -25,6 +25,8 @@ macro_rules! of_any_width {
     };
 }
 
+// Elements that are 32 bits wide are converted, too.
+#[allow(clippy::useless_conversion)]
 impl Numbers {
     /// The number of elements.
     pub(crate) fn len(&self) -> usize {
@@ -46,11 +48,6 @@ impl Numbers {
     #[inline(always)]
     pub(crate) fn get(&self, at: usize) -> u32 {
         of_any_width!(self, numbers => numbers[at].into())
-    }
-
-    /// The bytes of the elements.
-    pub(crate) fn bytes(&self) -> usize {
-        of_any_width!(self, numbers => size_of_val(&numbers[..]))
     }
 
     /// The number of elements that fit without reallocating.
@@ -119,6 +116,7 @@ impl From<Vec<u32>> for Numbers {
 /// Calls `each` with the pairs of elements of two arrays at the positions of a range. Tells the types
 /// apart once, not for each pair.
 #[inline(always)]
+#[allow(clippy::useless_conversion)]
 pub(crate) fn each_pair(
     left: &Numbers,
     right: &Numbers,

@@ -437,6 +437,7 @@ macro_rules! choices {
 pub(crate) use {choices, settings};
 
 #[cfg(test)]
+#[allow(unreachable_pub)]
 mod tests {
     use super::*;
     use serde::{Deserialize, Serialize};

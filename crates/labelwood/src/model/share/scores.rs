@@ -44,7 +44,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub fn new(query: Query<'_>) -> Self {
+    pub(super) fn new(query: Query<'_>) -> Self {
         let allowed = query.allowed.map(|allowed| {
             let labels: Vec<u8> = allowed.iter().flat_map(u32::to_le_bytes).collect();
             Digest::of(&labels)
@@ -68,7 +68,7 @@ impl Default for Ballots {
 }
 
 impl Ballots {
-    pub fn push_row(&mut self, votes: impl IntoIterator<Item = (u32, u64)>) {
+    pub(super) fn push_row(&mut self, votes: impl IntoIterator<Item = (u32, u64)>) {
         let (labels, sums) = (self.labels.to_mut(), self.votes.to_mut());
         for (label, units) in votes {
             labels.push(label);
@@ -77,7 +77,7 @@ impl Ballots {
         self.offsets.to_mut().push(labels.len() as u64);
     }
 
-    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, u64)> {
+    pub(super) fn row(&self, row: usize) -> impl Iterator<Item = (u32, u64)> {
         let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
         let labels = self.labels[range.clone()].iter();
         labels.copied().zip(self.votes[range].iter().copied())

@@ -282,7 +282,7 @@ fn split(drawn: &[usize], fold: usize, folds: usize) -> [Vec<usize>; 2] {
     for (at, &row) in drawn.iter().enumerate() {
         parts[usize::from(at % folds != fold)].push(row);
     }
-    parts.each_mut().map(|part| part.sort_unstable());
+    parts.iter_mut().for_each(|part| part.sort_unstable());
     parts
 }
 

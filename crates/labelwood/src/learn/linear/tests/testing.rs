@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Limits {
     /// Any labels and features, and this number of subtrees.
-    pub fn none(subtrees: Option<usize>) -> Self {
+    pub(crate) fn none(subtrees: Option<usize>) -> Self {
         Limits { labels: usize::MAX, features: usize::MAX, subtrees }
     }
 }
