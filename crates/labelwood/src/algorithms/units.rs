@@ -30,7 +30,7 @@ pub enum Role {
     /// Learned once the unit above it is there.
     Below,
     /// Learned by a smaller training of its own on some of the rows.
-    Blend,
+    Ranker,
 }
 
 impl UnitSpec {

@@ -81,7 +81,7 @@ impl<'a> TrainJob<'a> {
     pub(crate) fn interrupted(&self, error: Interrupted, units: &UnitSink<'_>) -> TrainError {
         let labels = self.dataset.labels.columns();
         let specs = self.settings.units(labels, &|name| units.open(name)).unwrap_or_default();
-        let is_counted = |unit: &&UnitSpec| !matches!(unit.role, Role::Prepared | Role::Blend);
+        let is_counted = |unit: &&UnitSpec| !matches!(unit.role, Role::Prepared | Role::Ranker);
         let counted: Vec<&UnitSpec> = specs.iter().filter(is_counted).collect();
         let finished = counted.iter().filter(|unit| units.find(&unit.name).is_some()).count();
         stopped(error, finished, counted.len(), self.settings.facts().units)

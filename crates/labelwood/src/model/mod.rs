@@ -382,7 +382,7 @@ impl Model {
         let role = known.iter().find(|known| known.name == unit).map(|known| known.role);
         match (unit, role) {
             (_, Some(Role::Prepared)) => UnitUse::FeatureWeights,
-            (_, Some(Role::Blend)) | (calibrate::UNIT, _) => UnitUse::Probabilities,
+            (_, Some(Role::Ranker)) | (calibrate::UNIT, _) => UnitUse::Probabilities,
             (labels::UNIT, _) => UnitUse::Labels,
             (text::TEXT | text::LABEL_TERMS, _) => UnitUse::Text,
             _ if rows::is_rows(unit) => UnitUse::Rows,

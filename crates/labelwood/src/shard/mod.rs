@@ -386,7 +386,7 @@ fn known_units(settings: &Settings, labels: usize) -> Vec<UnitSpec> {
 fn first_stage(settings: &Settings, labels: usize, calibrate: bool) -> Vec<UnitSpec> {
     let mut units = known_units(settings, labels);
     units.retain(|unit| unit.role != Role::Prepared);
-    units.extend(calibrate.then(|| UnitSpec::new(CALIBRATION, Role::Blend)));
+    units.extend(calibrate.then(|| UnitSpec::new(CALIBRATION, Role::Ranker)));
     units
 }
 

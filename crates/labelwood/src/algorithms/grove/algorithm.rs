@@ -1,14 +1,13 @@
 //! The grove behind the traits of the registry: the units of each part, and one for the blend.
 
-use super::blend::{Candidates, width};
 use super::params::{LABEL_TREE, LABEL_TREES, Prior};
-use super::{BLEND, BLOCK, Blend, Grove, Params, Trainer, known, prefix, write_blend};
+use super::ranker::{OF_PART, Ranker, Scratch, learning_bytes};
+use super::{BLOCK, Grove, Params, RANKER, Trainer, known, prefix, write_ranker};
 use crate::algorithms::{
     Algorithm, Budget, Change, Cost, Costs, Facts, GrowError, Growth, Interrupted, NewRows,
     OpenUnit, Predict, Role, RowVotes, SetError, Settings, Shrink, Shrunk, Size, Table, Train,
     Trained, UnitSink, UnitSpec, Updates, WriteUnit, is_resized,
 };
-use crate::base::array::Array;
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{Kind, ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored};
@@ -31,11 +30,12 @@ impl Algorithm for Params {
     /// The settings that a grove has besides those of its parts.
     fn table(&self) -> Vec<Setting> {
         let parts = "The algorithms that answer together, each with its settings.";
-        let learn_blend = "Whether what the parts' scores are worth is learned from held-out rows.";
+        let learn_ranker =
+            "Whether what the parts' scores are worth is learned from held-out rows.";
         let label_trees = "Label trees of a grove, while trees says how many trees its forest has.";
         vec![
             Setting { kind: Kind::Parts, ..Setting::new::<bool>("parts", parts).elsewhere() },
-            Setting::new::<bool>("learn_blend", learn_blend).elsewhere(),
+            Setting::new::<bool>("learn_ranker", learn_ranker).elsewhere(),
             Setting::new::<usize>(LABEL_TREES, label_trees).within(1.0, 1_048_576.0).common(),
         ]
     }
@@ -130,13 +130,13 @@ impl Algorithm for Params {
         if found.name() != self.name() {
             return self.parts.first().is_some_and(|part| part.may_become(found));
         }
-        let late = Params { learn_blend: false, ..self.clone() };
+        let late = Params { learn_ranker: false, ..self.clone() };
         [self, &late].into_iter().any(|params| is_resized(params, found))
     }
 
     fn left_out(&self) -> Option<&'static str> {
         let text = "there was no time to learn the blend, so the default one is taken";
-        (!self.learn_blend).then_some(text)
+        (!self.learn_ranker).then_some(text)
     }
 
     /// What tuning tries: one setting of each part, the last part first, and whether the last part
@@ -172,7 +172,9 @@ impl Algorithm for Params {
         let reduced = self.reduced();
         let reduced = reduced.parts.iter().map(of);
         let reduced = reduced.map(|part| copied + part.memory.saturating_add(part.model));
-        let memory = whole.iter().map(|part| part.memory).chain(reduced).max().unwrap_or(0);
+        let learning = learning_bytes((rows.len() / 10).min(10_000), self.parts.len());
+        let needs = whole.iter().map(|part| part.memory).chain(reduced).chain([copied + learning]);
+        let memory = needs.max().unwrap_or(0);
         Estimate { memory, model: whole.iter().map(|part| part.model).sum() }
     }
 
@@ -200,7 +202,7 @@ impl Algorithm for Params {
                 own.into_iter().map(|unit| UnitSpec { name: prefix.clone() + &unit.name, ..unit }),
             );
         }
-        units.push(UnitSpec::new(BLEND, Role::Blend));
+        units.push(UnitSpec::new(RANKER, Role::Ranker));
         Ok(units)
     }
 
@@ -227,7 +229,7 @@ impl Algorithm for Params {
             0.3 * (costs.units.iter().map(|cost| cost.seconds).sum::<f64>() + costs.below.seconds);
         let memory = self.estimate(rows, threads).memory;
         for (unit, cost) in units.iter().zip(&mut costs.units) {
-            if unit.role == Role::Blend {
+            if unit.role == Role::Ranker {
                 *cost = Cost { seconds, memory };
             }
         }
@@ -255,15 +257,9 @@ impl Algorithm for Params {
             parts.push(part.open(&Trained { stored, counts: trained.counts, members })?);
             before += count;
         }
-        let unit = trained.stored.unit(BLEND)?;
-        let weights: Array<f32> = unit.array("weights")?;
-        let terms = width(parts.len());
-        if weights.len() != terms || !weights.iter().all(|weight| weight.is_finite()) {
-            return Err(unit.refused(format!("it does not have {terms} finite weights")));
-        }
-        let blend = Blend::from_weights(weights.iter().copied());
-        let (counts, learn_blend) = (trained.counts.clone(), self.learn_blend);
-        Ok(Box::new(Grove { parts, blend, counts, learn_blend }))
+        let ranker = Ranker::read(trained.stored.unit(RANKER)?, parts.len())?;
+        let (counts, learn_ranker) = (trained.counts.clone(), self.learn_ranker);
+        Ok(Box::new(Grove { parts, ranker, counts, learn_ranker }))
     }
 
     fn shrunk(&self, how: Shrink) -> Option<Settings> {
@@ -295,8 +291,8 @@ impl Train for Trainer<'_> {
 
     /// The blend first: it takes the most memory.
     fn train(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), Interrupted> {
-        if units.lacks(BLEND) {
-            write_blend(&self.blend(task)?, units)?;
+        if units.lacks(RANKER) {
+            write_ranker(&self.ranker(task)?, units)?;
         }
         for part in &self.params.parts {
             let units = units.below(&prefix(part));
@@ -324,7 +320,7 @@ impl Train for Trainer<'_> {
 impl Predict for Grove {
     fn settings(&self) -> Settings {
         let parts = self.parts.iter().map(|part| part.settings()).collect();
-        Params { parts, learn_blend: self.learn_blend }.into()
+        Params { parts, learn_ranker: self.learn_ranker }.into()
     }
 
     fn predict(
@@ -344,10 +340,11 @@ impl Predict for Grove {
                 })?,
                 _ => self.parts.iter().map(Box::as_ref).map(predict).collect::<Result<_, _>>()?,
             };
-            let blended = |scratch: &mut (Candidates, Vec<f64>), row| {
-                self.blended(scores.iter().map(|part| part.row(row)), query.k, scratch)
+            let ranked = |scratch: &mut Scratch, row| {
+                let lists = scores.iter().map(|part| part.row(row));
+                self.ranker.rank(lists, &self.counts, query.k, scratch)
             };
-            let ranked = (0..rows.len()).into_par_iter().map_init(Default::default, blended);
+            let ranked = (0..rows.len()).into_par_iter().map_init(Default::default, ranked);
             let ranked: Vec<Vec<Scored>> = task.install(|| ranked.collect());
             let mut predictions = Predictions::default();
             ranked.iter().for_each(|row| predictions.push_row(row));
@@ -380,7 +377,8 @@ impl Predict for Grove {
             part.combine(&votes[own.clone()], &voters[own], known(query))
         };
         let lists: Vec<Vec<Scored>> = self.parts.iter().map(Box::as_ref).map(of_part).collect();
-        self.blended(lists.iter().map(Vec::as_slice), query.k, &mut Default::default())
+        let lists = lists.iter().map(Vec::as_slice);
+        self.ranker.rank(lists, &self.counts, query.k, &mut Scratch::default())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {
@@ -398,9 +396,7 @@ impl Predict for Grove {
         let names: Vec<String> =
             self.parts.iter().map(|part| part.settings().name().replace('-', "_")).collect();
         let row = |instances: u32| {
-            let of = |scores: Vec<f32>| {
-                json!(self.blend.probability(&scores, instances, &mut Vec::new()))
-            };
+            let of = |scores: Vec<f32>| json!(self.ranker.probability(&scores, instances));
             let mut row = Map::from_iter([("instances".to_owned(), json!(instances))]);
             for (at, name) in names.iter().enumerate() {
                 let scores = (0..names.len()).map(|part| if part == at { 0.5 } else { 0.0 });
@@ -410,7 +406,20 @@ impl Predict for Grove {
             row
         };
         let title = "the probability of a label with so many training rows that scores 0.5 in one part or all";
-        vec![Table { name: "blend", title, rows: [300, 30, 3].map(row).into() }]
+        let mut tables = vec![Table { name: "ranker", title, rows: [300, 30, 3].map(row).into() }];
+        let importance = self.ranker.importance(names.len());
+        if importance.iter().any(|&share| share > 0.0) {
+            let title = "how much of what the ranker's trees correct follows from each number, in percent";
+            let percent = |share: f64| json!((share * 1000.0).round() / 10.0);
+            let of_part = |(name, shares): (&String, &[f64])| {
+                let columns = ["score", "rank", "best_score"].into_iter().zip(shares);
+                let columns = columns.map(|(column, &share)| (column.to_owned(), percent(share)));
+                Map::from_iter([("part".to_owned(), json!(name))].into_iter().chain(columns))
+            };
+            let rows = names.iter().zip(importance.chunks(OF_PART)).map(of_part).collect();
+            tables.push(Table { name: "ranker_trees", title, rows });
+        }
+        tables
     }
 
     fn update(

@@ -2,9 +2,8 @@
 
 use super::params::Prior;
 use crate::algorithms::Settings;
-use crate::base::sparse::Scored;
 use crate::learn::calibration::FLOOR;
-use crate::learn::calibration::logistic::{Examples, log_odds, probability};
+use crate::learn::calibration::logistic::{Examples, log_odds};
 
 /// What the constant and the logarithm of a label's count add to its log-odds before any row has been
 /// seen.
@@ -36,11 +35,11 @@ impl Blend {
         self.0.iter().map(|&weight| weight as f32).collect()
     }
 
-    /// The probability of a label that `count` training rows have, from its score in each part; `terms`
+    /// The log-odds of a label that `count` training rows have, from its score in each part; `terms`
     /// is scratch memory.
-    pub(crate) fn probability(&self, scores: &[f32], count: u32, terms: &mut Vec<f64>) -> f32 {
+    pub(super) fn log_odds(&self, scores: &[f32], count: u32, terms: &mut Vec<f64>) -> f64 {
         set_terms(scores, count, terms);
-        probability(log_odds(terms, &self.0)) as f32
+        log_odds(terms, &self.0)
     }
 }
 
@@ -94,56 +93,14 @@ impl Learner {
         self.examples.push(&self.terms, is_true);
     }
 
+    /// The log-odds that a blend gives the candidates.
+    pub(super) fn log_odds(&self, blend: &Blend) -> Vec<f64> {
+        self.examples.rows().map(|(terms, _)| log_odds(terms, &blend.0)).collect()
+    }
+
     pub(super) fn finish(&self, parts: &[Settings]) -> Blend {
         let weights = self.examples.fit(&prior(parts), PULL);
         Blend::from_weights(weights.iter().map(|&weight| weight as f32))
-    }
-}
-
-/// Labels with the score that each part gives them; 0 where a part does not name one.
-#[derive(Default)]
-pub(super) struct Candidates {
-    parts: usize,
-    ids: Vec<u32>,
-    scores: Vec<f32>,
-    /// A label of a part's list, which part that is, and whether it is among the part's best.
-    named: Vec<(u32, u32, f32, bool)>,
-}
-
-impl Candidates {
-    /// The labels among the best `most` of any part, with all scores, by id. Each part's list is best
-    /// first and may be longer: what lies beyond is looked up, but names no candidate.
-    pub(super) fn set<'s>(
-        &mut self,
-        lists: impl ExactSizeIterator<Item = &'s [Scored]>,
-        most: usize,
-    ) {
-        self.parts = lists.len();
-        self.ids.clear();
-        self.scores.clear();
-        self.named.clear();
-        for (part, list) in lists.enumerate() {
-            let named = list.iter().enumerate();
-            let named =
-                named.map(|(rank, &Scored { id, score })| (id, part as u32, score, rank < most));
-            self.named.extend(named);
-        }
-        self.named.sort_unstable_by_key(|&(id, ..)| id);
-        for same in self.named.chunk_by(|one, other| one.0 == other.0) {
-            if same.iter().any(|&(.., is_best)| is_best) {
-                self.ids.push(same[0].0);
-                let start = self.scores.len();
-                self.scores.resize(start + self.parts, 0.0);
-                for &(_, part, score, _) in same {
-                    self.scores[start + part as usize] = score;
-                }
-            }
-        }
-    }
-
-    /// Each label with its scores.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
-        self.ids.iter().copied().zip(self.scores.chunks_exact(self.parts.max(1)))
     }
 }
 
@@ -151,28 +108,11 @@ impl Candidates {
 mod tests {
     use super::*;
     use crate::algorithms::grove::Params;
+    use crate::learn::calibration::logistic::probability;
     use proptest::prelude::*;
-
-    fn scored(pairs: &[(u32, f32)]) -> Vec<Scored> {
-        pairs.iter().map(|&(id, score)| Scored { id, score }).collect()
-    }
 
     fn parts() -> Vec<Settings> {
         Params::default().parts
-    }
-
-    #[test]
-    fn candidates_are_the_best_of_either_part_with_both_scores() {
-        let forest = scored(&[(5, 0.5), (1, 0.25), (9, 0.125)]);
-        let label_tree = scored(&[(9, 0.75), (2, 0.5), (5, 0.25)]);
-        let mut candidates = Candidates::default();
-        candidates.set([&forest[..], &label_tree].into_iter(), 2);
-        let found: Vec<_> =
-            candidates.iter().map(|(id, scores)| (id, scores[0], scores[1])).collect();
-        assert_eq!(found, [(1, 0.25, 0.0), (2, 0.0, 0.5), (5, 0.5, 0.25), (9, 0.125, 0.75)]);
-        candidates.set([&forest[..], &label_tree].into_iter(), 1);
-        let best: Vec<_> = candidates.iter().map(|(id, scores)| (id, scores[0])).collect();
-        assert_eq!(best, [(5, 0.5), (9, 0.125)]);
     }
 
     #[test]
@@ -204,12 +144,12 @@ mod tests {
         let blend = Blend::prior(&parts());
         for count in [1, 30, 1000] {
             assert!(
-                blend.probability(&[0.6, 0.0], count, &mut vec![])
-                    > blend.probability(&[0.1, 0.0], count, &mut vec![])
+                blend.log_odds(&[0.6, 0.0], count, &mut vec![])
+                    > blend.log_odds(&[0.1, 0.0], count, &mut vec![])
             );
             assert!(
-                blend.probability(&[0.0, 0.6], count, &mut vec![])
-                    > blend.probability(&[0.0, 0.1], count, &mut vec![])
+                blend.log_odds(&[0.0, 0.6], count, &mut vec![])
+                    > blend.log_odds(&[0.0, 0.1], count, &mut vec![])
             );
         }
     }
@@ -224,8 +164,8 @@ mod tests {
             learner.add(&[forest, label_tree], 50, is_true);
         }
         let blend = learner.finish(&parts());
-        assert!(blend.probability(&[0.6, 0.1], 50, &mut vec![]) > 0.9);
-        assert!(blend.probability(&[0.2, 0.9], 50, &mut vec![]) < 0.1);
+        assert!(probability(blend.log_odds(&[0.6, 0.1], 50, &mut vec![])) > 0.9);
+        assert!(probability(blend.log_odds(&[0.2, 0.9], 50, &mut vec![])) < 0.1);
     }
 
     #[test]
@@ -241,7 +181,7 @@ mod tests {
         }
         let blend = learner.finish(&parts());
         let probability = |forest, label_tree, count| {
-            blend.probability(&[forest, label_tree], count, &mut vec![])
+            probability(blend.log_odds(&[forest, label_tree], count, &mut vec![]))
         };
         assert!(probability(0.7, 0.2, 2) < 0.3 && probability(0.2, 0.7, 2) > 0.7);
         assert!(probability(0.7, 0.2, 2000) > 0.7 && probability(0.2, 0.7, 2000) < 0.3);
@@ -256,7 +196,7 @@ mod tests {
             count: u32,
         ) {
             let blend = Blend::from_weights(weights.into_iter());
-            let found = blend.probability(&[forest, label_tree], count, &mut vec![]);
+            let found = probability(blend.log_odds(&[forest, label_tree], count, &mut vec![]));
             prop_assert!((0.0..=1.0).contains(&found));
         }
     }

@@ -5,7 +5,8 @@
 //! that is likely beforehand.
 
 use super::params::Prior;
-use super::{Blend, Params, Trainer, prefix, write_blend};
+use super::ranker::Ranker;
+use super::{Params, Trainer, prefix, write_ranker};
 use crate::algorithms::budget::{Grower, SAFETY};
 use crate::algorithms::{Budget, GrowError, Growth, Interrupted, Settings, Train, UnitSink};
 use crate::base::run::{Stopped, Task};
@@ -66,15 +67,15 @@ impl Trainer<'_> {
                 return Ok(alone);
             }
         }
-        let mut learn_blend = self.params.learn_blend;
+        let mut learn_ranker = self.params.learn_ranker;
         let seconds: Vec<f64> = growers.iter().map(|part| part.seconds.unwrap_or(0.0)).collect();
-        learn_blend &= budget.has_seconds(self.blend_seconds(&sizes, &seconds, task));
+        learn_ranker &= budget.has_seconds(self.blend_seconds(&sizes, &seconds, task));
         for at in (0..parts.len()).chain([0]) {
             let is_first_time = at == 0 && sizes[0] <= FIRST;
             let target = if is_first_time { most[0].min(ENOUGH) } else { most[at] };
             let before = bytes(&growers[..at], &sizes[..at])?;
             let beside = before + bytes(&growers[at + 1..], &sizes[at + 1..])?;
-            let reserve = |members: usize, each: f64| match learn_blend {
+            let reserve = |members: usize, each: f64| match learn_ranker {
                 true => {
                     let (mut sizes, mut seconds) = (sizes.clone(), seconds.clone());
                     (sizes[at], seconds[at]) = (members, each);
@@ -91,7 +92,7 @@ impl Trainer<'_> {
         }
         let resized = self.params.parts.iter().zip(&sizes);
         let parts: Vec<Settings> = resized.map(|(part, &size)| part.resized(&[size])).collect();
-        self.write_grown(Params { parts, learn_blend }, units, task)
+        self.write_grown(Params { parts, learn_ranker }, units, task)
     }
 
     /// Writes the blend of parts that are grown: the prior if learning takes too long.
@@ -102,14 +103,14 @@ impl Trainer<'_> {
         task: &Task,
     ) -> Result<Settings, GrowError> {
         let grown = Trainer { params: params.clone(), rows: self.rows };
-        let blend = match grown.blend(task) {
+        let ranker = match grown.ranker(task) {
             Err(Interrupted::Stopped(Stopped::Late)) => {
-                params.learn_blend = false;
-                Blend::prior(&params.parts)
+                params.learn_ranker = false;
+                Ranker::prior(&params.parts)
             }
-            blend => blend?,
+            ranker => ranker?,
         };
-        write_blend(&blend, units)?;
+        write_ranker(&ranker, units)?;
         Ok(params.into())
     }
 

@@ -29,18 +29,18 @@ mod algorithm;
 mod blend;
 mod budget;
 mod params;
+mod ranker;
 
-pub(crate) use blend::Blend;
 pub use params::Params;
 
 use crate::algorithms::{Interrupted, Predict, Settings, UnitSink, learn_in_memory};
 use crate::base::array::Array;
 use crate::base::run::{Stage, Task};
-use crate::base::sparse::{Query, Scored, top_k};
+use crate::base::sparse::{Predictions, Query};
 use crate::base::store::StoreError;
 use crate::data::DatasetView;
 use crate::learn::calibration::hold_out;
-use blend::{Candidates, Learner};
+use ranker::Ranker;
 
 /// Labels of each part that are candidates, at least.
 const CANDIDATES: usize = 30;
@@ -59,47 +59,42 @@ struct Trainer<'a> {
 #[derive(Debug)]
 struct Grove {
     parts: Vec<Box<dyn Predict>>,
-    blend: Blend,
+    ranker: Ranker,
     /// How many training rows have each label.
     counts: Array<u32>,
-    learn_blend: bool,
+    learn_ranker: bool,
 }
 
 impl Trainer<'_> {
-    /// Learns the blend: trains smaller parts on nine tenths of the rows and lets them score the
+    /// Learns the ranker: trains smaller parts on nine tenths of the rows and lets them score the
     /// others. That takes about a third of the time that the parts take. Without rows to hold out,
     /// or if the settings say so, it is the one that is likely beforehand.
-    fn blend(&self, task: &Task) -> Result<Blend, Interrupted> {
+    fn ranker(&self, task: &Task) -> Result<Ranker, Interrupted> {
         let parts = &self.params.parts;
         let (held_out, rest) = hold_out(self.rows.len(), parts[0].seed());
-        if held_out.is_empty() || !self.params.learn_blend {
-            return Ok(Blend::prior(parts));
+        if held_out.is_empty() || !self.params.learn_ranker {
+            return Ok(Ranker::prior(parts));
         }
         let learned_from = self.rows.select(&rest);
         let rows = self.rows.features.select(&held_out);
         let steps = parts.len() as u64 + 1;
-        task.progress(Stage::Steps("blend"), 0, steps);
-        let mut scores = Vec::new();
+        task.progress(Stage::Steps("ranker"), 0, steps);
+        let mut scores: Vec<Predictions> = Vec::new();
         // One part after the other, so that only one is in memory.
         for (at, part) in self.params.reduced().parts.iter().enumerate() {
             let task_of_part = &task.quiet();
             let learned = learn_in_memory(part, learned_from.view(), task_of_part)?;
             scores.push(learned.predict(rows.view(), Query::top(KNOWN), task_of_part)?);
-            task.progress(Stage::Steps("blend"), at as u64 + 1, steps);
+            task.progress(Stage::Steps("ranker"), at as u64 + 1, steps);
         }
         let counts = learned_from.labels.view().column_counts();
-        let (mut learner, mut candidates) = (Learner::default(), Candidates::default());
-        for (at, &row) in held_out.iter().enumerate() {
-            let truth = self.rows.labels.row(row).indices;
-            candidates.set(scores.iter().map(|part| part.row(at)), CANDIDATES);
-            for (id, scores) in candidates.iter() {
-                learner.add(scores, counts[id as usize], truth.binary_search(&id).is_ok());
-            }
-        }
-        task.check()?;
-        let blend = learner.finish(parts);
-        task.progress(Stage::Steps("blend"), steps, steps);
-        Ok(blend)
+        let of_row = |(at, &row): (usize, &usize)| {
+            let lists = scores.iter().map(|part| part.row(at)).collect();
+            (lists, self.rows.labels.row(row).indices)
+        };
+        let ranker = Ranker::learn(parts, held_out.iter().enumerate().map(of_row), &counts, task)?;
+        task.progress(Stage::Steps("ranker"), steps, steps);
+        Ok(ranker)
     }
 }
 
@@ -108,30 +103,11 @@ fn prefix(part: &Settings) -> String {
     format!("{}-", part.name())
 }
 
-/// The unit of the blend.
-const BLEND: &str = "blend";
+/// The unit of the ranker.
+const RANKER: &str = "ranker";
 
-fn write_blend(blend: &Blend, units: &UnitSink<'_>) -> Result<(), StoreError> {
-    units.write(BLEND, &[("weights", blend.weights()[..].into())])
-}
-
-impl Grove {
-    /// The best `k` labels of a row by their probabilities, from each part's best.
-    fn blended<'s>(
-        &self,
-        lists: impl ExactSizeIterator<Item = &'s [Scored]>,
-        k: usize,
-        (candidates, terms): &mut (Candidates, Vec<f64>),
-    ) -> Vec<Scored> {
-        candidates.set(lists, k.max(CANDIDATES));
-        let score = |(id, scores): (u32, &[f32])| {
-            let count = self.counts.get(id as usize).copied().unwrap_or(0);
-            Scored { id, score: self.blend.probability(scores, count, terms) }
-        };
-        let mut scored: Vec<Scored> = candidates.iter().map(score).collect();
-        top_k(&mut scored, k);
-        scored
-    }
+fn write_ranker(ranker: &Ranker, units: &UnitSink<'_>) -> Result<(), StoreError> {
+    ranker.with_arrays(|arrays| units.write(RANKER, arrays))
 }
 
 /// What the parts are asked if this is asked of the grove.

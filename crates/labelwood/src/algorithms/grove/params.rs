@@ -23,21 +23,21 @@ pub struct Params {
     /// Whether the blend is learned from the rows, which takes about a third of the time that the
     /// parts take. A training without time for it takes the blend that is likely beforehand.
     #[serde(default = "learned", skip_serializing_if = "is_learned")]
-    pub learn_blend: bool,
+    pub learn_ranker: bool,
 }
 
 fn learned() -> bool {
     true
 }
 
-fn is_learned(learn_blend: &bool) -> bool {
-    *learn_blend
+fn is_learned(learn_ranker: &bool) -> bool {
+    *learn_ranker
 }
 
 impl Default for Params {
     fn default() -> Self {
         let parts = vec![craftml::Params::default().into(), label_tree::Params::default().into()];
-        Params { parts, learn_blend: true }
+        Params { parts, learn_ranker: true }
     }
 }
 

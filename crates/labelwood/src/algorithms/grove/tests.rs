@@ -56,7 +56,7 @@ fn a_blend_that_trusts_one_part_ranks_as_that_part_does() {
         parts: resolved.parts.iter().map(learn).collect(),
         blend: Blend::prior(&resolved.parts),
         counts: Array::from(dataset.labels.view().column_counts()),
-        learn_blend: false,
+        learn_ranker: false,
     };
     let only = |at: usize| {
         let mut weights = [0.0; 11];
@@ -167,7 +167,7 @@ fn the_scores_of_new_rows_are_probabilities() {
 fn a_blend_that_is_not_to_be_learned_is_the_prior() {
     let task = Pool::new(2).unwrap().task();
     let dataset = rows(300, &task);
-    let params = Params { learn_blend: false, ..small() };
+    let params = Params { learn_ranker: false, ..small() };
     let late = trainer(&params, &dataset);
     let prior = Blend::prior(&params.parts);
     assert_eq!(late.blend(&task).unwrap(), prior);
@@ -183,9 +183,9 @@ fn a_blend_that_is_not_to_be_learned_is_the_prior() {
 #[test]
 fn settings_tell_only_of_a_blend_that_is_not_learned() {
     let written = serde_json::to_value(small()).unwrap();
-    assert_eq!(written.get("learn_blend"), None);
+    assert_eq!(written.get("learn_ranker"), None);
     assert_eq!(serde_json::from_value::<Params>(written).unwrap(), small());
-    let late = Params { learn_blend: false, ..small() };
+    let late = Params { learn_ranker: false, ..small() };
     let written = serde_json::to_value(&late).unwrap();
     assert_eq!(serde_json::from_value::<Params>(written).unwrap(), late);
 }

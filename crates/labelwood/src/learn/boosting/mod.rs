@@ -34,7 +34,7 @@ pub(crate) struct Question {
 impl Boosted {
     /// Trees of these questions, [`DEPTH`] a tree, and values of their leaves, about so many numbers;
     /// nothing if they do not fit together.
-    pub fn try_new(questions: Vec<Question>, leaves: Vec<f32>, numbers: usize) -> Option<Self> {
+    pub(crate) fn try_new(questions: Vec<Question>, leaves: Vec<f32>, numbers: usize) -> Option<Self> {
         let trees = questions.len() / DEPTH;
         let is_whole = questions.len() == trees * DEPTH && leaves.len() == trees * LEAVES;
         let is_known = |question: &Question| {
@@ -46,17 +46,17 @@ impl Boosted {
     }
 
     /// The questions of all trees.
-    pub fn questions(&self) -> &[Question] {
+    pub(crate) fn questions(&self) -> &[Question] {
         &self.questions
     }
 
     /// The values of all leaves.
-    pub fn leaves(&self) -> &[f32] {
+    pub(crate) fn leaves(&self) -> &[f32] {
         &self.leaves
     }
 
     /// Adds what the trees say to the log-odds of some examples, of which each number is a column.
-    pub fn add<C: AsRef<[f32]>>(&self, columns: &[C], log_odds: &mut [f64], scratch: &mut Vec<u8>) {
+    pub(crate) fn add<C: AsRef<[f32]>>(&self, columns: &[C], log_odds: &mut [f64], scratch: &mut Vec<u8>) {
         let trees = self.questions.chunks_exact(DEPTH).zip(self.leaves.chunks_exact(LEAVES));
         for (questions, values) in trees {
             scratch.clear();
@@ -75,7 +75,7 @@ impl Boosted {
 
     /// How much each of so many numbers decides: the sum of the differences that its questions make
     /// between neighbouring leaves.
-    pub fn importance(&self, numbers: usize) -> Vec<f64> {
+    pub(crate) fn importance(&self, numbers: usize) -> Vec<f64> {
         let mut importance = vec![0.0; numbers];
         let trees = self.questions.chunks_exact(DEPTH).zip(self.leaves.chunks_exact(LEAVES));
         for (questions, values) in trees {

@@ -18,7 +18,8 @@ impl Examples {
         self.is_true.push(is_true);
     }
 
-    fn rows(&self) -> impl Iterator<Item = (&[f64], bool)> {
+    /// Each row, and whether it is true.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&[f64], bool)> {
         let width = self.terms.len() / self.is_true.len().max(1);
         self.terms.chunks_exact(width.max(1)).zip(self.is_true.iter().copied())
     }

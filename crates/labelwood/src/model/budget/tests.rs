@@ -31,7 +31,7 @@ fn limits_only_take_trees_away() {
     assert!(grove(30, 3).may_become(&craftml(12, leaf)));
     assert!(!grove(30, 3).may_become(&craftml(12, leaf + 1)));
     assert!(!grove(30, 3).may_become(&grove(31, 3)));
-    let late = groves::Params { learn_blend: false, ..groves_params(12, 1) };
+    let late = groves::Params { learn_ranker: false, ..groves_params(12, 1) };
     let late = Settings::from(late);
     assert!(grove(30, 3).may_become(&late));
     assert!(!late.may_become(&grove(12, 1)));

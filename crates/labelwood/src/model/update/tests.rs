@@ -72,7 +72,7 @@ fn algorithms() -> [Settings; 4] {
         Settings::from(forest()),
         Settings::from(grove::Params {
             parts: vec![forest().into(), linear().into()],
-            learn_blend: true,
+            learn_ranker: true,
         }),
         Settings::from(linear()),
         Settings::from(one_vs_rest::Params::default()),
