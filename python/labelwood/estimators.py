@@ -99,7 +99,7 @@ class LabelForest(LabelForestSettings, Estimator):
 
 
 class Grove(WithParts, Estimator):
-    """A CRAFTML forest and label trees that answer together; their blend is learned, too.
+    """A CRAFTML forest and label trees that answer together; how their answers are ranked is learned, too.
 
     The settings are those of the parts: ``Grove(CraftML(trees=10))``, or ``forest__trees=10`` in a
     search. All random choices follow from the grove's own ``random_state``. Scores are probabilities,

@@ -24,7 +24,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(forest, craftml::Params { trees: 5, ..Default::default() }.into());
     println!("{}", forest.set("branches", 99).expect_err("a node has 16 children at most"));
 
-    // A grove is a list of parts, each an algorithm with its settings, and a blend of their scores.
+    // A grove is a list of parts, each an algorithm with its settings, and a ranker of what they say.
     let parts = vec![forest, one_vs_rest::Params::default().into()];
     let settings = grove::Params { parts, ..Default::default() }.into();
     let task = Pool::new(2)?.task();

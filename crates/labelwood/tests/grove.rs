@@ -92,14 +92,14 @@ fn three_parts_are_trained_stored_resumed_and_merged_to_the_same_bytes() {
         "label-tree-features",
         "one-vs-rest-block-00000",
         "one-vs-rest-features",
-        "blend",
+        "ranker",
     ] {
         assert!(expected.keys().any(|name| name.starts_with(unit)), "{unit} is missing");
     }
 
-    // Stopped after the blend, and again in each part.
+    // Stopped after the ranker, and again in each part.
     let mut last = 0;
-    for (stage, after) in [("blend", 4), ("trees", 2), ("parts", 1)] {
+    for (stage, after) in [("ranker", 4), ("trees", 2), ("units", 1)] {
         let start = Start { resume: last > 0, overwrite: false };
         let stopped = train(&dataset, &settings, &path("stopped"), start, &stopping(stage, after));
         let Err(TrainError::Stopped { finished, total, .. }) = stopped else {
@@ -107,7 +107,7 @@ fn three_parts_are_trained_stored_resumed_and_merged_to_the_same_bytes() {
         };
         assert!(finished < total && !path("stopped").exists(), "{stage}: {finished} of {total}");
         let kept = files(&path("stopped.partial"));
-        assert!(kept.keys().any(|name| name.starts_with("blend-")));
+        assert!(kept.keys().any(|name| name.starts_with("ranker-")));
         assert!(last < kept.len() && kept.len() < expected.len(), "{stage}: {}", kept.len());
         last = kept.len();
     }
@@ -166,9 +166,9 @@ fn three_parts_predict_whole_and_by_parts_of_a_model_bit_for_bit() {
     for (part, members) in [("craftml-", 3), ("label-tree-", 2), ("one-vs-rest-", 4)] {
         assert_eq!(names.iter().filter(|name| name.starts_with(part)).count(), members, "{part}");
     }
-    let blend = &model.learned().tables()[0].rows[0];
+    let ranker = &model.learned().tables()[0].rows[0];
     for column in ["instances", "craftml", "label_tree", "one_vs_rest", "all"] {
-        assert!(blend.contains_key(column), "{column}");
+        assert!(ranker.contains_key(column), "{column}");
     }
     assert_eq!(model.learned().clusters(1).unwrap().len(), 6);
 }

@@ -50,7 +50,7 @@ fn a_grove_is_trained_inspected_and_asked() {
     let inside = folder.run("inspect model").succeeds();
     for line in [
         "algorithm   grove\n",
-        "\nblend: ",
+        "\nranker: ",
         "  craftml  ",
         "\ncraftml-tree-0005 ",
         "\nlabel-tree-tree-0001 ",
@@ -59,7 +59,7 @@ fn a_grove_is_trained_inspected_and_asked() {
     }
     let inside = json(&folder.run("inspect model --json").succeeds());
     assert_eq!(inside["trees"].as_array().map(Vec::len), Some(8));
-    assert_eq!(inside["blend"].as_array().map(Vec::len), Some(3));
+    assert_eq!(inside["ranker"].as_array().map(Vec::len), Some(3));
     let parts = inside["bytes_by_part"].as_object().expect("an object").values();
     assert_eq!(parts.flat_map(Value::as_u64).sum::<u64>(), inside["bytes"]);
 
@@ -86,9 +86,9 @@ fn a_grove_that_was_stopped_goes_on_to_the_same_bytes() {
     folder.run(&format!("{GROVE} --model whole")).succeeds();
     let whole = files(&folder, "whole");
     let some: [&[&str]; 3] = [
-        &["blend"],
+        &["ranker"],
         &["craftml-tree-0001", "craftml-tree-0004"],
-        &["blend", "craftml-", "label-tree-tree-0000-root", "label-tree-tree-0001-subtree-00000"],
+        &["ranker", "craftml-", "label-tree-tree-0000-root", "label-tree-tree-0001-subtree-00000"],
     ];
     for kept in some {
         cut_off(&folder, "rest", &whole, kept);
@@ -99,11 +99,11 @@ fn a_grove_that_was_stopped_goes_on_to_the_same_bytes() {
 }
 
 #[test]
-fn a_damaged_blend_is_refused_by_name() {
+fn a_damaged_ranker_is_refused_by_name() {
     let folder = generated();
     folder.run(&format!("{GROVE} --model model")).succeeds();
-    let name = files(&folder, "model").into_keys().find(|name| name.starts_with("blend"));
-    let name = name.expect("there is a blend");
+    let name = files(&folder, "model").into_keys().find(|name| name.starts_with("ranker"));
+    let name = name.expect("there is a ranker");
     let path = folder.path("model").join(&name);
     let mut bytes = fs::read(&path).expect("it can be read");
     // The last weight becomes infinite.

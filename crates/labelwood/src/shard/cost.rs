@@ -35,8 +35,8 @@ impl PlanCosts {
     ) -> Self {
         let calibration = first.pop_if(|unit| unit.name == CALIBRATION);
         let Costs { units, below } = settings.costs(&first, dataset, threads);
-        let is_blend = |unit: &UnitSpec| unit.role == Role::Ranker;
-        let others = first.iter().zip(&units).filter(|(unit, _)| !is_blend(unit));
+        let is_ranker = |unit: &UnitSpec| unit.role == Role::Ranker;
+        let others = first.iter().zip(&units).filter(|(unit, _)| !is_ranker(unit));
         let all = others.map(|(_, cost)| cost.seconds).sum::<f64>() + below.seconds;
         let mut units: Vec<(String, Cost)> =
             first.into_iter().map(|unit| unit.name).zip(units).collect();

@@ -1,4 +1,4 @@
-//! The grove behind the traits of the registry: the units of each part, and one for the blend.
+//! The grove behind the traits of the registry: the units of each part, and one for the ranker.
 
 use super::params::{LABEL_TREE, LABEL_TREES, Prior};
 use super::ranker::{OF_PART, Ranker, Scratch, learning_bytes};
@@ -24,7 +24,7 @@ impl Algorithm for Params {
     }
 
     fn about(&self) -> &'static str {
-        "a CRAFTML forest and label trees that answer together; their blend is learned, too"
+        "a CRAFTML forest and label trees that answer together; how their answers are ranked is learned, too"
     }
 
     /// The settings that a grove has besides those of its parts.
@@ -73,7 +73,7 @@ impl Algorithm for Params {
         self.map(|part| part.resolve(rows)).into()
     }
 
-    /// The blend learns what the scores of rare labels are worth, and takes a weight of their rows out
+    /// The ranker learns what the scores of rare labels are worth, and takes a weight of their rows out
     /// again: it is 0 unless settings say otherwise.
     fn favouring(&self, favour: Option<Favour>) -> Settings {
         self.map(|part| part.favouring(favour.map(|_| Favour::None))).into()
@@ -135,7 +135,7 @@ impl Algorithm for Params {
     }
 
     fn left_out(&self) -> Option<&'static str> {
-        let text = "there was no time to learn the blend, so the default one is taken";
+        let text = "there was no time to learn the ranker, so the default one is taken";
         (!self.learn_ranker).then_some(text)
     }
 
@@ -162,7 +162,7 @@ impl Algorithm for Params {
     }
 
     /// One part is trained after the other and written as it is trained; the small ones that the
-    /// blend is learned with stay in memory until they have scored the held-out rows.
+    /// ranker is learned with stay in memory until they have scored the held-out rows.
     fn estimate(&self, rows: DatasetView<'_>, threads: usize) -> Estimate {
         let DatasetView { features, labels, .. } = rows;
         let offsets = (features.len() + labels.len()) * 8;
@@ -289,7 +289,7 @@ impl Train for Trainer<'_> {
         self.params.clone().into()
     }
 
-    /// The blend first: it takes the most memory.
+    /// The ranker first: it takes the most memory.
     fn train(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), Interrupted> {
         if units.lacks(RANKER) {
             write_ranker(&self.ranker(task)?, units)?;
@@ -409,7 +409,8 @@ impl Predict for Grove {
         let mut tables = vec![Table { name: "ranker", title, rows: [300, 30, 3].map(row).into() }];
         let importance = self.ranker.importance(names.len());
         if importance.iter().any(|&share| share > 0.0) {
-            let title = "how much of what the ranker's trees correct follows from each number, in percent";
+            let title =
+                "how much of what the ranker's trees correct follows from each number, in percent";
             let percent = |share: f64| json!((share * 1000.0).round() / 10.0);
             let of_part = |(name, shares): (&String, &[f64])| {
                 let columns = ["score", "rank", "best_score"].into_iter().zip(shares);

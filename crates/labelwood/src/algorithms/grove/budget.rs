@@ -1,6 +1,6 @@
 //! Training a grove within a budget.
 //!
-//! What fits is known only at the end, and the blend depends on how large the parts are: it is learned
+//! What fits is known only at the end, and the ranker depends on how large the parts are: it is learned
 //! last. Time is kept for it if there is enough once each part has its first tree; else it is the one
 //! that is likely beforehand.
 
@@ -17,15 +17,15 @@ use std::time::Duration;
 const FIRST: usize = 4;
 /// Trees that the first part has before another part has a second one: more of them are worth less.
 const ENOUGH: usize = 12;
-/// The share of the rows that the blend is learned with.
+/// The share of the rows that the ranker is learned with.
 const REST: f64 = 0.9;
 /// Seconds for each row that is held out: predicting it, and its part of the regression.
 const HELD_OUT_ROW: f64 = 4e-4;
 
 impl Trainer<'_> {
     /// A few trees of the first part, a tree of each other part, more trees of the first, more of the
-    /// others, and the rest of the first, as far as the budget allows; then the blend of what is there.
-    /// All parts are worth more than a blend that is learned, so time for it is kept only if the first
+    /// others, and the rest of the first, as far as the budget allows; then the ranker of what is there.
+    /// All parts are worth more than a ranker that is learned, so time for it is kept only if the first
     /// trees of each leave some. A grove without time or room for its other parts becomes the first.
     pub(super) fn grow_parts(
         &self,
@@ -69,7 +69,7 @@ impl Trainer<'_> {
         }
         let mut learn_ranker = self.params.learn_ranker;
         let seconds: Vec<f64> = growers.iter().map(|part| part.seconds.unwrap_or(0.0)).collect();
-        learn_ranker &= budget.has_seconds(self.blend_seconds(&sizes, &seconds, task));
+        learn_ranker &= budget.has_seconds(self.ranker_seconds(&sizes, &seconds, task));
         for at in (0..parts.len()).chain([0]) {
             let is_first_time = at == 0 && sizes[0] <= FIRST;
             let target = if is_first_time { most[0].min(ENOUGH) } else { most[at] };
@@ -79,13 +79,13 @@ impl Trainer<'_> {
                 true => {
                     let (mut sizes, mut seconds) = (sizes.clone(), seconds.clone());
                     (sizes[at], seconds[at]) = (members, each);
-                    self.blend_seconds(&sizes, &seconds, task)
+                    self.ranker_seconds(&sizes, &seconds, task)
                 }
                 false => 0.0,
             };
-            let blend = Duration::from_secs_f64(reserve(sizes[at] + 1, seconds[at]));
+            let ranker = Duration::from_secs_f64(reserve(sizes[at] + 1, seconds[at]));
             let until = match parts[at].facts().grows {
-                Some(Growth::OneByOne) => until.and_then(|until| until.checked_sub(blend)),
+                Some(Growth::OneByOne) => until.and_then(|until| until.checked_sub(ranker)),
                 _ => None,
             };
             sizes[at] = growers[at].grow(target, beside, reserve, until)?.max(sizes[at].min(1));
@@ -95,7 +95,7 @@ impl Trainer<'_> {
         self.write_grown(Params { parts, learn_ranker }, units, task)
     }
 
-    /// Writes the blend of parts that are grown: the prior if learning takes too long.
+    /// Writes the ranker of parts that are grown: the prior if learning takes too long.
     fn write_grown(
         &self,
         mut params: Params,
@@ -114,8 +114,8 @@ impl Trainer<'_> {
         Ok(params.into())
     }
 
-    /// How long learning the blend of parts of these sizes takes if each tree takes so many seconds.
-    fn blend_seconds(&self, sizes: &[usize], seconds: &[f64], task: &Task) -> f64 {
+    /// How long learning the ranker of parts of these sizes takes if each tree takes so many seconds.
+    fn ranker_seconds(&self, sizes: &[usize], seconds: &[f64], task: &Task) -> f64 {
         let of_part = |(at, part): (usize, &Settings)| {
             let trees = sizes[at].div_ceil(Prior::of(part).reduced_by);
             let trees = match part.facts().grows {

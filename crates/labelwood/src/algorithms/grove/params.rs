@@ -20,8 +20,8 @@ pub struct Params {
     /// The algorithms that answer together, each at most once; which rows are held out follows from
     /// the seed of the first.
     pub parts: Vec<Settings>,
-    /// Whether the blend is learned from the rows, which takes about a third of the time that the
-    /// parts take. A training without time for it takes the blend that is likely beforehand.
+    /// Whether the ranker is learned from the rows, which takes about a third of the time that the
+    /// parts take. A training without time for it takes the ranker that is likely beforehand.
     #[serde(default = "learned", skip_serializing_if = "is_learned")]
     pub learn_ranker: bool,
 }
@@ -48,7 +48,7 @@ pub(super) const LABEL_TREE: &str = "label-tree";
 
 /// What is known of an algorithm as a part before any row has been seen.
 pub(super) struct Prior {
-    /// One of so many trees is enough to learn the blend with.
+    /// One of so many trees is enough to learn the ranker with.
     pub reduced_by: usize,
     /// The setting of the part that tuning tries.
     pub tuned: Option<&'static str>,
@@ -90,7 +90,7 @@ impl Params {
         Params { parts: self.parts.iter().map(change).collect(), ..self.clone() }
     }
 
-    /// Smaller parts of the same kind, which the blend is learned with.
+    /// Smaller parts of the same kind, which the ranker is learned with.
     pub(super) fn reduced(&self) -> Params {
         self.map(|part| part.reduced(Prior::of(part).reduced_by))
     }

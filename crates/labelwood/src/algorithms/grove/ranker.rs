@@ -40,7 +40,12 @@ pub(super) struct Scratch {
 impl Ranker {
     /// The ranker that is used when there are no rows to learn one from.
     pub(super) fn prior(parts: &[Settings]) -> Self {
-        Ranker { blend: Blend::prior(parts), trees: Boosted::default() }
+        Self::of_blend(Blend::prior(parts))
+    }
+
+    /// A ranker that does nothing but blend.
+    pub(super) fn of_blend(blend: Blend) -> Self {
+        Ranker { blend, trees: Boosted::default() }
     }
 
     /// Learns from held-out rows: the labels of each, best first, that each part names, the true ones,

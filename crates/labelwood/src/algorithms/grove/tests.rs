@@ -1,7 +1,8 @@
+use super::blend::Blend;
 use super::*;
 use crate::algorithms::{Train, craftml, label_tree, one_vs_rest};
 use crate::base::run::Pool;
-use crate::base::sparse::{Csr, LabelRows, LabelSet, Predictions};
+use crate::base::sparse::{Csr, LabelRows, LabelSet, Predictions, Scored};
 use crate::base::store::UnitFile;
 use crate::data::Dataset;
 use crate::data::generate::{Generator, Profile, TEST_START};
@@ -54,23 +55,23 @@ fn a_blend_that_trusts_one_part_ranks_as_that_part_does() {
     let learn = |part: &Settings| learn_in_memory(part, dataset.view(), &task).unwrap();
     let mut grove = Grove {
         parts: resolved.parts.iter().map(learn).collect(),
-        blend: Blend::prior(&resolved.parts),
+        ranker: Ranker::prior(&resolved.parts),
         counts: Array::from(dataset.labels.view().column_counts()),
         learn_ranker: false,
     };
     let only = |at: usize| {
         let mut weights = [0.0; 11];
         weights[at] = 1.0;
-        Blend::from_weights(weights.into_iter())
+        Ranker::of_blend(Blend::from_weights(weights.into_iter()))
     };
     // Where a part has fewer labels than are asked for, the other fills up with ties.
     let agree = |found: &Predictions, part: &Predictions| {
         ids(found).iter().zip(&ids(part)).all(|(found, part)| found.starts_with(part))
     };
-    grove.blend = only(2);
+    grove.ranker = only(2);
     let forest = grove.parts[0].predict(features, query, &task).unwrap();
     assert!(agree(&grove.predict(features, query, &task).unwrap(), &forest));
-    grove.blend = only(4);
+    grove.ranker = only(4);
     let trees = grove.parts[1].predict(features, query, &task).unwrap();
     assert!(agree(&grove.predict(features, query, &task).unwrap(), &trees));
     assert_ne!(ids(&forest), ids(&trees));
@@ -127,8 +128,8 @@ fn rows_without_features_or_labels_and_few_rows_are_learned_from() {
         let found = grove.predict(dataset.features.view(), Query::top(1), &task).unwrap();
         assert_eq!(found.row(0)[0].id, 0, "{count} rows");
         let trainer = trainer(&small(), &dataset);
-        let prior = Blend::prior(&trainer.params.parts);
-        assert_eq!(count < 10, trainer.blend(&task).unwrap() == prior);
+        let prior = Ranker::prior(&trainer.params.parts);
+        assert_eq!(count < 10, trainer.ranker(&task).unwrap() == prior);
     }
 }
 
@@ -139,7 +140,7 @@ fn a_cancelled_run_grows_nothing() {
     task.canceller().cancel();
     let trainer = trainer(&small(), &dataset);
     let units = UnitSink::in_memory();
-    assert!(trainer.blend(&task).is_err() && trainer.train(&units, &task).is_err());
+    assert!(trainer.ranker(&task).is_err() && trainer.train(&units, &task).is_err());
     assert!(learn_in_memory(&small().into(), dataset.view(), &task).is_err());
     assert_eq!(units.all(), []);
 }
@@ -164,24 +165,24 @@ fn the_scores_of_new_rows_are_probabilities() {
 }
 
 #[test]
-fn a_blend_that_is_not_to_be_learned_is_the_prior() {
+fn a_ranker_that_is_not_to_be_learned_is_the_prior() {
     let task = Pool::new(2).unwrap().task();
     let dataset = rows(300, &task);
     let params = Params { learn_ranker: false, ..small() };
     let late = trainer(&params, &dataset);
-    let prior = Blend::prior(&params.parts);
-    assert_eq!(late.blend(&task).unwrap(), prior);
+    let prior = Ranker::prior(&params.parts);
+    assert_eq!(late.ranker(&task).unwrap(), prior);
     assert_eq!(learn(&dataset, &params, &task).settings(), late.settings());
     let units = UnitSink::in_memory();
     late.train(&units, &task).unwrap();
-    let stored: Array<f32> = units.open(BLEND).unwrap().unwrap().array("weights").unwrap();
-    assert_eq!(stored[..], prior.weights());
+    let stored = units.open(RANKER).unwrap().unwrap();
+    assert_eq!(Ranker::read(&stored, params.parts.len()).unwrap(), prior);
     let learned = trainer(&small(), &dataset);
-    assert_ne!(learned.blend(&task).unwrap(), prior);
+    assert_ne!(learned.ranker(&task).unwrap(), prior);
 }
 
 #[test]
-fn settings_tell_only_of_a_blend_that_is_not_learned() {
+fn settings_tell_only_of_a_ranker_that_is_not_learned() {
     let written = serde_json::to_value(small()).unwrap();
     assert_eq!(written.get("learn_ranker"), None);
     assert_eq!(serde_json::from_value::<Params>(written).unwrap(), small());

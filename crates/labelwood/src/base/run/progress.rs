@@ -28,7 +28,7 @@ pub enum Stage {
     Rows,
     /// The units of a model, such as `trees`, which a stopped training into a folder keeps.
     Units(&'static str),
-    /// Pieces of work that a stopped task does not keep, such as the `blend` of a grove.
+    /// Pieces of work that a stopped task does not keep, such as the `ranker` of a grove.
     Steps(&'static str),
     /// The trials of a search for settings.
     Trials,

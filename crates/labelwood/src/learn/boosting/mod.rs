@@ -34,7 +34,11 @@ pub(crate) struct Question {
 impl Boosted {
     /// Trees of these questions, [`DEPTH`] a tree, and values of their leaves, about so many numbers;
     /// nothing if they do not fit together.
-    pub(crate) fn try_new(questions: Vec<Question>, leaves: Vec<f32>, numbers: usize) -> Option<Self> {
+    pub(crate) fn try_new(
+        questions: Vec<Question>,
+        leaves: Vec<f32>,
+        numbers: usize,
+    ) -> Option<Self> {
         let trees = questions.len() / DEPTH;
         let is_whole = questions.len() == trees * DEPTH && leaves.len() == trees * LEAVES;
         let is_known = |question: &Question| {
@@ -56,7 +60,12 @@ impl Boosted {
     }
 
     /// Adds what the trees say to the log-odds of some examples, of which each number is a column.
-    pub(crate) fn add<C: AsRef<[f32]>>(&self, columns: &[C], log_odds: &mut [f64], scratch: &mut Vec<u8>) {
+    pub(crate) fn add<C: AsRef<[f32]>>(
+        &self,
+        columns: &[C],
+        log_odds: &mut [f64],
+        scratch: &mut Vec<u8>,
+    ) {
         let trees = self.questions.chunks_exact(DEPTH).zip(self.leaves.chunks_exact(LEAVES));
         for (questions, values) in trees {
             scratch.clear();

@@ -1,9 +1,9 @@
 //! Training within limits: trees are added while there is time and room for them.
 //!
 //! What fits is known only at the end, so the settings in the manifest are those of what was grown:
-//! a training with these settings and without limits gives the same bytes. A grove's blend depends
+//! a training with these settings and without limits gives the same bytes. A grove's ranker depends
 //! on how large the parts are, so it is learned last; time is kept for it if there is enough once
-//! the first label tree is grown, and else it is the default blend.
+//! the first label tree is grown, and else it is the default ranker.
 
 use super::{TrainError, TrainJob, TrainOptions, Trained, job, options as training_options};
 use crate::algorithms::{Budget, GrowError, Limits, Settings, UnitSink};
@@ -63,7 +63,7 @@ pub fn train_within(
         job.write_common(&units, task)?;
         let common: Vec<String> = job::common_units().collect();
         let others = units.bytes(common.iter().map(String::as_str));
-        // The manifest, the weights of features, and the blend of a grove.
+        // The manifest, the weights of features, and the ranker of a grove.
         let more = limits
             .bytes
             .map_or(0, |bytes| 16 * 1024 + bytes / 32 + 4 * dataset.features.columns() as u64);

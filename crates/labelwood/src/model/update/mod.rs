@@ -3,7 +3,7 @@
 //! Forests count the new rows in the leaves that they fall into, which needs nothing but the model.
 //! A model that holds its training rows also divides the leaves that became too large and learns
 //! the linear classifiers again that the new rows touch. Everything else stays as it is: feature
-//! weights, the terms of text, the calibration and the blend of a grove.
+//! weights, the terms of text, the calibration and the ranker of a grove.
 
 use super::{Model, labels, rows, settings_of, text};
 use crate::algorithms::{Interrupted, NewRows, UnitSink, Updates};
