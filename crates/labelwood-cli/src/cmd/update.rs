@@ -133,7 +133,7 @@ fn check_memory(model: &Model, dataset: &Dataset, context: &Context, task: &Task
 /// What could not be done without the training rows.
 fn left(model: &Model) -> Option<&'static str> {
     match model.learned().settings().facts().updates {
-        Updates::Always(left) if !model.manifest().training.keep_rows => Some(left),
+        Updates::Always(left) if !model.manifest().training.keep_rows => left,
         _ => None,
     }
 }
