@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 __all__ = [
     "Combiner",
     "Model",
-    "ModelPart",
+    "ModelShare",
     "OmikujiTrees",
     "Plan",
     "Vectoriser",
@@ -40,6 +40,7 @@ __version__: str
 _Features = tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 _Labels = tuple[NDArray[Any], NDArray[Any], int]
 _Rows = tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]
+_Data = tuple[_Rows, int, _Rows, int]
 _Wish = tuple[str, int | None, int, bool]
 _Learner = tuple[str, str, bool, str]
 _Progress = Callable[[str, int, int], object] | None
@@ -102,9 +103,9 @@ class Model:
     def label_names(self) -> list[str] | None: ...
 
 @final
-class ModelPart:
+class ModelShare:
     @staticmethod
-    def open(path: str | os.PathLike[str], index: int, of: int) -> ModelPart: ...
+    def open(path: str | os.PathLike[str], index: int, of: int) -> ModelShare: ...
     def scores(
         self, features: _Features, k: int, beam: int | None, threads: int
     ) -> NDArray[np.uint8]: ...
@@ -212,7 +213,7 @@ def read(
     labels: int,
     label_names: str | os.PathLike[str] | None,
     threads: int,
-) -> tuple[_Rows, int, _Rows, int, list[str] | None]: ...
+) -> tuple[_Data, list[str] | None]: ...
 def write(
     path: str | os.PathLike[str],
     format: str | None,
@@ -231,12 +232,12 @@ def read_documents(
 def read_label_names(path: str | os.PathLike[str]) -> list[str]: ...
 def read_omikuji_rows(
     path: str | os.PathLike[str], threads: int
-) -> tuple[_Rows, int, _Rows, int]: ...
+) -> _Data: ...
 def questions() -> tuple[list[tuple[str, list[str]]], list[tuple[str, list[str]]]]: ...
 def profiles() -> list[str]: ...
 def generate(
     profile: str, start: int, rows: int | None, test: bool, seed: int, threads: int
-) -> tuple[_Rows, int, _Rows, int]: ...
+) -> _Data: ...
 def evaluate(
     truth: _Labels,
     scores: _Features,

@@ -77,7 +77,7 @@ def read(
     With ``lenient``, a header that disagrees with the rows is a warning in the log.
     """
     names = None if label_names is None else os.fspath(label_names)
-    x, columns, y, labels, lines = _native.read(
+    (x, columns, y, labels), lines = _native.read(
         os.fspath(path), format, lenient, whole("n_features", n_features),
         whole("n_labels", n_labels), names, threads(n_jobs),
     )

@@ -1,6 +1,6 @@
 //! Label names by id, and ids by name.
 
-use super::error::{Problem, ReadError, Warning, WriteError};
+use super::error::{ReadError, WriteError};
 use super::source::{Blocks, Source};
 use super::write::write_atomically;
 use crate::base::array::Array;
@@ -152,11 +152,11 @@ impl LabelIndex {
         path: &Path,
         lenient: bool,
         task: &Task,
-    ) -> Result<(Self, Option<Warning>), ReadError> {
+    ) -> Result<(Self, Option<String>), ReadError> {
         Self::from_source(Source::open(path, task.memory())?, lenient)
     }
 
-    fn from_source(source: Source, lenient: bool) -> Result<(Self, Option<Warning>), ReadError> {
+    fn from_source(source: Source, lenient: bool) -> Result<(Self, Option<String>), ReadError> {
         let mut blocks = Blocks::new(source, BLOCK);
         let mut meter = blocks.meter();
         let (mut lines, mut damaged) = (LineCollector::default(), 0);
@@ -177,7 +177,9 @@ impl LabelIndex {
                     }
                     Err(error) => {
                         let place = (at, error.valid_up_to() as u64 + 1);
-                        return Err(ReadError::content(blocks.name(), place, Problem::Encoding));
+                        let problem = "the label name is not UTF-8 text: convert the file, for \
+                                       example with `iconv -t UTF-8`";
+                        return Err(ReadError::content(blocks.name(), place, problem));
                     }
                 };
                 for _ in 0..std::mem::take(&mut pending) {
@@ -192,8 +194,9 @@ impl LabelIndex {
             meter.set(lines.bytes() + 16 * pending)?;
         }
         meter.keep();
-        let path = blocks.name().to_owned();
-        let warning = (damaged > 0).then_some(Warning::Encoding { path, lines: damaged });
+        let path = blocks.name();
+        let warning =
+            (damaged > 0).then(|| format!("{path}: {damaged} label names are not UTF-8 text"));
         Ok((lines.finish(), warning))
     }
 
@@ -400,7 +403,7 @@ mod tests {
         let source = Source::from_bytes("labels.txt", b"ok\nab\xff\n", &memory).unwrap();
         let (labels, warning) = LabelIndex::from_source(source, true).unwrap();
         assert_eq!(labels.display(1), "ab\u{fffd}");
-        assert_eq!(warning, Some(Warning::Encoding { path: "labels.txt".into(), lines: 1 }));
+        assert_eq!(warning.as_deref(), Some("labels.txt: 1 label names are not UTF-8 text"));
     }
 
     #[test]

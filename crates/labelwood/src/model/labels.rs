@@ -2,7 +2,7 @@
 
 use crate::algorithms::UnitSink;
 use crate::base::array::Array;
-use crate::base::store::{FormatError, StoreError, Stored, Unit};
+use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::{DatasetView, LabelIndex};
 
 /// The unit of the labels.
@@ -11,7 +11,7 @@ pub(super) const UNIT: &str = "labels";
 /// The labels of a model.
 #[derive(Clone, Debug)]
 pub struct Labels {
-    counts: Array<u32>,
+    pub(super) counts: Array<u32>,
     names: Option<LabelIndex>,
 }
 
@@ -19,11 +19,6 @@ impl Labels {
     /// How many training rows have each label.
     pub fn counts(&self) -> &[u32] {
         &self.counts
-    }
-
-    /// The same, shared.
-    pub(super) fn shared_counts(&self) -> Array<u32> {
-        self.counts.clone()
     }
 
     /// The labels' names, if training knew them.
@@ -94,18 +89,13 @@ pub(super) fn read(stored: &Stored) -> Result<Labels, FormatError> {
     if counts.len() as u64 != stored.manifest().labels {
         return Err(unit.refused(format!("it counts {} labels", counts.len())));
     }
-    let names = if unit.names().iter().any(|name| name == "names") {
-        Some(read_names(unit, counts.len())?)
-    } else {
-        None
-    };
-    Ok(Labels { counts, names })
-}
-
-fn read_names(unit: &Unit, labels: usize) -> Result<LabelIndex, FormatError> {
+    let labels = counts.len();
+    if unit.names().iter().all(|name| name != "names") {
+        return Ok(Labels { counts, names: None });
+    }
     let names = LabelIndex::from_arrays(unit.array("names")?, unit.array("names_start")?);
     if names.len() != labels {
         return Err(unit.refused(format!("{} names for {labels} labels", names.len())));
     }
-    Ok(names)
+    Ok(Labels { counts, names: Some(names) })
 }

@@ -5,9 +5,10 @@ use super::index::{Index, Sizes};
 use super::{BLOCK, Neighbours, Params};
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
-    Settings, Shrink, Shrunk, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, weights,
+    Settings, Shrink, Shrunk, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, count_units,
+    weights,
 };
-use crate::base::run::{Estimate, Stage, Stopped, Task};
+use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
 use crate::base::store::{FormatError, StoreError, Stored};
@@ -48,7 +49,7 @@ impl Algorithm for Params {
     }
 
     fn check(&self) -> Result<(), ParamError> {
-        self.check()
+        self.check_values()
     }
 
     fn resolve(&self, rows: DatasetView<'_>) -> Settings {
@@ -82,7 +83,7 @@ impl Algorithm for Params {
         rows: DatasetView<'a>,
         _task: &Task,
     ) -> Result<Box<dyn Train + 'a>, ParamError> {
-        self.check()?;
+        self.check_values()?;
         let params = self.resolve(rows.features);
         let weights = FeatureWeights::learn(params.weighting, rows.features);
         Ok(Box::new(Trainer { params, weights, rows }))
@@ -127,11 +128,11 @@ impl Train for Trainer<'_> {
 
     fn train(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), Interrupted> {
         weights::write(&self.weights, units)?;
-        task.progress(Stage::Units("parts"), 0, 1);
+        let count = count_units("parts", 0, 1, task);
         if units.lacks(INDEX) {
             write(&index(&self.weights, self.rows, task)?, units)?;
         }
-        task.progress(Stage::Units("parts"), 1, 1);
+        count();
         Ok(())
     }
 }
@@ -199,13 +200,11 @@ impl Predict for Neighbours {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        task.progress(Stage::Units("parts"), 0, 1);
-        if let Some(known) = &self.index
-            && units.find(INDEX).is_none()
-        {
+        let count = count_units("parts", 0, 1, task);
+        if let Some(known) = self.index.as_ref().filter(|_| units.lacks(INDEX)) {
             write(&known.joined(&index(&self.weights, rows.added, task)?), units)?;
         }
-        task.progress(Stage::Units("parts"), 1, 1);
+        count();
         Ok(())
     }
 }

@@ -6,7 +6,7 @@
 //! `--keep-rows` keeps are no substitute, since they are as they were read, in order to learn from them
 //! again: unweighted, in single precision, and by row.
 
-use crate::base::array::{Array, Numbers, NumbersBuilder, section};
+use crate::base::array::{Array, Numbers, section};
 use crate::base::sparse::{Entries, LabelRowsView};
 use crate::base::store::{ArrayRef, FormatError, Unit};
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(super) const ONE: f32 = 32_767.0;
 
 /// Rows by feature, with their labels.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Index {
+pub(super) struct Index {
     /// The features that any row has, in order.
     features: Array<u32>,
     /// Where each feature's rows start, and where those of the last one end.
@@ -53,7 +53,7 @@ pub(super) fn number(stored: u16) -> i32 {
 impl<'a> Postings<'a> {
     /// Takes off the rows before `end`, with their values: finds where they end in growing steps, then
     /// by halves.
-    pub fn split_off(&mut self, end: usize) -> (&'a [u32], &'a [u16]) {
+    pub(super) fn split_off(&mut self, end: usize) -> (&'a [u32], &'a [u16]) {
         let is_before = |&row: &u32| (row as usize) < end;
         let mut most = 1;
         while self.rows.get(most - 1).is_some_and(is_before) {
@@ -71,7 +71,7 @@ impl<'a> Postings<'a> {
 
 impl Index {
     /// Indexes rows whose length is 1, and their labels.
-    pub fn new(entries: Entries<'_>, labels: LabelRowsView<'_>) -> Self {
+    pub(super) fn new(entries: Entries<'_>, labels: LabelRowsView<'_>) -> Self {
         // Where the next row of each feature goes, once all are counted.
         let mut next = vec![0u64; entries.width()];
         let kept = || entries.columns.iter().zip(entries.values).filter(|(_, v)| stored(**v) != 0);
@@ -95,20 +95,18 @@ impl Index {
                 }
             }
         }
-        let mut narrow = NumbersBuilder::default();
-        narrow.extend(labels.indices().iter().copied());
         Index {
             features: features.into(),
             starts: starts.into(),
             rows: rows.into(),
             values: values.into(),
             label_starts: labels.offsets().to_vec().into(),
-            labels: narrow.into(),
+            labels: labels.indices().to_vec().into(),
         }
     }
 
     /// These rows and after them those of another index.
-    pub fn joined(&self, more: &Index) -> Self {
+    pub(super) fn joined(&self, more: &Index) -> Self {
         let (mut features, mut starts) = (Vec::new(), vec![0]);
         let (mut rows, mut values) = (Vec::new(), Vec::new());
         rows.reserve_exact(self.rows.len() + more.rows.len());
@@ -134,10 +132,10 @@ impl Index {
             starts.push(rows.len() as u64);
         }
         // Row by row: where a mapped file has changed, starts need not follow each other.
-        let (mut label_starts, mut labels) = (vec![0], NumbersBuilder::default());
+        let (mut label_starts, mut labels) = (vec![0], Numbers::default());
         for index in [self, more] {
             for row in 0..index.rows() {
-                index.each_label(row as u32, |label| labels.extend([label]));
+                index.each_label(row as u32, |label| labels.push(label));
                 label_starts.push(labels.len() as u64);
             }
         }
@@ -147,27 +145,27 @@ impl Index {
             rows: rows.into(),
             values: values.into(),
             label_starts: label_starts.into(),
-            labels: labels.into(),
+            labels,
         }
     }
 
     /// How many rows there are.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.label_starts.len().saturating_sub(1)
     }
 
     /// How many entries they have.
-    pub fn entries(&self) -> usize {
+    pub(super) fn entries(&self) -> usize {
         self.rows.len()
     }
 
     /// How many features any row has.
-    pub fn features(&self) -> usize {
+    pub(super) fn features(&self) -> usize {
         self.features.len()
     }
 
     /// How many labels the rows have in sum.
-    pub fn labels(&self) -> usize {
+    pub(super) fn labels(&self) -> usize {
         self.labels.len()
     }
 
@@ -177,7 +175,11 @@ impl Index {
 
     /// Calls `each` with the rows of every feature of some columns that any row has, and the position
     /// of the column. Columns are in order.
-    pub fn each_postings<'a>(&'a self, columns: &[u32], mut each: impl FnMut(usize, Postings<'a>)) {
+    pub(super) fn each_postings<'a>(
+        &'a self,
+        columns: &[u32],
+        mut each: impl FnMut(usize, Postings<'a>),
+    ) {
         let mut from = 0;
         for (position, column) in columns.iter().enumerate() {
             from += self.features[from..].partition_point(|feature| feature < column);
@@ -190,13 +192,13 @@ impl Index {
     }
 
     /// Calls `each` with the labels of a row; a row that does not exist has none.
-    pub fn each_label(&self, row: u32, each: impl FnMut(u32)) {
+    pub(super) fn each_label(&self, row: u32, each: impl FnMut(u32)) {
         let range = section(&self.label_starts, row as usize, self.labels.len());
         range.map(|at| self.labels.get(at)).for_each(each);
     }
 
     /// The arrays by their names.
-    pub fn arrays(&self) -> [(&'static str, ArrayRef<'_>); 6] {
+    pub(super) fn arrays(&self) -> [(&'static str, ArrayRef<'_>); 6] {
         [
             ("features", self.features[..].into()),
             ("starts", self.starts[..].into()),
@@ -208,7 +210,7 @@ impl Index {
     }
 
     /// Reads an index of so many rows, features and labels back.
-    pub fn read(unit: &Unit, sizes: Sizes) -> Result<Self, FormatError> {
+    pub(super) fn read(unit: &Unit, sizes: Sizes) -> Result<Self, FormatError> {
         let index = Index {
             features: unit.array("features")?,
             starts: unit.array("starts")?,

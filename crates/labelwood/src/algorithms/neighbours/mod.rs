@@ -30,7 +30,7 @@ const BLOCK: usize = 4096;
 
 /// The training rows, ready to be searched.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Neighbours {
+struct Neighbours {
     params: Params,
     weights: FeatureWeights,
     features: usize,

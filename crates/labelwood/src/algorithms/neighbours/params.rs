@@ -1,6 +1,6 @@
 //! The settings of neighbours.
 
-use crate::base::settings::{ParamError, settings};
+use crate::base::settings::settings;
 use crate::base::sparse::CsrView;
 use crate::learn::weighting::Weighting;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ settings! {
     /// How the nearest training rows vote.
     ///
     /// ```
-    /// use labelwood::algorithms::neighbours::Params;
+    /// use labelwood::algorithms::{Algorithm, neighbours::Params};
     /// assert!(Params { neighbours: 0, ..Params::default() }.check().is_err());
     /// ```
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,10 +31,5 @@ impl Params {
     /// The settings with every automatic choice made for these rows.
     pub fn resolve(&self, features: CsrView<'_>) -> Params {
         Params { weighting: self.weighting.resolve(features), ..self.clone() }
-    }
-
-    /// Refuses settings that nothing can be predicted with, naming the first.
-    pub fn check(&self) -> Result<(), ParamError> {
-        self.check_values()
     }
 }

@@ -55,18 +55,18 @@ struct Nearest {
 
 impl<'a> Searcher<'a> {
     /// Searches this index.
-    pub fn new(index: &'a Index) -> Self {
+    pub(super) fn new(index: &'a Index) -> Self {
         Searcher { index, sums: Box::new([0; BLOCK]) }
     }
 
     /// The index.
-    pub fn index(&self) -> &'a Index {
+    pub(super) fn index(&self) -> &'a Index {
         self.index
     }
 
     /// The so many rows with the largest cosines above 0, best first and then in order. The columns
     /// are in order, the length of the row is 1.
-    pub fn nearest(
+    pub(super) fn nearest(
         &mut self,
         columns: &[u32],
         values: &[f32],

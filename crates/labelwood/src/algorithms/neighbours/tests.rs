@@ -16,8 +16,10 @@ fn task(threads: usize) -> Task {
     Pool::new(threads).unwrap().task()
 }
 
-/// Rows of features with their values, and of labels.
-fn dataset(features: usize, labels: usize, rows: &[(&[(u32, f32)], &[u32])]) -> Dataset {
+/// The features of a row with their values, and its labels.
+type Written<'a> = (&'a [(u32, f32)], &'a [u32]);
+
+fn dataset(features: usize, labels: usize, rows: &[Written<'_>]) -> Dataset {
     let (mut all, mut all_labels) = (Csr::new(features), LabelRows::new(labels));
     for (entries, labels) in rows {
         let (columns, values): (Vec<u32>, Vec<f32>) = entries.iter().copied().unzip();
@@ -219,7 +221,7 @@ fn rows_alone_or_together_on_any_threads_and_by_votes_have_the_same_labels() {
     let votes = model.votes(asked.view(), query, &task(2)).unwrap();
     for (row, expected) in expected.iter().enumerate() {
         let one = asked.view().slice(row..row + 1);
-        assert_eq!(predicted(&*model, &one, query), [expected.clone()]);
+        assert_eq!(predicted(&*model, &one, query)[0], *expected);
         assert_eq!(model.combine(&votes[0][row..=row], &[vec![]], query), *expected);
     }
 }
