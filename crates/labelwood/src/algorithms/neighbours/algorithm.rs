@@ -42,7 +42,7 @@ impl Algorithm for Params {
             scores: Scores::Probabilities,
             is_calibrated: false,
             grows: None,
-            units: "parts",
+            units: "indexes",
             updates: Updates::Always(None),
             tried_up_to: 0,
         }
@@ -128,7 +128,7 @@ impl Train for Trainer<'_> {
 
     fn train(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), Interrupted> {
         weights::write(&self.weights, units)?;
-        let count = count_units("parts", 0, 1, task);
+        let count = count_units("indexes", 0, 1, task);
         if units.lacks(INDEX) {
             write(&index(&self.weights, self.rows, task)?, units)?;
         }
@@ -200,7 +200,7 @@ impl Predict for Neighbours {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        let count = count_units("parts", 0, 1, task);
+        let count = count_units("indexes", 0, 1, task);
         if let Some(known) = self.index.as_ref().filter(|_| units.lacks(INDEX)) {
             write(&known.joined(&index(&self.weights, rows.added, task)?), units)?;
         }
