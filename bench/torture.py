@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ALGORITHMS = ["craftml", "label-tree", "one-vs-rest", "label-forest", "grove"]
+ALGORITHMS = ["craftml", "label-tree", "one-vs-rest", "label-forest", "neighbours", "grove"]
 THREADS = [1, 2, 7]
 #: Fewer trees than the defaults: it is the shape of the data that is tried here.
 SETTINGS = {

@@ -464,6 +464,45 @@ class LabelForestSettings:
         self.verbose = verbose
 
 
+class NeighboursSettings:
+    algorithm = "neighbours"
+    _parameters = """
+    Parameters
+    ----------
+    neighbours : int, default=30
+        How many of the nearest training rows vote for their labels.
+    power : float, default=2.0
+        A neighbour's vote weighs its similarity, which is a cosine, to this power: with 0 all
+        weigh the same.
+    weighting : {"auto", "none", "idf"}, default="auto"
+        How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances
+        with the feature), auto takes it when all values are whole positive numbers.
+    """
+
+    def __init__(
+        self,
+        *,
+        neighbours: int = 30,
+        power: float = 2.0,
+        weighting: Literal["auto", "none", "idf"] = "auto",
+        calibrate: bool = False,
+        favour: Literal["none", "tail"] = "none",
+        random_state: Any = 42,
+        threshold: float = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.neighbours = neighbours
+        self.power = power
+        self.weighting = weighting
+        self.calibrate = calibrate
+        self.favour = favour
+        self.random_state = random_state
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
 class TextVectoriserSettings:
     _parameters = """
     Parameters

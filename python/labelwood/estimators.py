@@ -34,6 +34,7 @@ from ._settings import (
     CraftmlSettings,
     LabelForestSettings,
     LabelTreeSettings,
+    NeighboursSettings,
     OneVsRestSettings,
 )
 
@@ -95,6 +96,17 @@ class LabelForest(LabelForestSettings, Estimator):
     >>> forest = LabelForest(submodels=4, rate=0.5).fit(X, Y)
     >>> forest.predict(X).shape
     (300, 3993)
+    """
+
+
+@_with_parameters
+class Neighbours(NeighboursSettings, Estimator):
+    """The labels of the training rows that are most like a row.
+
+    >>> from labelwood import Neighbours
+    >>> model = Neighbours().fit([[1, 0], [0, 1]], [["birds"], ["maps"]])
+    >>> model.classes_[model.predict_top_k([[0.9, 0.1]], k=1).indices]
+    array(['birds'], dtype=object)
     """
 
 
@@ -175,4 +187,6 @@ class Grove(WithParts, Estimator):
 
 
 #: The class of each algorithm.
-BY_ALGORITHM = {cls.algorithm: cls for cls in (CraftML, LabelTree, OneVsRest, LabelForest, Grove)}
+BY_ALGORITHM = {
+    cls.algorithm: cls for cls in (CraftML, LabelTree, OneVsRest, LabelForest, Neighbours, Grove)
+}

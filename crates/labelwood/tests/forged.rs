@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use labelwood::Settings;
 use labelwood::algorithms::craftml::{self, Diversity, Metric, Projection};
-use labelwood::algorithms::{grove, label_forest, label_tree, one_vs_rest};
+use labelwood::algorithms::{grove, label_forest, label_tree, neighbours, one_vs_rest};
 use labelwood::data::documents::{Documents, Format, Labels, Options as Reading};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::model::{Model, TrainOptions, UpdateStart, train_with, update};
@@ -98,6 +98,7 @@ fn algorithms() -> Vec<(&'static str, Settings)> {
         ("label-tree", Settings::from(trees)),
         ("one-vs-rest", Settings::from(one_vs_rest)),
         ("label-forest", Settings::from(label_forest)),
+        ("neighbours", Settings::from(neighbours::Params::default())),
         ("grove", grove(two)),
         ("grove of three", grove(three)),
     ]

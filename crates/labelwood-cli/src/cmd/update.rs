@@ -113,7 +113,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 /// What could not be done without the training rows.
 fn left(model: &Model) -> Option<&'static str> {
     match model.learned().settings().facts().updates {
-        Updates::Always(left) if !model.manifest().training.keep_rows => Some(left),
+        Updates::Always(left) if !model.manifest().training.keep_rows => left,
         _ => None,
     }
 }

@@ -18,6 +18,7 @@ pub mod craftml;
 pub mod grove;
 pub mod label_forest;
 pub mod label_tree;
+pub mod neighbours;
 pub mod one_vs_rest;
 #[cfg(test)]
 mod tests;
@@ -50,6 +51,7 @@ pub static ALGORITHMS: &[fn() -> Settings] = &[
     Settings::default_of::<label_tree::Params>,
     Settings::default_of::<one_vs_rest::Params>,
     Settings::default_of::<label_forest::Params>,
+    Settings::default_of::<neighbours::Params>,
     Settings::default_of::<grove::Params>,
     #[cfg(test)]
     Settings::default_of::<tests::toy::Params>,
@@ -282,8 +284,8 @@ pub enum Growth {
 /// What an update of a trained model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Updates {
-    /// Nothing but the new rows; what is not learned again without the training rows.
-    Always(&'static str),
+    /// Nothing but the new rows; what is not learned again without the training rows, if anything.
+    Always(Option<&'static str>),
     /// The training rows, which the model must hold.
     WithRows,
     /// It cannot be updated.

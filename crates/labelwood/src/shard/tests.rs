@@ -95,6 +95,7 @@ fn every_algorithm_gives_the_bytes_of_one_training() {
         (tree(), true),
         (algorithm("one-vs-rest", &[]), false),
         (algorithm("label-forest", &[("submodels", 4)]), false),
+        (algorithm("neighbours", &[]), true),
         (algorithm("grove", &[("trees", 4), ("label_trees", 2), ("branches", 6)]), false),
     ];
     for (algorithm, calibrate) in cases {

@@ -54,7 +54,7 @@ impl Algorithm for Params {
             is_calibrated: false,
             grows: Some(Growth::Together),
             units: "trees",
-            updates: Updates::Always("leaves that grew are not divided"),
+            updates: Updates::Always(Some("leaves that grew are not divided")),
             tried_up_to: 0,
         }
     }

@@ -52,7 +52,7 @@ impl Algorithm for Params {
         } else if parts.iter().all(|part| part.updates == Updates::WithRows) {
             Updates::WithRows
         } else {
-            Updates::Always("leaves that grew are not divided and label trees not relearned")
+            Updates::Always(Some("leaves that grew are not divided and label trees not relearned"))
         };
         let all_grow = parts.iter().all(|part| part.grows.is_some());
         Facts {

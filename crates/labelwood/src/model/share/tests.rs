@@ -105,6 +105,11 @@ fn shares_of_one_vs_rest_predict_what_the_whole_does() {
 }
 
 #[test]
+fn shares_of_neighbours_predict_what_the_whole_does() {
+    Trained::new("neighbours", &[], TrainOptions::default()).is_the_sum_of_its_shares();
+}
+
+#[test]
 fn shares_of_a_grove_predict_what_the_whole_does() {
     let small = [("trees", 4), ("label_trees", 2), ("branches", 6)];
     Trained::new("grove", &small, TrainOptions::default()).is_the_sum_of_its_shares();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::algorithms::{Settings, StoredAs};
-use crate::algorithms::{craftml, grove, label_forest, label_tree, one_vs_rest};
+use crate::algorithms::{craftml, grove, label_forest, label_tree, neighbours, one_vs_rest};
 use crate::base::run::Pool;
 use crate::base::sparse::{LabelRows, Query};
 use crate::base::store::Options;
@@ -67,7 +67,7 @@ fn forest() -> craftml::Params {
     craftml::Params { trees: 3, leaf: 8, ..craftml::Params::default() }
 }
 
-fn algorithms() -> [Settings; 4] {
+fn algorithms() -> [Settings; 5] {
     [
         Settings::from(forest()),
         Settings::from(grove::Params {
@@ -76,6 +76,7 @@ fn algorithms() -> [Settings; 4] {
         }),
         Settings::from(linear()),
         Settings::from(one_vs_rest::Params::default()),
+        Settings::from(neighbours::Params::default()),
     ]
 }
 
@@ -166,8 +167,8 @@ fn a_stopped_update_leaves_the_old_model_and_goes_on_when_it_is_repeated() {
             }
         });
         let stopped = update(&before, &part(200, 300), &model, UpdateStart::default(), &stopping);
-        // One-vs-rest has one block here, and is done with it.
-        if algorithm.name() != "one-vs-rest" {
+        // One-vs-rest has one block here and is done with it, and neighbours are one file.
+        if !["one-vs-rest", "neighbours"].contains(&algorithm.name()) {
             assert!(matches!(stopped, Err(UpdateError::Stopped { .. })), "{stopped:?}");
             assert_eq!(open(&model).manifest(), before.manifest());
             let other = update(&before, &part(200, 250), &model, UpdateStart::default(), &run(1))
@@ -238,7 +239,7 @@ fn beside(folder: &TempDir) -> Vec<String> {
 
 #[test]
 fn the_same_rows_are_added_once_unless_it_is_insisted() {
-    for (algorithm, keep_rows) in algorithms().iter().zip([false, true, true, true]) {
+    for (algorithm, keep_rows) in algorithms().iter().zip([false, true, true, true, false]) {
         let folder = trained(algorithm, keep_rows);
         let (model, other) = (folder.path().join("model"), folder.path().join("other"));
         // The last thirty rows have a new label, which the model then knows.

@@ -98,6 +98,7 @@ mod tests {
             ("label-tree", 12),
             ("one-vs-rest", 10),
             ("label-forest", 6),
+            ("neighbours", 6),
             ("grove", 9),
         ];
         assert_eq!(counts(0.5), tfidf);
@@ -106,6 +107,7 @@ mod tests {
             ("label-tree", 24),
             ("one-vs-rest", 20),
             ("label-forest", 12),
+            ("neighbours", 12),
             ("grove", 18),
         ];
         assert_eq!(counts(2.0), whole);

@@ -1,0 +1,91 @@
+//! Neighbours: the labels of the training rows that are most like a row.
+//!
+//! Nothing is learned but the weights of features. The training rows themselves are the model: for
+//! each feature the rows that have it, and the labels of each row. A new row looks for the rows of the
+//! smallest angle to its own, and these vote for their labels. That is strongest where texts are short
+//! and labels many, and it knows a label from its first row on.
+//!
+//! The search is exact ([`search`]), and values are whole numbers ([`index`]), so that a sum is the same
+//! in any order.
+//!
+//! [`Index`] holds the rows, `Searcher` finds the nearest, [`Neighbours`] counts their votes.
+
+mod algorithm;
+mod estimate;
+mod index;
+mod params;
+mod search;
+
+pub use params::Params;
+
+use crate::base::run::{Stopped, Task};
+use crate::base::sparse::{CsrView, Entries, Query, Votes};
+use crate::learn::weighting::FeatureWeights;
+use index::Index;
+use rayon::prelude::*;
+use search::{Neighbour, Searcher};
+
+/// The most rows that are weighted together, which bounds the memory that takes.
+const BLOCK: usize = 4096;
+
+/// The training rows, ready to be searched.
+#[derive(Clone, Debug, PartialEq)]
+struct Neighbours {
+    params: Params,
+    weights: FeatureWeights,
+    features: usize,
+    labels: usize,
+    /// Nothing where another worker has it.
+    index: Option<Index>,
+}
+
+impl Neighbours {
+    /// Counts the votes of the nearest rows of each row; returns what `finish` makes of the votes.
+    fn count<R: Send>(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        task: &Task,
+        finish: impl Fn(&mut Votes) -> R + Sync,
+    ) -> Result<Vec<R>, Stopped> {
+        let rows = self.weights.apply(features, self.features);
+        let count = |searcher: &mut Option<Searcher<'_>>, votes: &mut Votes, row| {
+            if let Some(searcher) = searcher {
+                let (columns, values) = row_of(rows.view(), row);
+                let nearest = searcher.nearest(columns, values, self.params.neighbours, task)?;
+                self.vote(searcher.index(), &nearest, query, votes);
+            }
+            Ok(finish(votes))
+        };
+        let start = || (self.index.as_ref().map(Searcher::new), Votes::new(self.labels));
+        (0..features.len())
+            .into_par_iter()
+            .map_init(start, |(searcher, votes), row| count(searcher, votes, row))
+            .collect()
+    }
+
+    /// Adds a vote of each neighbour for each of its labels: its share of the weights of all.
+    fn vote(&self, index: &Index, nearest: &[Neighbour], query: Query<'_>, votes: &mut Votes) {
+        let Some(best) = nearest.first() else { return };
+        // Only shares count, and near 1 no power makes them vanish.
+        let weight = |near: &Neighbour| {
+            libm::pow(f64::from(near.score) / f64::from(best.score), self.params.power.into())
+        };
+        let total: f64 = nearest.iter().map(weight).sum();
+        for near in nearest {
+            let units = Votes::units(weight(near) / total);
+            index.each_label(near.row, |label| {
+                if query.allows(label) {
+                    votes.add(label, units);
+                }
+            });
+        }
+    }
+}
+
+fn row_of(rows: Entries<'_>, row: usize) -> (&[u32], &[f32]) {
+    rows.row(row as u32)
+}
+
+#[cfg(test)]
+mod tests;
