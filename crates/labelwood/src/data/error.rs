@@ -61,6 +61,41 @@ pub enum ReadError {
         /// The file as it was named.
         path: String,
     },
+    /// The file name does not show the format of a vocabulary.
+    #[error(
+        "{path}: the ending does not tell the format: a vocabulary is .txt (a label a line), .tsv or \
+         .csv (code, name, further names), or SKOS as .ttl (Turtle), .nt (N-Triples) or .rdf, .xml or \
+         .owl (RDF/XML), each also with .gz or .zst"
+    )]
+    UnknownVocabularyFormat {
+        /// The file as it was named.
+        path: String,
+    },
+    /// A file of SKOS has no concept.
+    #[error(
+        "{path}: there is no concept: a vocabulary in SKOS has subjects with skos:prefLabel that are \
+         not deprecated"
+    )]
+    NoConcepts {
+        /// The file as it was named.
+        path: String,
+    },
+    /// A vocabulary has no name in the language that is asked for.
+    #[error("{path}: there are no names in the language `{language}`, only in {known}")]
+    NoSuchLanguage {
+        /// The file as it was named.
+        path: String,
+        /// What was asked for.
+        language: String,
+        /// Those that are there.
+        known: Excerpt,
+    },
+    /// What is asked for is no tag of a language.
+    #[error("`{language}` is no tag of a language: expected one such as en, fi or pt-br")]
+    NotALanguage {
+        /// What was asked for.
+        language: String,
+    },
     /// The binary data are damaged or of another kind.
     #[error("{path}: these are not labelwood's binary data: {reason}; convert the data again")]
     Binary {
@@ -316,6 +351,26 @@ pub enum Problem {
         /// What the file should hold.
         remedy: &'static str,
     },
+    /// A vocabulary is not written as its ending says.
+    #[error(
+        "this is not valid {syntax} ({reason}): mend it here, or let an RDF tool such as riot write the \
+         file anew"
+    )]
+    Rdf {
+        /// How the file should be written.
+        syntax: &'static str,
+        /// What the parser said.
+        reason: String,
+    },
+    /// A vocabulary goes beyond what fits into memory whatever the file.
+    #[error(
+        "there is {what}, which no vocabulary needs: let an RDF tool such as riot write the file anew \
+         as N-Triples (.nt)"
+    )]
+    Unbounded {
+        /// What is too much.
+        what: &'static str,
+    },
     /// A row or label of a split or filter file is not in the data.
     #[error(
         "{what} {found} is out of range: the data have {count} {what}s, counted from {first} here; \
@@ -409,6 +464,37 @@ pub enum Warning {
         names: usize,
         /// How many labels the data have.
         labels: usize,
+    },
+    /// Concepts of a vocabulary are deprecated.
+    #[error("{path}: {concepts} deprecated concepts are left out")]
+    Deprecated {
+        /// The vocabulary.
+        path: String,
+        /// How many.
+        concepts: u64,
+    },
+    /// Concepts of a vocabulary are blank nodes.
+    #[error("{path}: {names} preferred names are left out, because what they name has no URI")]
+    NoAddress {
+        /// The vocabulary.
+        path: String,
+        /// How many.
+        names: u64,
+    },
+    /// Concepts of a vocabulary have no preferred name in the language of the labels.
+    #[error(
+        "{path}: {nameless} of {concepts} concepts have no preferred name{}",
+        language.as_ref().map(|tag| format!(" in the language `{tag}`")).unwrap_or_default()
+    )]
+    Nameless {
+        /// The vocabulary.
+        path: String,
+        /// How many.
+        nameless: usize,
+        /// Of how many.
+        concepts: usize,
+        /// The language, if names have one.
+        language: Option<String>,
     },
     /// Label names were not UTF-8; the bytes that were not show as replacement characters.
     #[error("{path}: {lines} label names are not UTF-8 text")]

@@ -38,10 +38,10 @@ pub fn read_lines(
 }
 
 /// Cuts a source into texts that end with a line feed.
-pub(super) struct TextBlocks<'a>(Blocks<'a>);
+pub(in crate::data) struct TextBlocks<'a>(Blocks<'a>);
 
 /// Some whole lines.
-pub(super) struct TextBlock {
+pub(in crate::data) struct TextBlock {
     pub text: String,
     /// The number of the first line, counted from 1.
     pub first_line: u64,

@@ -20,7 +20,8 @@ pub use batch::Batch;
 pub use blocks::read_lines;
 pub use separator::Separator;
 
-use self::blocks::TextBlocks;
+pub(super) use self::blocks::TextBlocks;
+pub(super) use self::csv::QuoteCheckedReader;
 use super::error::{Problem, ReadError};
 use super::read::plain_ending;
 use super::source::{MemoryMeter, Source};
