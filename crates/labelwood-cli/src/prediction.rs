@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::ValueEnum;
-use labelwood::app::{LabelFiles, RowOptions};
+use labelwood::app::{LabelFiles, RowOptions, names_in};
+use labelwood::data::LabelIndex;
 use labelwood::model::Model;
 use labelwood::run::Task;
 use labelwood::sparse::{LabelSet, Query};
@@ -66,6 +67,10 @@ pub struct ModelArgs {
     #[arg(long, value_name = "FILE")]
     without_labels: Option<PathBuf>,
 
+    /// Show the names of labels in this language, where they have some, such as fi or pt-br
+    #[arg(long, value_name = "TAG")]
+    language: Option<String>,
+
     #[command(flatten)]
     loading: LoadArgs,
 }
@@ -74,6 +79,11 @@ impl ModelArgs {
     /// Opens a model folder.
     pub fn open(&self, folder: &Path, task: &Task) -> Result<Model> {
         self.loading.open(folder, task)
+    }
+
+    /// The names to show for the labels of a model, if it has some.
+    pub fn names(&self, model: &Model) -> Result<Option<LabelIndex>> {
+        Ok(names_in(model, self.language.as_deref())?)
     }
 
     /// The files that name labels.

@@ -47,10 +47,10 @@ pub struct Args {
     #[arg(long)]
     again: bool,
 
-    /// Names of all labels, for a model of vectors: those of the model first, one per line, or code,
-    /// TAB and name; by default labels.txt beside NEWDATA, if there is one
+    /// The names of all labels, for a model of vectors: those of the model first, in any format that
+    /// train reads; by default labels.txt beside NEWDATA, if there is one
     #[arg(long, value_name = "FILE")]
-    label_names: Option<PathBuf>,
+    vocabulary: Option<PathBuf>,
 
     #[command(flatten)]
     rows: RowArgs,
@@ -71,7 +71,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let model = Model::open(&args.model, Options::default(), &task)?;
     let dataset =
-        args.rows.options().read_more(&args.data, &model, args.label_names.as_deref(), &task)?;
+        args.rows.options().read_more(&args.data, &model, args.vocabulary.as_deref(), &task)?;
     check_memory(&model, &dataset, context, &task)?;
     let target = args.output.as_ref().unwrap_or(&args.model);
     let start = UpdateStart { overwrite: args.overwrite, again: args.again };

@@ -1,6 +1,6 @@
 //! Why rows or labels for a model could not be read.
 
-use crate::data::{ReadError, documents};
+use crate::data::{Excerpt, ReadError, documents};
 use crate::text::TextError;
 use thiserror::Error;
 
@@ -46,11 +46,19 @@ pub enum InputError {
          first line names the columns"
     )]
     NoColumns(String, &'static str),
-    /// Names for the labels of a model that has none.
-    #[error("--label-names: the labels of the model have no names")]
+    /// Names in a language in which the model has none.
+    #[error("there are no names in the language `{language}`: the model has {known}")]
+    NoLanguage {
+        /// What was asked for.
+        language: String,
+        /// Those that the model has.
+        known: Excerpt,
+    },
+    /// Names of labels for a model that has none.
+    #[error("--vocabulary: the labels of the model have no names")]
     Nameless,
     /// A file of label names for text.
-    #[error("--label-names is for vectors: labels in text are their names")]
+    #[error("--vocabulary is for vectors: labels in text are their names")]
     NamesForText,
     /// A file of labels names none that the model knows.
     #[error("{0}: the model knows none of its labels: there must be one a line")]

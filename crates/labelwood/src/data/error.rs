@@ -409,7 +409,7 @@ impl Excerpt {
     }
 
     /// The first of some names, each cut short.
-    pub(super) fn list<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Self {
+    pub(crate) fn list<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Self {
         const SHOWN: usize = 20;
         let more = names.len().saturating_sub(SHOWN);
         let mut shown: Vec<String> =

@@ -98,9 +98,7 @@ impl LineCollector {
 
 impl PartialEq for LabelIndex {
     fn eq(&self, other: &Self) -> bool {
-        self.starts == other.starts
-            && self.text == other.text
-            && self.thesaurus == other.thesaurus
+        self.starts == other.starts && self.text == other.text && self.thesaurus == other.thesaurus
     }
 }
 
@@ -163,9 +161,10 @@ impl LabelIndex {
         })
     }
 
-    /// Reads a file of label names, plain, gzip or zstd, or standard input for `-`.
+    /// Reads a file of label names, plain, gzip or zstd, or standard input for `-`. A
+    /// [`Vocabulary`](super::Vocabulary) may be of other formats, too.
     pub fn read(path: &Path, task: &Task) -> Result<Self, ReadError> {
-        Ok(Self::read_noting(path, false, task)?.0)
+        Ok(Self::from_source(Source::open(path, task.memory())?, false)?.0)
     }
 
     /// Takes label names from the bytes of a file; `name` appears in messages.
@@ -181,17 +180,11 @@ impl LabelIndex {
         Ok(Self::from_source(Source::from_bytes(name, bytes, &Memory::of_machine())?, false)?.0)
     }
 
-    /// Reads a file; if `lenient`, bytes that are not UTF-8 become a warning.
-    pub(super) fn read_noting(
-        path: &Path,
-        lenient: bool,
-        task: &Task,
-    ) -> Result<(Self, Option<Warning>), ReadError> {
-        Self::from_source(Source::open(path, task.memory())?, lenient)
-    }
-
     /// Reads the lines of a source; if `lenient`, bytes that are not UTF-8 become a warning.
-    pub(super) fn from_source(source: Source, lenient: bool) -> Result<(Self, Option<Warning>), ReadError> {
+    pub(super) fn from_source(
+        source: Source,
+        lenient: bool,
+    ) -> Result<(Self, Option<Warning>), ReadError> {
         let mut blocks = Blocks::new(source, BLOCK);
         let mut meter = blocks.meter();
         let (mut lines, mut damaged) = (LineCollector::default(), 0);
@@ -354,16 +347,6 @@ impl LabelIndexBuilder {
     /// The memory of a label besides its text: two strings, and a slot of a hash table that may be half
     /// empty.
     const LABEL: usize = 160;
-
-    /// Starts with the labels of a file of label names, plain, gzip or zstd.
-    pub fn read(path: &Path, task: &Task) -> Result<Self, ReadError> {
-        let source = Source::open(path, task.memory())?;
-        let mut meter = source.meter();
-        let (names, _) = LabelIndex::from_source(source, false)?;
-        meter.set(Self::bytes_for(&names))?;
-        meter.keep();
-        Ok(Self::new(&names))
-    }
 
     /// How much memory a builder that starts with these labels takes, at most.
     pub(super) fn bytes_for(known: &LabelIndex) -> usize {

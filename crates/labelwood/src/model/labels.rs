@@ -2,8 +2,8 @@
 
 use crate::algorithms::UnitSink;
 use crate::base::array::Array;
-use crate::base::store::{FormatError, StoreError, Stored, Unit};
-use crate::data::{DatasetView, LabelIndex};
+use crate::base::store::{FormatError, StoreError, Stored};
+use crate::data::{DatasetView, LabelIndex, LabelIndexError};
 
 /// The unit of the labels.
 pub(super) const UNIT: &str = "labels";
@@ -36,7 +36,24 @@ impl Labels {
         self.names.as_ref().map(|names| names.display(id))
     }
 
-    /// The label that people mean by a text: as training had it or by its name, or by its number if
+    /// The tags of the languages in which there are names, that of [`names`](Self::names) first; none if
+    /// the vocabulary of the training did not tell.
+    pub fn languages(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().flat_map(LabelIndex::languages)
+    }
+
+    /// The labels with their names in a language, where they have some, else with those of
+    /// [`names`](Self::names); nothing if no label has a name in that language.
+    pub fn names_in(&self, language: &str) -> Option<LabelIndex> {
+        self.names.as_ref()?.in_language(language)
+    }
+
+    /// The broader labels of a label, as the vocabulary of the training gives them.
+    pub fn broader(&self, id: u32) -> &[u32] {
+        self.names.as_ref().map_or(&[], |names| names.broader(id))
+    }
+
+    /// The label that people mean by a text: as training had it or by any of its names, or by its number if
     /// the model has no names.
     pub fn find(&self, text: &str) -> Option<u32> {
         match &self.names {
@@ -78,13 +95,10 @@ pub(super) fn write_counted(
     units: &UnitSink<'_>,
 ) -> Result<(), StoreError> {
     let mut arrays = vec![("counts", counts.into())];
-    let names;
-    if let Some(index) = index {
-        // A file of names may have more lines than there are labels.
-        names = LabelIndex::from_lines(index.lines().take(counts.len()));
-        let (text, starts) = names.arrays();
-        arrays.extend([("names", text.into()), ("names_start", starts.into())]);
-    }
+    // A vocabulary may have more labels than there are here.
+    let names = index.map(|index| index.with_lines(index.lines().take(counts.len())));
+    let names = names.as_ref().map(LabelIndex::to_arrays).unwrap_or_default();
+    arrays.extend(names.iter().map(|(name, array)| (&**name, *array)));
     units.write(UNIT, &arrays)
 }
 
@@ -94,18 +108,14 @@ pub(super) fn read(stored: &Stored) -> Result<Labels, FormatError> {
     if counts.len() as u64 != stored.manifest().labels {
         return Err(unit.refused(format!("it counts {} labels", counts.len())));
     }
-    let names = if unit.names().iter().any(|name| name == "names") {
-        Some(read_names(unit, counts.len())?)
-    } else {
-        None
-    };
-    Ok(Labels { counts, names })
-}
-
-fn read_names(unit: &Unit, labels: usize) -> Result<LabelIndex, FormatError> {
-    let names = LabelIndex::from_arrays(unit.array("names")?, unit.array("names_start")?);
-    if names.len() != labels {
-        return Err(unit.refused(format!("{} names for {labels} labels", names.len())));
+    let names = LabelIndex::from_unit(unit).map_err(|error| match error {
+        LabelIndexError::Array(error) => error,
+        LabelIndexError::Content(reason) => unit.refused(reason),
+    })?;
+    match &names {
+        Some(names) if names.len() != counts.len() => {
+            Err(unit.refused(format!("{} names for {} labels", names.len(), counts.len())))
+        }
+        _ => Ok(Labels { counts, names }),
     }
-    Ok(names)
 }

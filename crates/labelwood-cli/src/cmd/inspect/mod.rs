@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use labelwood::Settings;
 use labelwood::algorithms::Table;
+use labelwood::app::names_in;
+use labelwood::data::LabelIndex;
 use labelwood::model::Calibration;
 use labelwood::model::{Model, UnitUse};
 use labelwood::settings::{Favour, Scores};
@@ -42,6 +44,10 @@ pub struct Args {
     #[arg(long, value_name = "DIR", num_args = 1..)]
     units: Vec<PathBuf>,
 
+    /// Show the names of labels in this language, where they have some, such as fi or pt-br
+    #[arg(long, value_name = "TAG")]
+    language: Option<String>,
+
     #[command(flatten)]
     loading: LoadArgs,
 }
@@ -56,8 +62,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         bail!("{}: --units is for a plan, and there is none here", args.model.display());
     }
     let model = args.loading.open(&args.model, &task)?;
+    let names = names_in(&model, args.language.as_deref())?;
     if let Some(label) = &args.label {
-        let terms = Terms::of(&args.model, &model, label)?;
+        let terms = Terms::of(&args.model, &model, label, names.as_ref())?;
         if args.json {
             return print(&format_args!("{}\n", serde_json::to_string(&terms)?));
         }
@@ -66,7 +73,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let manifest_file = args.model.join("manifest.json");
     let manifest_bytes =
         fs::metadata(&manifest_file).with_context(|| manifest_file.display().to_string())?.len();
-    let inside = Inside::new(&model, manifest_bytes);
+    let inside = Inside::new(&model, names.as_ref(), manifest_bytes);
     if args.json {
         return print(&format_args!("{}\n", serde_json::to_string(&inside)?));
     }
@@ -92,9 +99,9 @@ struct Term {
 }
 
 impl Terms {
-    fn of(folder: &Path, model: &Model, wanted: &str) -> Result<Self> {
-        let names = model.labels().names();
-        let found = names.and_then(|names| Some((names, names.find(wanted)?)));
+    fn of(folder: &Path, model: &Model, wanted: &str, names: Option<&LabelIndex>) -> Result<Self> {
+        let find = |names: &LabelIndex| names.find(wanted).or_else(|| model.labels().find(wanted));
+        let found = names.and_then(|names| Some((names, find(names)?)));
         let Some((names, label)) = found else {
             bail!(
                 "{}: there is no label `{wanted}`: predict or inspect without --label show how \
@@ -140,6 +147,8 @@ struct Inside {
     features: u64,
     labels: u64,
     unseen_labels: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vocabulary: Option<VocabularyLine>,
     frequent_labels: Vec<FrequentLabel>,
     settings: serde_json::Value,
     #[serde(skip)]
@@ -187,6 +196,37 @@ struct FrequentLabel {
     instances: u32,
 }
 
+/// What is known of the labels besides their codes.
+#[derive(Serialize)]
+struct VocabularyLine {
+    /// How many labels have a preferred name.
+    names: usize,
+    /// How many further names there are.
+    further_names: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    languages: Vec<String>,
+    /// How many pairs of a label and a broader one there are.
+    broader: usize,
+}
+
+impl VocabularyLine {
+    fn of(names: &LabelIndex) -> Self {
+        let ids = || 0..names.len() as u32;
+        let preferred = ids().filter(|&id| names.name(id).is_some()).count();
+        VocabularyLine {
+            names: preferred,
+            further_names: ids().map(|id| names.names(id).count()).sum::<usize>() - preferred,
+            languages: names.languages().map(str::to_owned).collect(),
+            broader: names.broader_pairs(),
+        }
+    }
+
+    /// Whether there is more than a code for each label.
+    fn is_rich(&self) -> bool {
+        self.names + self.further_names + self.languages.len() + self.broader > 0
+    }
+}
+
 /// The bytes of a model's files.
 #[derive(Default, Serialize)]
 struct Parts {
@@ -217,7 +257,7 @@ struct TreeLine {
 }
 
 impl Inside {
-    fn new(model: &Model, manifest_bytes: u64) -> Self {
+    fn new(model: &Model, names: Option<&LabelIndex>, manifest_bytes: u64) -> Self {
         let manifest = model.manifest();
         let mut parts = Parts { manifest: manifest_bytes, ..Parts::default() };
         for unit in &manifest.units {
@@ -251,10 +291,11 @@ impl Inside {
             features: manifest.features,
             labels: manifest.labels,
             unseen_labels: counts.iter().filter(|&&count| count == 0).count(),
+            vocabulary: model.labels().names().map(VocabularyLine::of),
             frequent_labels: frequent
                 .map(|label| FrequentLabel {
                     label,
-                    name: model.labels().name(label).map(str::to_owned),
+                    name: names.map(|names| names.display(label).to_owned()),
                     instances: counts[label as usize],
                 })
                 .collect(),
@@ -284,6 +325,17 @@ impl Display for Inside {
             "trained on  {} instances, {} features, {} labels",
             self.instances, self.features, self.labels
         )?;
+        if let Some(known) = self.vocabulary.as_ref().filter(|known| known.is_rich()) {
+            let languages = match &known.languages[..] {
+                [] => String::new(),
+                tags => format!(" ({})", tags.join(", ")),
+            };
+            writeln!(
+                out,
+                "vocabulary  {} names and {} further ones{languages}, {} broader pairs",
+                known.names, known.further_names, known.broader
+            )?;
+        }
         if !self.updates.is_empty() {
             let rows: Vec<String> = self.updates.iter().map(|one| one.rows.to_string()).collect();
             writeln!(out, "updated     {} times, by {} rows", rows.len(), rows.join(", "))?;

@@ -208,12 +208,24 @@ enum Within {
     /// After a backslash.
     Escape,
     /// A string in Turtle, with its quote: one of them ends it, or three; `run` have just been seen.
-    Text { quote: u8, is_long: bool, run: u8 },
+    Text {
+        quote: u8,
+        is_long: bool,
+        run: u8,
+    },
     /// One or two quotes, which may begin a string of three.
-    Quotes { quote: u8, run: u8 },
-    EscapeIn { quote: u8, is_long: bool },
+    Quotes {
+        quote: u8,
+        run: u8,
+    },
+    EscapeIn {
+        quote: u8,
+        is_long: bool,
+    },
     /// `<...>` of XML, perhaps within a quoted value.
-    Tag { quote: u8 },
+    Tag {
+        quote: u8,
+    },
     XmlComment,
     Cdata,
     Instruction,

@@ -27,7 +27,7 @@ mod tests;
 pub(crate) use thesaurus::{LabelIndexError, Thesaurus};
 
 use super::error::{ReadError, Warning};
-use super::label_index::LabelIndex;
+use super::label_index::{LabelIndex, LabelIndexBuilder};
 use super::read::plain_ending;
 use super::source::Source;
 use crate::base::run::{Memory, Task};
@@ -92,6 +92,21 @@ impl Vocabulary {
         Self::from_source(source, format, language, lenient, Some(task))
     }
 
+    /// Reads a vocabulary, for a builder that starts with its labels, and what deserves a look.
+    pub fn read_builder(
+        path: &Path,
+        language: Option<&str>,
+        task: &Task,
+    ) -> Result<(LabelIndexBuilder, Vec<Warning>), ReadError> {
+        let format = Format::of_path(path)?;
+        let source = Source::open(path, task.memory())?;
+        let mut meter = source.meter();
+        let read = Self::from_source(source, format, language, false, Some(task))?;
+        meter.set(LabelIndexBuilder::bytes_for(&read.labels))?;
+        meter.keep();
+        Ok((LabelIndexBuilder::new(&read.labels), read.warnings))
+    }
+
     /// Takes a vocabulary from the bytes of a file; `name` tells the format and appears in messages.
     ///
     /// ```
@@ -100,11 +115,7 @@ impl Vocabulary {
     /// assert_eq!(vocabulary.labels.lines().collect::<Vec<_>>(), ["x:1\tbirds\tfowl"]);
     /// # Ok::<(), labelwood::data::ReadError>(())
     /// ```
-    pub fn from_bytes(
-        bytes: &[u8],
-        name: &str,
-        language: Option<&str>,
-    ) -> Result<Self, ReadError> {
+    pub fn from_bytes(bytes: &[u8], name: &str, language: Option<&str>) -> Result<Self, ReadError> {
         let format = Format::of_path(Path::new(name))?;
         let source = Source::from_bytes(name, bytes, &Memory::of_machine())?;
         Self::from_source(source, format, language, false, None)

@@ -1,15 +1,15 @@
 //! Concepts of SKOS from the statements of Turtle, N-Triples or RDF/XML.
 
-use super::super::error::{Problem, ReadError, Warning};
-use super::super::label_index::{LabelIndex, LineCollector, on_one_line};
+use super::super::error::{Excerpt, Problem, ReadError, Warning};
+use super::super::label_index::{LineCollector, on_one_line};
 use super::super::source::{MemoryMeter, Source};
+use super::Vocabulary;
 use super::guard::{Guard, Progress, Syntax};
 use super::thesaurus::{Thesaurus, belongs, is_tag};
-use super::Vocabulary;
 use crate::base::run::Task;
+use oxrdf::{NamedOrBlankNode, Term, Triple};
 use oxrdfxml::{RdfXmlParseError, RdfXmlParser};
 use oxttl::{NTriplesParser, TurtleParseError, TurtleParser};
-use oxrdf::{NamedOrBlankNode, Term, Triple};
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
@@ -236,7 +236,9 @@ impl Concepts {
                     && object.and_then(|object| object.strip_prefix(SKOS)) == Some("Concept");
                 let is_deprecated = predicate == DEPRECATED
                     && literal.is_some_and(|literal| ["true", "1"].contains(&literal.value()));
-                if (is_concept || is_deprecated) && let Some(subject) = subject {
+                if (is_concept || is_deprecated)
+                    && let Some(subject) = subject
+                {
                     let number = self.number(subject) as usize;
                     self.marks[number].is_concept |= is_concept;
                     self.marks[number].is_deprecated |= is_deprecated;
@@ -258,8 +260,7 @@ impl Concepts {
             // What is no tag of a language is as good as none.
             let tag = if is_tag(&tag) { tag } else { String::new() };
             let Some(tag) = self.tag(tag) else { return Ok(false) };
-            let name =
-                Name { start: self.text.len(), len: text.len() as u32, concept, tag, kind };
+            let name = Name { start: self.text.len(), len: text.len() as u32, concept, tag, kind };
             self.names.push(name);
             self.text.push_str(&text);
         }
@@ -389,7 +390,8 @@ impl Concepts {
         }
         let mut indices = indices.into_iter();
         let labels = indices.next().unwrap_or_default();
-        let mut tags: Vec<(u32, &String)> = places.iter().map(|place| place.0).zip(&self.tags).collect();
+        let mut tags: Vec<(u32, &String)> =
+            places.iter().map(|place| place.0).zip(&self.tags).collect();
         tags.sort_unstable();
         let tags = tags.into_iter().filter(|&(index, _)| index > 0).map(|(_, tag)| tag.clone());
         let languages: Vec<_> = tags.zip(indices).collect();
@@ -442,7 +444,7 @@ impl Concepts {
             return Err(ReadError::NoSuchLanguage {
                 path: path.to_owned(),
                 language: asked,
-                known: super::super::error::Excerpt::list(known.into_iter()),
+                known: Excerpt::list(known.into_iter()),
             });
         }
         Ok(Some(asked))

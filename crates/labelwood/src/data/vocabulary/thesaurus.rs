@@ -1,8 +1,10 @@
 //! What a vocabulary adds to the names of labels: other languages, and which label is broader.
 
 use crate::base::array::Array;
-use crate::base::store::{ArrayRef, Unit};
+use crate::base::store::{ArrayRef, FormatError, Unit};
 use crate::data::LabelIndex;
+use crate::data::label_index::LineCollector;
+use xxhash_rust::xxh3::Xxh3;
 
 /// The arrays of a language are called `names-fi` and `names_start-fi`.
 const NAMES: &str = "names-";
@@ -47,7 +49,11 @@ impl Thesaurus {
             pairs.filter(|&(narrow, broad)| narrow.max(broad) < labels as u32).unzip();
         Thesaurus {
             language: self.language.clone(),
-            languages: self.languages.iter().map(|(tag, index)| (tag.clone(), cut(index))).collect(),
+            languages: self
+                .languages
+                .iter()
+                .map(|(tag, index)| (tag.clone(), cut(index)))
+                .collect(),
             narrower: narrower.into(),
             broader: broader.into(),
         }
@@ -114,7 +120,7 @@ impl LabelIndex {
         if self.language() == Some(&*wanted) {
             return Some(self.clone());
         }
-        let mut lines = super::super::label_index::LineCollector::default();
+        let mut lines = LineCollector::default();
         let mut line = String::new();
         for (id, own) in (0..).zip(self.lines()) {
             line.clear();
@@ -164,6 +170,25 @@ impl LabelIndex {
         arrays
     }
 
+    /// Hashes all that the index holds.
+    pub(crate) fn hash(&self, hasher: &mut Xxh3) {
+        let mut hash = |index: &LabelIndex| {
+            let (text, starts) = index.arrays();
+            starts.iter().for_each(|start| hasher.update(&start.to_le_bytes()));
+            hasher.update(text);
+        };
+        hash(self);
+        let Some(more) = self.thesaurus() else { return };
+        more.languages.iter().for_each(|(_, index)| hash(index));
+        for text in self.languages() {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        for label in more.narrower.iter().chain(more.broader.iter()) {
+            hasher.update(&label.to_le_bytes());
+        }
+    }
+
     /// The index whose arrays are in a unit, if there are some. What was stored is checked as far as
     /// nothing panics and no label is beyond the index: in a damaged file, lines outside of the text
     /// and lines that are not UTF-8 are empty.
@@ -189,7 +214,9 @@ impl LabelIndex {
             let index = LabelIndex::from_arrays(text, starts);
             if !is_tag(tag) || index.len() > labels.len() {
                 let (names, count) = (index.len(), labels.len());
-                return refused(format!("{names} names in the language `{tag}` for {count} labels"));
+                return refused(format!(
+                    "{names} names in the language `{tag}` for {count} labels"
+                ));
             }
             more.languages.push((tag.to_owned(), index));
         }
@@ -211,13 +238,13 @@ impl LabelIndex {
 /// Why a unit holds no names of labels.
 pub(crate) enum LabelIndexError {
     /// An array is missing or of another type.
-    Array(crate::base::store::FormatError),
+    Array(FormatError),
     /// The arrays do not fit together.
     Content(String),
 }
 
-impl From<crate::base::store::FormatError> for LabelIndexError {
-    fn from(error: crate::base::store::FormatError) -> Self {
+impl From<FormatError> for LabelIndexError {
+    fn from(error: FormatError) -> Self {
         LabelIndexError::Array(error)
     }
 }
