@@ -75,7 +75,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(data::read, module)?)?;
     module.add_function(wrap_pyfunction!(data::write, module)?)?;
     module.add_function(wrap_pyfunction!(data::read_documents, module)?)?;
-    module.add_function(wrap_pyfunction!(data::read_label_names, module)?)?;
+    module.add_function(wrap_pyfunction!(data::read_vocabulary, module)?)?;
     module.add_function(wrap_pyfunction!(data::questions, module)?)?;
     module.add_function(wrap_pyfunction!(data::profiles, module)?)?;
     module.add_function(wrap_pyfunction!(data::generate, module)?)?;

@@ -15,7 +15,7 @@ def test_vectors_are_read_and_written(tmp_path):
     X, Y, names = datasets.read(tmp_path / "rows.txt")
     assert X.toarray().tolist() == [[0.5, 0, 0, 1], [0, 2, 0, 0]] and X.dtype == np.float32
     assert Y.toarray().tolist() == [[1, 0, 1], [0, 0, 0]]
-    assert names == ["birds", "Q7\tmaps", "cats"] == datasets.read_label_names(tmp_path / "labels.txt")
+    assert names == ["birds", "Q7\tmaps", "cats"] == datasets.read_vocabulary(tmp_path / "labels.txt")
     for name in ("again.txt", "again.svm", "again.txt.gz"):
         datasets.write(tmp_path / name, X, Y)
         again = datasets.read(tmp_path / name, n_features=4, n_labels=3)
