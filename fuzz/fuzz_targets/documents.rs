@@ -5,10 +5,7 @@
 
 use labelwood::data::LabelIndexBuilder;
 use labelwood::data::documents::{Documents, Format, Labels, Options};
-use labelwood::run::{Pool, Task};
-use std::sync::LazyLock;
-
-static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
+use labelwood_fuzz::RUN;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for format in [Format::Tsv, Format::Csv, Format::Jsonl] {

@@ -12,13 +12,12 @@ use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::store::{Load, Manifest, Options};
 use labelwood::model::Model;
-use labelwood::run::{Pool, Task};
-use labelwood::sparse::{Csr, Query};
+use labelwood::sparse::Csr;
+use labelwood_fuzz::{RUN, check_predictions, patched};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
     // Few trees are enough, and of label trees those with many levels are of use as well.
     let halves = Settings::preset("label-tree", "parabel").expect("it is a preset");
@@ -62,11 +61,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     let fixture = &FIXTURES[usize::from(algorithm) % FIXTURES.len()];
     let unit = usize::from(unit) % fixture.units.len();
-    let mut content = fixture.units[unit].clone();
-    for patch in patches.chunks_exact(4) {
-        let at = u32::from_le_bytes([patch[0], patch[1], patch[2], 0]) as usize % content.len();
-        content[at] ^= patch[3];
-    }
+    let content = patched(&fixture.units[unit], patches, 3);
     // Zero leaves a size as it is; others are powers of two.
     let size = |known: u64, change: u8| if change == 0 { known } else { 1 << (change % 64) };
     let mut manifest = fixture.manifest.clone();
@@ -79,12 +74,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     written.expect("temporary files can be written");
     let options = Options { load: Load::Copy, verify: false };
     if let Ok(model) = Model::open(&fixture.folder, options, &RUN) {
-        for beam in [None, Some(1)] {
-            let query = Query { beam, ..Query::top(5) };
-            let found = model.predict(fixture.rows.view(), query, &RUN).expect("nobody cancels");
-            let known = model.labels().counts().len();
-            assert!(found.rows().flatten().all(|scored| (scored.id as usize) < known));
-        }
+        check_predictions(&model, &fixture.rows);
     }
     fs::write(&path, &fixture.units[unit]).expect("temporary files can be written");
 });

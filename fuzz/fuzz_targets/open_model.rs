@@ -8,13 +8,12 @@
 
 use labelwood::model::Model;
 use labelwood::store::{Load, Manifest, Options};
-use labelwood::run::{Pool, Task};
-use labelwood::sparse::{Csr, Query};
+use labelwood::sparse::Csr;
+use labelwood_fuzz::{RUN, check_predictions, patched};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 static FIXTURE: LazyLock<Fixture> = LazyLock::new(Fixture::load);
 
 struct Fixture {
@@ -43,26 +42,6 @@ impl Fixture {
         }
         Fixture { folder, manifest, tree, rows }
     }
-
-    /// The manifest as it is written, with the `model_id` that it gives.
-    fn text(manifest: &Manifest) -> String {
-        let units: Vec<String> = manifest
-            .units
-            .iter()
-            .map(|unit| format!(r#"{{"file":"{}","bytes":{},"xxh3":"{}"}}"#, unit.file, unit.bytes, unit.xxh3))
-            .collect();
-        format!(
-            r#"{{"format":1,"algorithm":"{}","settings":{},"data":"{}","instances":{},"features":{},"labels":{},"model_id":"{}","units":[{}]}}"#,
-            manifest.training.algorithm,
-            manifest.training.settings,
-            manifest.training.data,
-            manifest.instances,
-            manifest.features,
-            manifest.labels,
-            manifest.model_id(),
-            units.join(",")
-        )
-    }
 }
 
 /// The manifest and the tree that the bytes stand for.
@@ -73,15 +52,7 @@ fn decode(bytes: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         return Some((rest.to_vec(), fixture.tree.clone()));
     }
     let (settings, rest) = rest.split_at_checked(4)?;
-    let mut tree = fixture.tree.clone();
-    if kind % 4 == 1 {
-        tree = rest.to_vec();
-    } else {
-        for patch in rest.chunks_exact(3) {
-            let at = usize::from(u16::from_le_bytes([patch[0], patch[1]])) % tree.len();
-            tree[at] ^= patch[2];
-        }
-    }
+    let tree = if kind % 4 == 1 { rest.to_vec() } else { patched(&fixture.tree, rest, 2) };
     let mut manifest = fixture.manifest.clone();
     if kind % 4 == 3 {
         manifest.features = u64::from(settings[0]);
@@ -93,7 +64,7 @@ fn decode(bytes: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         chosen["feature_dimensions"] = settings[3].into();
     }
     manifest.units[0].bytes = tree.len() as u64;
-    Some((Fixture::text(&manifest).into_bytes(), tree))
+    Some((manifest.to_bytes(), tree))
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -105,10 +76,5 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let options = Options { load: Load::Copy, verify: false };
     let Ok(model) = Model::open(&fixture.folder, options, &RUN) else { return };
     drop((model.learned().figures(), model.learned().tables()));
-    for beam in [None, Some(1)] {
-        let predictions = model.predict(fixture.rows.view(), Query { beam, ..Query::top(5) }, &RUN).expect("nobody cancels");
-        assert_eq!(predictions.len(), fixture.rows.len());
-        let known = model.labels().counts().len();
-        assert!(predictions.rows().flatten().all(|scored| (scored.id as usize) < known));
-    }
+    check_predictions(&model, &fixture.rows);
 });

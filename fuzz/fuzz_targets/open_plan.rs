@@ -8,13 +8,12 @@
 use labelwood::Settings;
 use labelwood::data::{self, ReadOptions};
 use labelwood::model::TrainOptions;
-use labelwood::run::{Pool, Task};
 use labelwood::shard::{Options, Plan};
+use labelwood_fuzz::{RUN, patched};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 /// A plan of each algorithm: its folder, and `plan.json`.
 static PLANS: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
     let text = b"3 4 3\n0,2 0:0.5 3:1\n 1:2\n1\n";
@@ -34,14 +33,7 @@ static PLANS: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let number = bytes.first().map(|&first| usize::from(first));
     let (folder, plan) = match number.and_then(|number| PLANS.get(number)) {
-        Some((folder, good)) => {
-            let mut plan = good.clone();
-            for patch in bytes[1..].chunks_exact(3) {
-                let at = usize::from(u16::from_le_bytes([patch[0], patch[1]])) % plan.len();
-                plan[at] ^= patch[2];
-            }
-            (folder, plan)
-        }
+        Some((folder, good)) => (folder, patched(good, &bytes[1..], 2)),
         None => (&PLANS[0].0, bytes.to_vec()),
     };
     fs::write(folder.join("plan.json"), plan).expect("temporary files can be written");

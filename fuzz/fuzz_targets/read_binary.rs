@@ -7,11 +7,10 @@
 #![no_main]
 
 use labelwood::data::{self, ReadOptions};
-use labelwood::run::{Pool, Task};
+use labelwood_fuzz::{RUN, patched};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-static RUN: LazyLock<Task> = LazyLock::new(|| Pool::new(1).expect("one thread can be started").task());
 static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
     std::env::temp_dir().join(format!("labelwood-fuzz-{}.lwd", std::process::id()))
 });
@@ -24,14 +23,7 @@ static GOOD: LazyLock<Vec<u8>> = LazyLock::new(|| {
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let bytes = match bytes.split_first() {
-        Some((0, patches)) => {
-            let mut good = GOOD.clone();
-            for patch in patches.chunks_exact(3) {
-                let at = usize::from(u16::from_le_bytes([patch[0], patch[1]])) % good.len();
-                good[at] ^= patch[2];
-            }
-            good
-        }
+        Some((0, patches)) => patched(&GOOD, patches, 2),
         _ => bytes.to_vec(),
     };
     let options = ReadOptions::default();

@@ -172,7 +172,7 @@ class Estimator(WithNames, BaseEstimator):
             no TAB or line break. Lists of one length of at least two that hold only 0 and 1 are an
             indicator. The columns of a DataFrame name the labels.
         folder : str or path, optional
-            Where the model is written as it is learned, part by part, as the command does it. A
+            Where the model is written as it is learned, unit by unit, as the command does it. A
             training that was stopped goes on where it was when the same rows and settings are given
             again. Without it, a small model is in memory, and one of more than 64 MB in files of
             the system's temporary folder (``TMPDIR``), which are mapped and go with the model.

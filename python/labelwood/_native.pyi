@@ -40,6 +40,7 @@ __version__: str
 _Features = tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 _Labels = tuple[NDArray[Any], NDArray[Any], int]
 _Rows = tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]
+_Data = tuple[_Rows, int, _Rows, int]
 _Wish = tuple[str, int | None, int, bool]
 _Learner = tuple[str, str, bool, str]
 _Progress = Callable[[str, int, int], object] | None
@@ -218,7 +219,7 @@ def read(
     vocabulary: str | os.PathLike[str] | None,
     language: str | None,
     threads: int,
-) -> tuple[_Rows, int, _Rows, int, list[str] | None]: ...
+) -> tuple[_Data, list[str] | None]: ...
 def write(
     path: str | os.PathLike[str],
     format: str | None,
@@ -237,12 +238,12 @@ def read_documents(
 def read_vocabulary(path: str | os.PathLike[str], language: str | None) -> list[str]: ...
 def read_omikuji_rows(
     path: str | os.PathLike[str], threads: int
-) -> tuple[_Rows, int, _Rows, int]: ...
+) -> _Data: ...
 def questions() -> tuple[list[tuple[str, list[str]]], list[tuple[str, list[str]]]]: ...
 def profiles() -> list[str]: ...
 def generate(
     profile: str, start: int, rows: int | None, test: bool, seed: int, threads: int
-) -> tuple[_Rows, int, _Rows, int]: ...
+) -> _Data: ...
 def evaluate(
     truth: _Labels,
     scores: _Features,

@@ -74,11 +74,12 @@ def read(
 
     ``format`` is ``"xc"``, ``"libsvm"`` or ``"lwd"`` if the file's name does not tell.
     Label names are taken from ``labels.txt`` beside the file unless ``vocabulary`` says where they
-    are, as in :func:`read_vocabulary`. ``n_features`` and ``n_labels`` are the least widths, such as those of a model.
+    are, as in :func:`read_vocabulary`. ``n_features`` and ``n_labels`` are the least widths, such as
+    those of a model.
     With ``lenient``, a header that disagrees with the rows is a warning in the log.
     """
     names = None if vocabulary is None else os.fspath(vocabulary)
-    x, columns, y, labels, lines = _native.read(
+    (x, columns, y, labels), lines = _native.read(
         os.fspath(path), format, lenient, whole("n_features", n_features),
         whole("n_labels", n_labels), names, language, threads(n_jobs),
     )

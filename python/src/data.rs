@@ -11,22 +11,17 @@ use labelwood::data::{
 use labelwood::run::Task;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::PyTuple;
 
 use crate::errors::{Fault, refuse};
-use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, arrays, label_arrays, matching};
+use crate::rows::{DataArrays, FeatureArrays, LabelArrays, Rows, data_arrays};
 use crate::text::options_of;
 use crate::work;
 
-/// Features and labels with their widths, and the labels' names.
-type Read<'py> = (Bound<'py, PyTuple>, usize, Bound<'py, PyTuple>, usize, Option<Vec<String>>);
 /// The id, text and labels of a document.
 type Text = (Option<String>, String, Vec<String>);
 
-/// Reads a file of vectors: features and labels as `(indptr, indices, data)` with their widths, and
-/// the label names beside it.
+/// Reads a file of vectors: features and labels as [`DataArrays`], and the label names beside it.
 #[pyfunction]
-#[pyo3(signature = (path, format, lenient, features, labels, vocabulary, language, threads))]
 #[expect(clippy::too_many_arguments, reason = "those of the Python function")]
 pub fn read<'py>(
     py: Python<'py>,
@@ -38,7 +33,7 @@ pub fn read<'py>(
     vocabulary: Option<PathBuf>,
     language: Option<String>,
     threads: usize,
-) -> PyResult<Read<'py>> {
+) -> PyResult<(DataArrays<'py>, Option<Vec<String>>)> {
     let format = vector_format(py, format)?;
     let options = ReadOptions {
         format,
@@ -52,8 +47,7 @@ pub fn read<'py>(
     let read = work::run(py, threads, None, |task| read_vectors(&path, &options, task))?;
     let Dataset { features, labels, label_names } = read.dataset;
     let names = label_names.map(|names| names.lines().map(str::to_owned).collect());
-    let (x, y) = (arrays(py, features.view())?, label_arrays(py, labels.view())?);
-    Ok((x, features.columns(), y, labels.columns(), names))
+    Ok((data_arrays(py, &features, &labels)?, names))
 }
 
 fn vector_format(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Format>> {
@@ -85,7 +79,6 @@ fn format_named<F: Copy>(
 
 /// Writes rows to a file of vectors; names of labels go into it, or beside it if it is of text.
 #[pyfunction]
-#[pyo3(signature = (path, format, features, labels, names, overwrite))]
 pub fn write(
     py: Python<'_>,
     path: PathBuf,
@@ -96,11 +89,13 @@ pub fn write(
     overwrite: bool,
 ) -> PyResult<()> {
     let format = vector_format(py, format)?;
-    let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
-    let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
-    let (features, labels) = (features.to_owned(), labels.to_owned());
-    let label_names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
-    let dataset = Dataset { features, labels, label_names };
+    let rows = Rows::new(features, labels, names)?;
+    let dataset = rows.view(py)?;
+    let dataset = Dataset {
+        features: dataset.features.to_owned(),
+        labels: dataset.labels.to_owned(),
+        label_names: dataset.label_names.cloned(),
+    };
     work::run(py, 1, None, |task| -> Result<(), Fault> {
         data::check_output(&path, &[], overwrite).map_err(|error| match error {
             WriteError::Exists { path } => Fault::Input(format!(
@@ -131,7 +126,6 @@ fn write_names_beside(path: &Path, names: &LabelIndex, task: &Task) -> Result<()
 
 /// Reads a file of documents: the id, text and labels of each.
 #[pyfunction]
-#[pyo3(signature = (path, format, options, labels_required, threads))]
 pub fn read_documents(
     py: Python<'_>,
     path: PathBuf,
@@ -187,7 +181,7 @@ pub fn profiles() -> Vec<&'static str> {
     Profile::NAMES.to_vec()
 }
 
-/// Synthetic rows: `(features, columns, labels, columns)`.
+/// Synthetic rows.
 #[pyfunction]
 pub fn generate<'py>(
     py: Python<'py>,
@@ -197,7 +191,7 @@ pub fn generate<'py>(
     test: bool,
     seed: u64,
     threads: usize,
-) -> PyResult<(Bound<'py, PyTuple>, usize, Bound<'py, PyTuple>, usize)> {
+) -> PyResult<DataArrays<'py>> {
     let Some(shape) = Profile::named(&profile) else {
         let known = Profile::NAMES.join(", ");
         return Err(refuse(py, format!("profile is {profile:?}, but must be one of {known}")));
@@ -213,5 +207,5 @@ pub fn generate<'py>(
         let first = first.saturating_add(start);
         Ok(generator.rows(first..first.saturating_add(rows), task)?)
     })?;
-    Ok((arrays(py, x.view())?, x.columns(), label_arrays(py, y.view())?, y.columns()))
+    data_arrays(py, &x, &y)
 }

@@ -115,15 +115,20 @@ fn at_fault(
         }
         // What is no name at all is answered without the names that there are.
         let names = fault_of(Value::from("")).filter(|reason| reason.contains("variant"));
-        let found = match value {
-            Value::Null => "None".to_owned(),
-            Value::Bool(true) => "True".to_owned(),
-            Value::Bool(false) => "False".to_owned(),
-            other => other.to_string(),
-        };
+        let found = in_python(value);
         let allowed = allowed(names.as_deref().unwrap_or(&reason));
         Some(format!("{name}{whose} is {found}, but must be {allowed}"))
     })
+}
+
+/// A value as it is written in Python.
+pub fn in_python(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// What is allowed where serde gives this reason.

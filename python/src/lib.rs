@@ -54,31 +54,30 @@ fn group_memory() -> Option<u64> {
 }
 
 #[pymodule]
-fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    log::start();
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<model::Model>()?;
-    module.add_function(wrap_pyfunction!(model::model_from_files, module)?)?;
-    module.add_class::<omikuji::OmikujiTrees>()?;
-    module.add_function(wrap_pyfunction!(omikuji::read_omikuji_rows, module)?)?;
-    module.add_class::<plan::Plan>()?;
-    module.add_class::<part::ModelPart>()?;
-    module.add_class::<part::Combiner>()?;
-    module.add_class::<text::Vectoriser>()?;
-    module.add_function(wrap_pyfunction!(algorithms, module)?)?;
-    module.add_function(wrap_pyfunction!(presets, module)?)?;
-    module.add_function(wrap_pyfunction!(preset, module)?)?;
-    module.add_function(wrap_pyfunction!(group_memory, module)?)?;
-    module.add_function(wrap_pyfunction!(rows::check_offsets, module)?)?;
-    module.add_function(wrap_pyfunction!(rows::check_indices, module)?)?;
-    module.add_function(wrap_pyfunction!(text::vectoriser_defaults, module)?)?;
-    module.add_function(wrap_pyfunction!(data::read, module)?)?;
-    module.add_function(wrap_pyfunction!(data::write, module)?)?;
-    module.add_function(wrap_pyfunction!(data::read_documents, module)?)?;
-    module.add_function(wrap_pyfunction!(data::read_vocabulary, module)?)?;
-    module.add_function(wrap_pyfunction!(data::questions, module)?)?;
-    module.add_function(wrap_pyfunction!(data::profiles, module)?)?;
-    module.add_function(wrap_pyfunction!(data::generate, module)?)?;
-    module.add_function(wrap_pyfunction!(metrics::evaluate, module)?)?;
-    module.add_function(wrap_pyfunction!(metrics::inverse_propensity, module)?)
+mod _native {
+    #[pymodule_export]
+    use crate::{
+        algorithms,
+        data::{generate, profiles, questions, read, read_documents, read_vocabulary, write},
+        group_memory,
+        metrics::{evaluate, inverse_propensity},
+        model::{Model, model_from_files},
+        omikuji::{OmikujiTrees, read_omikuji_rows},
+        part::{Combiner, ModelPart},
+        plan::Plan,
+        preset, presets,
+        rows::{check_indices, check_offsets},
+        text::{Vectoriser, vectoriser_defaults},
+    };
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::log::start();
+        Ok(())
+    }
 }

@@ -4,23 +4,21 @@ use std::path::PathBuf;
 
 use labelwood::Settings;
 use labelwood::app::{TrainingNeed, names_in, predict_at_least};
-use labelwood::data::{DatasetView, LabelIndex};
-use labelwood::settings::Favour;
-use labelwood::store::{Load, Options, Start, StoreError, Stored};
+use labelwood::data::DatasetView;
 use labelwood::model::{Model as Inner, TrainError, TrainOptions, train_with};
-use labelwood::settings::Kind;
 use labelwood::run::Task;
-use labelwood::sparse::{CsrView, LabelSet, Predictions, Query};
+use labelwood::settings::Favour;
+use labelwood::settings::Kind;
+use labelwood::sparse::{LabelSet, Predictions, Query};
+use labelwood::store::{Load, Options, Start, StoreError, Stored};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyTuple};
 use serde_json::Value;
 
-use crate::errors::{Fault, OrRaise, refuse};
-use crate::rows::{
-    FeatureArrays, Features, LabelArrays, Labels, arrays, matching, prediction_arrays,
-};
+use crate::errors::{Fault, OrRaise, in_python, refuse};
+use crate::rows::{FeatureArrays, Features, LabelArrays, Rows, arrays, one_row, prediction_arrays};
 use crate::text::Reading;
 use crate::work::{self, Pace};
 
@@ -83,10 +81,8 @@ impl Model {
         memory: Option<u64>,
     ) -> PyResult<Self> {
         let (settings, options) = learner.parts(py)?;
-        let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
-        let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
-        let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
-        let dataset = DatasetView { features, labels, label_names: names.as_ref() };
+        let rows = Rows::new(features, labels, names)?;
+        let dataset = rows.view(py)?;
         let train = |task: &Task| learn(dataset, options, &settings, into, memory, task);
         work::run(py, threads, progress, train).map(Model::from)
     }
@@ -203,17 +199,13 @@ impl Model {
             }
             is_same
         });
-        let (columns, values): (Vec<u32>, Vec<f32>) = pairs.into_iter().unzip();
-        let width = columns.last().map_or(0, |&last| last as usize + 1);
-        let offsets = [0, columns.len() as u64];
-        let row = CsrView::try_new(width, &offsets, &columns, &values).or_raise(py)?;
+        let row = one_row(py, pairs)?;
         let query = Query { k, beam, allowed: None };
-        let best = work::here(py, |task| self.0.predict(row, query, task))?;
+        let best = work::here(py, |task| self.0.predict(row.view(), query, task))?;
         Ok(best.row(0).iter().map(|best| (best.id, best.score)).collect())
     }
 
     /// The rows of texts as `(indptr, indices, data)`; the model must have been trained on text.
-    #[pyo3(signature = (texts, threads))]
     fn vectorise<'py>(
         &self,
         py: Python<'py>,
@@ -423,12 +415,7 @@ fn check_types(py: Python<'_>, known: &Settings, values: &Value, whose: &str) ->
     for setting in known.table() {
         let Some(value) = values.get(setting.name) else { continue };
         if setting.check(value).is_err() {
-            let found = match value {
-                Value::Null => "None".to_owned(),
-                Value::Bool(true) => "True".to_owned(),
-                Value::Bool(false) => "False".to_owned(),
-                other => other.to_string(),
-            };
+            let found = in_python(value);
             let expected = match setting.kind {
                 Kind::Flag => "True or False".to_owned(),
                 ref kind => kind.to_string(),

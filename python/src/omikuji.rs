@@ -15,14 +15,14 @@ use std::path::{Path, PathBuf};
 use labelwood::data::documents::read_lines;
 use labelwood::data::{self, Dataset, Format, ReadError, ReadOptions};
 use labelwood::run::{Stopped, Task};
-use labelwood::sparse::{CsrView, Predictions, Row, Scored, top_k};
+use labelwood::sparse::{Predictions, Row, Scored, top_k};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::errors::{Fault, OrRaise, refuse};
-use crate::rows::{FeatureArrays, Features, arrays, label_arrays, prediction_arrays};
+use crate::errors::{Fault, refuse};
+use crate::rows::{DataArrays, FeatureArrays, Features, data_arrays, one_row, prediction_arrays};
 use crate::work;
 
 const SETTINGS: &str = "settings.json";
@@ -90,7 +90,8 @@ impl OmikujiTrees {
             let settings = read_settings(Path::new(SETTINGS), files.next().unwrap_or_default())?;
             let named: Vec<_> = files.enumerate().map(|(at, tree)| (tree_name(at), tree)).collect();
             let read = |(name, tree): &(String, &[u8])| settings.read_tree(Path::new(name), *tree);
-            let trees = task.install(|| named.par_iter().map(read).collect::<Result<_, Fault>>())?;
+            let trees =
+                task.install(|| named.par_iter().map(read).collect::<Result<_, Fault>>())?;
             Ok::<_, Fault>(OmikujiTrees::new(settings, trees))
         })
     }
@@ -145,16 +146,12 @@ impl OmikujiTrees {
         beam: usize,
     ) -> PyResult<Vec<(u32, f32)>> {
         pairs.sort_by_key(|&(feature, _)| feature);
-        let (indices, values): (Vec<u32>, Vec<f32>) = pairs.into_iter().unzip();
-        let width = indices.last().map_or(0, |&last| last as usize + 1);
-        let offsets = [0, indices.len() as u64];
-        let rows = CsrView::try_new(width, &offsets, &indices, &values).or_raise(py)?;
-        let best = work::here(py, |_| Ok::<_, Stopped>(self.best(rows.row(0), k, beam)))?;
+        let row = one_row(py, pairs)?;
+        let best = work::here(py, |_| Ok::<_, Stopped>(self.best(row.row(0), k, beam)))?;
         Ok(best.iter().map(|best| (best.id, best.score)).collect())
     }
 
     /// As that of a model; which labels may be named cannot be said.
-    #[pyo3(signature = (features, k, beam, _allowed, threads, progress))]
     #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn predict<'py>(
         &self,
@@ -167,7 +164,7 @@ impl OmikujiTrees {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let features = Features::new(features)?;
-        let rows: CsrView<'_> = features.view(py)?;
+        let rows = features.view(py)?;
         let best = work::run(py, threads, progress, |task| {
             let best = |row: usize| {
                 task.check()?;
@@ -377,7 +374,7 @@ pub fn read_omikuji_rows<'py>(
     py: Python<'py>,
     path: PathBuf,
     threads: usize,
-) -> PyResult<(Bound<'py, PyTuple>, usize, Bound<'py, PyTuple>, usize)> {
+) -> PyResult<DataArrays<'py>> {
     let options = ReadOptions {
         format: Some(Format::Xc),
         lenient: true,
@@ -413,8 +410,7 @@ pub fn read_omikuji_rows<'py>(
         );
         return Err(refuse(py, text));
     }
-    let (x, y) = (arrays(py, features.view())?, label_arrays(py, labels.view())?);
-    Ok((x, features.columns(), y, labels.columns()))
+    data_arrays(py, &features, &labels)
 }
 
 /// The lines without what omikuji takes but no other reader does: empty labels, as in `0,,3,`, and

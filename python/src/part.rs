@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use labelwood::store::Options;
 use labelwood::run::Task;
 use labelwood::shard::{
     Combiner as InnerCombiner, ModelPart as InnerPart, PartError, Scores, Share,
 };
 use labelwood::sparse::Query;
+use labelwood::store::Options;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use labelwood::Settings;
-use labelwood::data::{self, DatasetView, Format, LabelIndex, ReadOptions};
+use labelwood::data::{self, DatasetView, Format, ReadOptions};
 use labelwood::model::TrainOptions;
 use labelwood::run::Task;
 use labelwood::shard::{Options, Plan as Inner, ShardError, Work};
@@ -13,7 +13,7 @@ use pyo3::pybacked::PyBackedStr;
 
 use crate::errors::{Fault, OrRaise};
 use crate::model::Learner;
-use crate::rows::{FeatureArrays, Features, LabelArrays, Labels, matching};
+use crate::rows::{FeatureArrays, LabelArrays, Rows};
 use crate::text::Reading;
 use crate::work;
 
@@ -44,10 +44,8 @@ impl Plan {
         threads: usize,
     ) -> PyResult<Self> {
         let (algorithm, options) = learner.parts(py)?;
-        let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
-        let (features, labels) = matching(py, features.view(py)?, labels.view(py)?)?;
-        let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
-        let dataset = DatasetView { features, labels, label_names: names.as_ref() };
+        let rows = Rows::new(features, labels, names)?;
+        let dataset = rows.view(py)?;
         work::run(py, threads, None, |task| make(wish, None, dataset, options, &algorithm, task))
     }
 
@@ -125,7 +123,6 @@ impl Plan {
 
     /// Trains what is missing of a stage of a shard, on rows that are handed over or on those of the
     /// plan, which are mapped; gives how many units were trained.
-    #[pyo3(signature = (shard, stage, rows, threads))]
     fn train(
         &self,
         py: Python<'_>,
@@ -144,9 +141,8 @@ impl Plan {
                 train(data::read(&self.0.data(), &options, task)?.dataset.view(), task)
             });
         };
-        let (features, labels) = (Features::new(features)?, Labels::new(labels)?);
-        let (features, labels) = (features.view(py)?, labels.view(py)?);
-        let dataset = DatasetView { features, labels, label_names: None };
+        let rows = Rows::new(features, labels, None)?;
+        let dataset = rows.view(py)?;
         work::run(py, threads, None, |task| train(dataset, task))
     }
 

@@ -3,10 +3,12 @@
 //! Indices of type int32 and values of type float32 are borrowed where they lie; other types are
 //! copied. Row offsets, of which there are few, always are.
 
-use labelwood::sparse::{CsrView, LabelRowsView, Predictions, Scored, top_k};
+use labelwood::data::{DatasetView, LabelIndex};
+use labelwood::sparse::{Csr, CsrView, LabelRows, LabelRowsView, Predictions, Scored, top_k};
 use numpy::ndarray::ArrayView1;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -71,17 +73,33 @@ impl<'py> Labels<'py> {
     }
 }
 
-/// Features and labels, if they are those of the same number of rows.
-pub fn matching<'a>(
-    py: Python<'_>,
-    features: CsrView<'a>,
-    labels: LabelRowsView<'a>,
-) -> PyResult<(CsrView<'a>, LabelRowsView<'a>)> {
-    let (rows, other) = (features.len(), labels.len());
-    if rows == other {
-        return Ok((features, labels));
+/// Rows to learn from that were handed over, with the names of their labels if these have any.
+pub struct Rows<'py> {
+    features: Features<'py>,
+    labels: Labels<'py>,
+    names: Option<LabelIndex>,
+}
+
+impl<'py> Rows<'py> {
+    pub fn new(
+        features: FeatureArrays<'py>,
+        labels: LabelArrays<'py>,
+        names: Option<Vec<PyBackedStr>>,
+    ) -> PyResult<Self> {
+        let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
+        Ok(Rows { features: Features::new(features)?, labels: Labels::new(labels)?, names })
     }
-    Err(refuse(py, format!("X has {rows} rows, but Y has {other}: give each row its labels")))
+
+    /// The rows, if there are features and labels of each.
+    pub fn view(&self, py: Python<'_>) -> PyResult<DatasetView<'_>> {
+        let (features, labels) = (self.features.view(py)?, self.labels.view(py)?);
+        let (rows, other) = (features.len(), labels.len());
+        if rows != other {
+            let text = format!("X has {rows} rows, but Y has {other}: give each row its labels");
+            return Err(refuse(py, text));
+        }
+        Ok(DatasetView { features, labels, label_names: self.names.as_ref() })
+    }
 }
 
 fn offsets(array: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
@@ -215,13 +233,26 @@ pub fn arrays<'py>(py: Python<'py>, rows: CsrView<'_>) -> PyResult<Bound<'py, Py
     tuple(py, rows.offsets(), rows.indices(), values.into_any())
 }
 
-/// Rows of labels as `(indptr, indices, data)`, all of whose data are 1.
-pub fn label_arrays<'py>(
+/// One row of (column, value) pairs whose columns rise.
+pub fn one_row(py: Python<'_>, pairs: Vec<(u32, f32)>) -> PyResult<Csr> {
+    let (columns, values): (Vec<u32>, Vec<f32>) = pairs.into_iter().unzip();
+    let mut row = Csr::new(columns.last().map_or(0, |&last| last as usize + 1));
+    row.push_row(&columns, &values).or_raise(py)?;
+    Ok(row)
+}
+
+/// Features and labels, each as `(indptr, indices, data)` with the number of columns.
+pub type DataArrays<'py> = (Bound<'py, PyTuple>, usize, Bound<'py, PyTuple>, usize);
+
+/// Features and labels; the data of labels are 1.
+pub fn data_arrays<'py>(
     py: Python<'py>,
-    rows: LabelRowsView<'_>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let ones = PyArray1::from_vec(py, vec![1i8; rows.entries()]);
-    tuple(py, rows.offsets(), rows.indices(), ones.into_any())
+    features: &Csr,
+    labels: &LabelRows,
+) -> PyResult<DataArrays<'py>> {
+    let ones = PyArray1::from_vec(py, vec![1i8; labels.view().entries()]).into_any();
+    let y = tuple(py, labels.view().offsets(), labels.view().indices(), ones)?;
+    Ok((arrays(py, features.view())?, features.columns(), y, labels.columns()))
 }
 
 fn tuple<'py>(

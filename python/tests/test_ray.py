@@ -205,7 +205,7 @@ def test_what_no_node_can_run_is_refused(fit, rows, tmp_path):
     X, Y, _ = rows
     with pytest.raises(InputError, match="asks for 9 CPUs"):
         fit(CraftML(trees=2), X, Y, folder=tmp_path / "a", cpus=9)
-    with pytest.raises(InputError, match="but no node has both"):
+    with pytest.raises(InputError, match="but no machine has both"):
         fit(CraftML(trees=2), X, Y, folder=tmp_path / "b", memory=2**50)
     with pytest.raises(InputError, match="shards is 0"):
         fit(CraftML(trees=2), X, Y, folder=tmp_path / "c", shards=0)
@@ -383,7 +383,7 @@ def test_a_model_is_divided_anew_when_a_node_is_gone(fit, rows, tmp_path, monkey
     )
     scores = labelwood.ray.predict(tmp_path / "model", X, by="model", batch=130)
     assert (scores != local).nnz == 0
-    assert "has room for 2 parts now, and the model has 3: it is divided anew" in caplog.text
+    assert "has room for 2 shares now, and the model has 3: it is divided anew" in caplog.text
 
 
 def test_parts_that_do_not_fit_at_once_are_refused(fit, rows, tmp_path, monkeypatch):
@@ -396,20 +396,20 @@ def test_parts_that_do_not_fit_at_once_are_refused(fit, rows, tmp_path, monkeypa
     def by_model(nodes, **settings):
         """On nodes of so many CPUs and GiB, as far as the driver knows."""
         resources = [{"CPU": cpus, "memory": memory * 2**30} for cpus, memory in nodes]
-        monkeypatch.setattr("labelwood.ray._cluster._nodes", lambda: resources)
+        monkeypatch.setattr("labelwood.ray._cluster._machines", lambda: resources)
         return labelwood.ray.predict(tmp_path / "model", X, by="model", **settings)
 
     with pytest.raises(InputError, match="parts is 3, but the cluster has room for 2 at once"):
         by_model([(3, 2), (3, 2)], parts=3, cpus=2)
     with pytest.raises(InputError, match="room for 2 at once, each with 1 CPUs and 1.50 GiB"):
         by_model([(4, 2), (4, 2)], parts=4, memory=3 * 2**29)
-    with pytest.raises(InputError, match="the nodes have no room for all parts"):
+    with pytest.raises(InputError, match="the machines have no room for all shares"):
         by_model([(4, 0), (4, 2**-20)])
-    with pytest.raises(InputError, match="asks for 2 CPUs and 0.00 GiB .* no node has both"):
+    with pytest.raises(InputError, match="asks for 2 CPUs and 0.00 GiB .* no machine has both"):
         by_model([(1, 2), (1, 2)], cpus=2)
     # By default, as many as fit node by node; fewer if these are then small enough for the memory.
     monkeypatch.setattr(
-        "labelwood.ray._cluster._nodes", lambda: [{"CPU": 3, "memory": 10}, {"CPU": 3, "memory": 10}]
+        "labelwood.ray._cluster._machines", lambda: [{"CPU": 3, "memory": 10}, {"CPU": 3, "memory": 10}]
     )
     (tmp_path / "sized").mkdir()
     (tmp_path / "sized" / "unit").write_bytes(bytes(12))
@@ -441,7 +441,7 @@ def test_parts_that_wait_for_others_say_so(fit, rows, tmp_path, monkeypatch, cap
     call = Background(
         lambda: found.append(labelwood.ray.predict(tmp_path / "model", X, by="model"))
     )
-    until(lambda: "1 of 2 parts are not open: waiting for 1 CPUs" in caplog.text)
+    until(lambda: "1 of 2 shares are not open: waiting for 1 CPUs" in caplog.text)
     ray.kill(other)
     call.finish()
     assert (found[0] != local).nnz == 0

@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, Parser};
 use labelwood::Settings;
+use labelwood::run::Bytes;
 
-use crate::bytes::Bytes;
 use crate::cmd::Command;
 use crate::settings::only_of;
 
@@ -58,31 +59,8 @@ pub struct Common {
 const LEARNING: [&str; 3] = ["train", "tune", "plan"];
 
 /// The flags that `-h` of these shows; `--help` shows all.
-const SHOWN: [&str; 23] = [
-    "data",
-    "model",
-    "output",
-    "shards",
-    "test",
-    "algorithm",
-    "preset",
-    "text_column",
-    "label_column",
-    "trees",
-    "label_trees",
-    "submodels",
-    "cost",
-    "budget",
-    "resume",
-    "overwrite",
-    "folds",
-    "measure",
-    "seed",
-    "threads",
-    "quiet",
-    "verbose",
-    "help",
-];
+const SHOWN: &str = "data model output shards test algorithm preset text_column label_column trees \
+    label_trees submodels cost budget resume overwrite folds measure seed threads quiet verbose help";
 
 /// The command line that is parsed. `-h` of a subcommand that learns shows what most people need, and
 /// `--algorithm NAME --help` the settings of that algorithm only.
@@ -102,10 +80,21 @@ pub fn command(typed: impl Iterator<Item = OsString>) -> clap::Command {
                 command = only_of(command, algorithm);
             }
             command.mut_args(|arg| {
-                let is_shown = SHOWN.contains(&arg.get_id().as_str());
+                let is_shown = SHOWN.split(' ').any(|name| arg.get_id() == name);
                 arg.hide_short_help(!is_shown)
             })
         });
     }
     command.mut_arg("max_memory", |arg| arg.hide_short_help(true))
+}
+
+/// A parser of names, each of which is given with its help and what it stands for.
+pub fn choice<T: Clone + Send + Sync + 'static>(
+    known: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let names = known.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).map(|typed| {
+        let chosen = known.iter().find(|(name, ..)| *name == typed);
+        chosen.expect("the parser takes no other names").2.clone()
+    })
 }

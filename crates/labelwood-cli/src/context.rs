@@ -6,10 +6,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use labelwood::run::{Memory, Pool, Progress, Task};
+use labelwood::run::{Bytes, Memory, Pool, Progress, Task};
 
 use crate::args::Common;
-use crate::bytes::Bytes;
 use crate::machine::{self, Clock};
 use crate::{log, progress, signals};
 
@@ -71,11 +70,6 @@ impl Context {
         let limit = memory.map_or("unknown".to_owned(), |limit| limit.to_string());
         tracing::info!("seed {}, {} threads, memory limit {limit}", self.seed, task.threads());
         Ok(task)
-    }
-
-    /// Whose limit of memory it is.
-    pub fn who_limits_memory(&self) -> &'static str {
-        if self.max_memory.is_some() { "--max-memory" } else { "this machine" }
     }
 
     /// When the command started.

@@ -3,50 +3,32 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::ValueEnum;
 use labelwood::app::known_labels;
 pub use labelwood::app::{Kind, read_vectors};
 use labelwood::data::{self, Dataset, LabelIndexBuilder, ReadOptions, documents};
 use labelwood::run::Task;
 
-/// A data format by the name it has in flags.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Format {
-    /// Vectors as the XC repository has them: a header, everything counted from 0 (.txt)
-    Xc,
-    /// Vectors as LIBSVM has them: no header, features counted from 1 (.svm, .libsvm)
-    Libsvm,
-    /// Vectors as they lie in memory, with the names of the labels (.lwd)
-    Lwd,
-    /// Text, a TAB and labels in every line (.tsv)
-    Tsv,
-    /// Text in columns that the first line names (.csv)
-    Csv,
-    /// Text in JSON objects, one per line (.jsonl)
-    Jsonl,
-}
-
-impl From<Format> for Kind {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Xc => Kind::Vectors(data::Format::Xc),
-            Format::Libsvm => Kind::Vectors(data::Format::Libsvm),
-            Format::Lwd => Kind::Vectors(data::Format::Binary),
-            Format::Tsv => Kind::Text(documents::Format::Tsv),
-            Format::Csv => Kind::Text(documents::Format::Csv),
-            Format::Jsonl => Kind::Text(documents::Format::Jsonl),
-        }
-    }
-}
-
-/// What a file holds that is to be of the kind that a model was trained on; see [`Kind::expected`].
-pub fn expect_kind(
-    path: &Path,
-    flag: Option<Format>,
-    trained_on: Option<documents::Format>,
-) -> Result<Option<Kind>> {
-    Ok(Kind::expected(path, flag.map(Into::into), trained_on)?)
-}
+/// The formats of data by the names they have in flags.
+pub const FORMATS: [(&str, &str, Kind); 6] = [
+    (
+        "xc",
+        "Vectors as the XC repository has them: a header, everything counted from 0 (.txt)",
+        Kind::Vectors(data::Format::Xc),
+    ),
+    (
+        "libsvm",
+        "Vectors as LIBSVM has them: no header, features counted from 1 (.svm, .libsvm)",
+        Kind::Vectors(data::Format::Libsvm),
+    ),
+    (
+        "lwd",
+        "Vectors as they lie in memory, with the names of the labels (.lwd)",
+        Kind::Vectors(data::Format::Binary),
+    ),
+    ("tsv", "Text, a TAB and labels in every line (.tsv)", Kind::Text(documents::Format::Tsv)),
+    ("csv", "Text in columns that the first line names (.csv)", Kind::Text(documents::Format::Csv)),
+    ("jsonl", "Text in JSON objects, one per line (.jsonl)", Kind::Text(documents::Format::Jsonl)),
+];
 
 /// How to read data files.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use clap::ValueEnum;
 use labelwood::data::documents::{Labels, Options};
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::model::check_rows;
@@ -12,8 +11,9 @@ use labelwood::run::Task;
 use labelwood::settings::Favour;
 use labelwood::text::{Params, TextReader};
 
+use crate::args::choice;
 use crate::context::Context;
-use crate::input::{Format, InputArgs, Kind, expect_kind};
+use crate::input::{FORMATS, InputArgs, Kind};
 use crate::settings::{Choice, SettingsArgs, named};
 use crate::text::{self, DocumentArgs, VectoriserArgs};
 
@@ -36,8 +36,8 @@ pub struct LearnArgs {
     favour: Option<Favour>,
 
     /// The format of DATA, if its ending does not tell; a model of text keeps it
-    #[arg(long, value_name = "FORMAT", visible_alias = "format")]
-    pub from: Option<Format>,
+    #[arg(long, value_name = "FORMAT", visible_alias = "format", value_parser = choice(&FORMATS))]
+    pub from: Option<Kind>,
 
     #[command(flatten)]
     reading: InputArgs,
@@ -113,8 +113,8 @@ impl LearnArgs {
     /// DATA and the flags that say how to read it, but for those that a model's settings tell.
     pub fn data_words(&self) -> Vec<String> {
         let mut words = vec![self.data.display().to_string()];
-        if let Some(format) = self.from.and_then(|format| format.to_possible_value()) {
-            words.extend(["--from".to_owned(), format.get_name().to_owned()]);
+        if let Some((format, ..)) = FORMATS.iter().find(|(.., kind)| Some(*kind) == self.from) {
+            words.extend(["--from".to_owned(), format.to_string()]);
         }
         if let Some(vocabulary) = &self.reading.vocabulary {
             words.extend(["--vocabulary".to_owned(), vocabulary.display().to_string()]);
@@ -152,19 +152,16 @@ impl LearnArgs {
         Ok(Rows { dataset, reader: Some(reader) })
     }
 
-    /// What was decided on the text of DATA.
-    pub fn describe(&self, reader: &TextReader, dataset: &Dataset) -> String {
-        self.documents.describe(reader, dataset)
-    }
-
     /// Refuses rows of DATA that nothing can be learned from.
     pub fn check_rows(&self, rows: &Dataset) -> Result<()> {
         check_rows(rows.view()).with_context(|| self.data.display().to_string())
     }
 
-    /// How many of the rows of DATA have no label, if some do.
-    pub fn unlabelled(&self, rows: &Dataset) -> Option<String> {
-        unlabelled(&self.data, rows)
+    /// What was decided on the text of DATA, if it is text, and how many of its rows have no label, if
+    /// some do.
+    pub fn notes(&self, rows: &Dataset, reader: Option<&TextReader>) -> Vec<String> {
+        let text = reader.map(|reader| self.documents.describe(reader, rows));
+        text.into_iter().chain(unlabelled(&self.data, rows)).collect()
     }
 
     fn refuse_text_flags(&self) -> Result<()> {
@@ -182,7 +179,7 @@ impl LearnArgs {
     /// Reads the rows of `--test`, of the kind that was learned.
     pub fn read_test(&self, test: &Path, rows: &Rows, task: &Task) -> Result<Dataset> {
         let trained_on = rows.reader.as_ref().map(|reader| reader.options().format);
-        let kind = expect_kind(test, None, trained_on)?;
+        let kind = Kind::expected(test, None, trained_on)?;
         let Some(reader) = &rows.reader else { return self.reading.read(test, None, task) };
         let format = kind.and_then(Kind::text);
         let options = reader.options();

@@ -6,11 +6,30 @@
 use std::fs;
 use std::time::Instant;
 
+use labelwood::app::MachineFault;
+use labelwood::report::Spent;
 use labelwood::run::{self, Bytes};
 
 /// The most memory this process may use: the machine's, or less if a control group says so.
 pub fn memory_limit() -> Option<Bytes> {
     run::memory_limit().map(Bytes).or_else(physical_memory_elsewhere)
+}
+
+/// Refuses work that needs more memory than `allowed`, else than the machine gives, and says what
+/// remedies that; gives the limit, if there is one.
+pub fn check_memory(
+    work: &str,
+    needed: u64,
+    allowed: Option<Bytes>,
+    remedy: impl FnOnce(u64) -> String,
+) -> Result<Option<Bytes>, MachineFault> {
+    let limit = allowed.or_else(memory_limit);
+    let Some(limit) = limit.filter(|limit| needed > limit.0) else { return Ok(limit) };
+    let who = if allowed.is_some() { "--max-memory" } else { "this machine" };
+    let (needed, remedy) = (Bytes(needed), remedy(limit.0));
+    Err(MachineFault(format!(
+        "the {work} needs about {needed} of memory, but {who} allows {limit}: {remedy}"
+    )))
 }
 
 /// The most memory this process has had resident so far.
@@ -29,34 +48,13 @@ pub struct Clock {
     cpu: Option<f64>,
 }
 
-/// The time that a [`Clock`] measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Spent {
-    /// Seconds on the wall clock.
-    pub seconds: f64,
-    /// Seconds of CPU, user and system, of all threads.
-    pub cpu_seconds: Option<f64>,
-}
-
-impl Spent {
-    /// No time at all.
-    pub const NOTHING: Spent = Spent { seconds: 0.0, cpu_seconds: Some(0.0) };
-
-    /// The sum of this and another time.
-    pub fn plus(self, other: Spent) -> Spent {
-        Spent {
-            seconds: self.seconds + other.seconds,
-            cpu_seconds: self.cpu_seconds.zip(other.cpu_seconds).map(|(one, two)| one + two),
-        }
-    }
-
-    /// The difference of this time and a part of it.
-    pub fn less(self, part: Spent) -> Spent {
-        Spent {
-            seconds: self.seconds - part.seconds,
-            cpu_seconds: self.cpu_seconds.zip(part.cpu_seconds).map(|(all, part)| all - part),
-        }
-    }
+/// The sum of times.
+pub fn sum(times: impl IntoIterator<Item = Spent>) -> Spent {
+    let nothing = Spent { seconds: 0.0, cpu_seconds: Some(0.0) };
+    times.into_iter().fold(nothing, |sum, time| Spent {
+        seconds: sum.seconds + time.seconds,
+        cpu_seconds: sum.cpu_seconds.zip(time.cpu_seconds).map(|(sum, time)| sum + time),
+    })
 }
 
 impl Clock {
@@ -72,9 +70,14 @@ impl Clock {
 
     /// The time since the start.
     pub fn spent(&self) -> Spent {
+        Clock::start().since(self)
+    }
+
+    /// The time from the start of another clock to that of this one.
+    pub fn since(&self, earlier: &Clock) -> Spent {
         Spent {
-            seconds: self.wall.elapsed().as_secs_f64(),
-            cpu_seconds: cpu_seconds().zip(self.cpu).map(|(now, start)| now - start),
+            seconds: (self.wall - earlier.wall).as_secs_f64(),
+            cpu_seconds: self.cpu.zip(earlier.cpu).map(|(now, before)| now - before),
         }
     }
 }

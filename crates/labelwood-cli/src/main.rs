@@ -5,7 +5,6 @@
 //! an error means for the exit code is in [`fault`].
 
 mod args;
-mod bytes;
 mod cmd;
 mod context;
 mod duration;

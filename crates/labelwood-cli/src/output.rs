@@ -8,10 +8,29 @@ use std::path::{self, Path, PathBuf};
 use anyhow::{Result, bail};
 use labelwood::data::{check_output, names_beside, write_atomically};
 use labelwood::store::Manifest;
+use serde::{Serialize, Serializer};
 
 /// Prints a result; an error names standard output.
 pub fn print(result: &impl Display) -> Result<()> {
     Ok(write_atomically(Path::new("-"), |output| write!(output, "{result}"))?)
+}
+
+/// Prints a result as one line of JSON.
+pub fn print_json(result: &impl Serialize) -> Result<()> {
+    print(&(serde_json::to_string(result)? + "\n"))
+}
+
+/// Prints a result as one line of JSON, or for people.
+pub fn print_as(is_json: bool, result: &(impl Display + Serialize)) -> Result<()> {
+    if is_json { print_json(result) } else { print(result) }
+}
+
+/// Serialises pairs as a JSON object that keeps their order.
+pub fn as_object<K: Serialize, V: Serialize, S: Serializer>(
+    pairs: &[(K, V)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
 }
 
 /// Writes a file, which takes its place when it is complete. What goes wrong with the output is told

@@ -5,9 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::data::{Dataset, Splits};
-use labelwood::run::Task;
-
-use crate::bytes::Bytes;
+use labelwood::run::{Bytes, Task};
 
 /// The flags that divide one data file.
 #[derive(Debug, clap::Args)]
@@ -134,17 +132,26 @@ pub fn select(dataset: &Dataset, rows: &[usize], task: &Task) -> Result<Dataset>
     Ok(dataset.select(rows))
 }
 
+/// The rows that a column of a split file names, or all if there is no file.
+pub fn selected(
+    dataset: Dataset,
+    split: Option<&Path>,
+    column: usize,
+    task: &Task,
+) -> Result<Dataset> {
+    let Some(path) = split else { return Ok(dataset) };
+    select(&dataset, Splits::read(path, dataset.len(), task)?.column(column)?, task)
+}
+
 /// The models of `count` splits: `DIR-01`, `DIR-02` and so on.
 pub fn numbered(model: &Path, count: usize) -> Vec<PathBuf> {
     let width = count.to_string().len().max(2);
-    (1..=count).map(|number| beside(model, &format!("-{number:0width$}"))).collect()
-}
-
-/// The path with more at the end of its name.
-fn beside(path: &Path, more: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(more);
-    path.with_file_name(name)
+    let numbered = |number: usize| {
+        let mut name = model.file_name().unwrap_or_default().to_owned();
+        name.push(format!("-{number:0width$}"));
+        model.with_file_name(name)
+    };
+    (1..=count).map(numbered).collect()
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 :func:`fit` shares a training among the cluster's workers and gives byte for byte the model of
 ``estimator.fit``. :func:`predict` asks a saved model for many rows, :func:`tune` compares settings,
-and :class:`Predictor` is for ``ray.data.Dataset.map_batches``. Every node needs the same version of
-labelwood. Workers and nodes may be lost at any time: their work is given to others.
+and :class:`Predictor` is for ``ray.data.Dataset.map_batches``. Every machine needs the same version of
+labelwood. Workers and machines may be lost at any time: their work is given to others.
 """
 
 from typing import TYPE_CHECKING

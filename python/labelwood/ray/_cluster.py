@@ -79,11 +79,11 @@ def _give_up(refs: list[ray.ObjectRef]) -> None:
 
 
 def slots(cpus: int, memory: int = 0) -> int:
-    """How many tasks the cluster runs at once, each on one node."""
+    """How many tasks the cluster runs at once, each on one machine."""
     return sum(
-        min(int(node.get("CPU", 0)) // cpus,
-            int(node.get("memory", 0)) // memory if memory else sys.maxsize)
-        for node in _nodes()
+        min(int(machine.get("CPU", 0)) // cpus,
+            int(machine.get("memory", 0)) // memory if memory else sys.maxsize)
+        for machine in _machines()
     )
 
 
@@ -100,13 +100,13 @@ def refuse_less_than_one(**numbers: int) -> None:
             raise InputError(f"{name} is {number}, but must be at least 1")
 
 
-def refuse_more_than_a_node_has(cpus: int, memory: int) -> None:
-    """Ray would wait for such a node for ever."""
+def refuse_more_than_a_machine_has(cpus: int, memory: int) -> None:
+    """Ray would wait for such a machine for ever."""
     if not slots(cpus, memory):
-        most = max((node.get("memory", 0) for node in _nodes()), default=0)
+        most = max((machine.get("memory", 0) for machine in _machines()), default=0)
         raise InputError(
-            f"a task asks for {cpus} CPUs and {gib(memory)} of memory, but no node has both "
-            f"(at most {gib(most)}): give less as cpus or memory, or start a larger node"
+            f"a task asks for {cpus} CPUs and {gib(memory)} of memory, but no machine has both "
+            f"(at most {gib(most)}): give less as cpus or memory, or start a larger machine"
         )
 
 
@@ -114,6 +114,6 @@ def gib(size: float) -> str:
     return f"{size / 2**30:.2f} GiB"
 
 
-def _nodes() -> list[dict[str, float]]:
-    """What the nodes have that are there now; one that is still to come is not known."""
-    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+def _machines() -> list[dict[str, float]]:
+    """What the machines have that are there now; one that is still to come is not known."""
+    return [machine["Resources"] for machine in ray.nodes() if machine["Alive"]]

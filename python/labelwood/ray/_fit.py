@@ -24,7 +24,7 @@ from ._cluster import (
     ONCE,
     each,
     refuse_less_than_one,
-    refuse_more_than_a_node_has,
+    refuse_more_than_a_machine_has,
     refuse_without_ray,
     slots,
 )
@@ -59,7 +59,7 @@ def fit(
         number, since nothing can be taken up with another seed.
     X : rows as ``estimator.fit`` takes them, or the path of a file
         A file holds rows with their labels, or for a ``TextTagger`` documents. It is read here; a
-        ``.lwd`` file is used where it lies, and with ``shared`` all nodes read it there.
+        ``.lwd`` file is used where it lies, and with ``shared`` all machines read it there.
     y : labels as ``estimator.fit`` takes them
         Not for files.
     folder : str or path
@@ -69,15 +69,15 @@ def fit(
         Into how many tasks each stage is divided; by default as many as the cluster can run at
         once, or as many as the plan in the folder has.
     shared : bool, default=False
-        Whether all nodes see the folder under the same path. They then map the rows from there and
-        put every finished part there. Otherwise rows go to each node once, through Ray's object
-        store, and the parts of a shard come back when it is finished.
+        Whether all machines see the folder under the same path. They then map the rows from there and
+        put every finished unit there. Otherwise rows go to each machine once, through Ray's object
+        store, and the units of a shard come back when it is finished.
     cpus : int, default=1
         The threads of a task.
     memory : int, optional
         The bytes that a task asks for; by default as many as the plan estimates.
     attempts : int, default=3
-        How often a task is started, at most, whose worker or node is lost.
+        How often a task is started, at most, whose worker or machine is lost.
     overwrite : bool, default=False
         Whether a plan and model of another training in the folder are replaced.
     progress : callable, optional
@@ -111,7 +111,7 @@ def _fit(
             shutil.rmtree(folder / "plan")
         raise
     asked = max(need for _, need, _ in plan.shards) if memory is None else memory
-    refuse_more_than_a_node_has(cpus, asked)
+    refuse_more_than_a_machine_has(cpus, asked)
     options = {"num_cpus": cpus, "memory": asked, **ONCE}
     workers: _Shared | _Apart
     if shared:
@@ -186,7 +186,7 @@ def _json(path: Path):
 
 
 def _rows_of(plan: _native.Plan):
-    x, columns, y, labels, _ = _native.read(str(plan.data), None, False, 0, 0, None, 0)
+    (x, columns, y, labels), _ = _native.read(str(plan.data), None, False, 0, 0, None, 0)
     return (*x, columns), (*y[:2], labels)
 
 

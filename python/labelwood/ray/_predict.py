@@ -26,11 +26,11 @@ from ._cluster import (
     each,
     gib,
     refuse_less_than_one,
-    refuse_more_than_a_node_has,
+    refuse_more_than_a_machine_has,
     refuse_without_ray,
     slots,
 )
-from ._work import Part
+from ._work import Share
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def predict(
     Parameters
     ----------
     model : str or path
-        The folder of a model, which all nodes see under the same path. The workers of a node map
+        The folder of a model, which all machines see under the same path. The workers of a machine map
         it, and so hold it in memory once.
     X : sparse matrix or array of shape (rows, features), or texts for a model of text
     k, beam
@@ -62,17 +62,17 @@ def predict(
     by : {"rows", "model"}, default="rows"
         What is shared out: rows, all of which the whole model sees, or the model's trees, submodels
         or blocks of labels, all of which see every row. The second is for models that are larger
-        than a node's memory; the driver combines what the parts say.
+        than a machine's memory; the driver combines what they say.
     parts : int, optional
-        Into how many parts the model is divided; by default as many as the cluster has room for at
-        once. All are open together, so more are refused. What counts are the nodes that are there:
-        a cluster that grows by itself must be asked for nodes before.
+        Into how many shares the model is divided; by default as many as the cluster has room for at
+        once. All are open together, so more are refused. What counts are the machines that are there:
+        a cluster that grows by itself must be asked for machines before.
     batch : int, default=4096
         The rows of a task.
     cpus, memory, attempts, progress
         As in :func:`fit`; progress is in rows. By default no memory is asked for with
-        ``by="rows"``, since a mapped model gives way, and the model's size over the number of parts
-        with ``by="model"``, where ``attempts`` says how often a part is opened.
+        ``by="rows"``, since a mapped model gives way, and the model's size over the number of shares
+        with ``by="model"``, where ``attempts`` says how often a share is opened.
     """
     if not isinstance(model, (str, os.PathLike)):
         raise InputError(f"model is {model!r}, but must be the path of a saved model")
@@ -97,21 +97,21 @@ def predict(
     for start, scores in predicted(path, starts, rows_at, k, beam, cpus, memory, attempts):
         found[start] = scores
         if progress is not None:
-            progress("predict", sum(part.shape[0] for part in found.values()), rows)
+            progress("predict", sum(some.shape[0] for some in found.values()), rows)
     ordered = [found[start] for start in starts]
-    counts = np.concatenate([np.diff(part.indptr) for part in ordered])
+    counts = np.concatenate([np.diff(some.indptr) for some in ordered])
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     if indptr[-1] <= np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
-    data = np.concatenate([part.data for part in ordered])
-    indices = np.concatenate([part.indices for part in ordered])
+    data = np.concatenate([some.data for some in ordered])
+    indices = np.concatenate([some.indices for some in ordered])
     scores = sparse.csr_array((data, indices, indptr), (rows, ordered[0].shape[1]))
     favour = json.loads(Path(path, "manifest.json").read_bytes()).get("favour", "none")
     return noting_order(scores, favour)
 
 
 def _by_rows(path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int):
-    refuse_more_than_a_node_has(cpus, memory or 0)
+    refuse_more_than_a_machine_has(cpus, memory or 0)
     task = ray.remote(_predict).options(num_cpus=cpus, memory=memory, **ONCE)
     return each(
         lambda start: task.remote(path, rows_at(start), k, beam, cpus),
@@ -132,7 +132,7 @@ def _by_model(
     left = list(starts)
     while left:
         count, asked = _division(path, parts, cpus, memory)
-        divided = _by_parts(
+        divided = _by_shares(
             path, combiner, tuple(left), rows_at, k, beam, cpus, asked, attempts, count,
             may_wait=parts is not None,
         )
@@ -145,11 +145,11 @@ def _by_model(
 
 
 def _division(path: str, parts: int | None, cpus: int, memory: int | None) -> tuple[int, int]:
-    """Into how many parts a model is divided, and the bytes that each asks for.
+    """Into how many shares a model is divided, and the bytes that each asks for.
 
-    All parts must be open at once, or Ray would wait for ever.
+    All shares must be open at once, or Ray would wait for ever.
     """
-    refuse_more_than_a_node_has(cpus, memory or 0)
+    refuse_more_than_a_machine_has(cpus, memory or 0)
     size = sum(file.stat().st_size for file in Path(path).iterdir()) if memory is None else 0
 
     def asked(count: int) -> int:
@@ -159,25 +159,25 @@ def _division(path: str, parts: int | None, cpus: int, memory: int | None) -> tu
         if parts > (room := slots(cpus, asked(parts))):
             raise InputError(
                 f"parts is {parts}, but the cluster has room for {room} at once, each with {cpus} CPUs "
-                f"and {gib(asked(parts))} of memory on one node, and all parts must be open: give less "
-                "as parts, cpus or memory, or start more nodes"
+                f"and {gib(asked(parts))} of memory on one machine, and all shares must be open: give less "
+                "as parts, cpus or memory, or start more machines"
             )
         return parts, asked(parts)
-    # Fewer parts, which are larger, may fit where nodes have many CPUs and little memory.
+    # Fewer shares, which are larger, may fit where machines have many CPUs and little memory.
     for count in range(slots(cpus), 0, -1):
         if slots(cpus, asked(count)) >= count:
             return count, asked(count)
     raise InputError(
-        f"the model has {gib(size)}, and however it is divided, the nodes have no room for all parts "
-        f"with {cpus} CPUs each: start more nodes, or say with memory how many bytes a part asks for"
+        f"the model has {gib(size)}, and however it is divided, the machines have no room for all shares "
+        f"with {cpus} CPUs each: start more machines, or say with memory how many bytes a share asks for"
     )
 
 
 class _TooFewLeft(Exception):
-    """The cluster has lost nodes, and has no room for all parts of a model any more."""
+    """The cluster has lost machines, and has no room for all shares of a model any more."""
 
 
-def _by_parts(
+def _by_shares(
     path: str, combiner: _native.Combiner, starts, rows_at, k: int, beam, cpus: int, memory: int,
     attempts: int, parts: int, may_wait: bool,
 ):
@@ -193,25 +193,25 @@ def _by_parts(
     store(starts[0])
     # A call is tried as often as its actor starts, and once it has ended for good, never again.
     retries = {"max_restarts": attempts - 1, "max_task_retries": attempts - 1}
-    actor = ray.remote(Part).options(num_cpus=cpus, memory=memory, **retries)
-    actors = [actor.remote(path, part, parts, cpus) for part in range(parts)]
+    actor = ray.remote(Share).options(num_cpus=cpus, memory=memory, **retries)
+    actors = [actor.remote(path, share, parts, cpus) for share in range(parts)]
     opened = [one.is_open.remote() for one in actors]
 
     def look() -> None:
         if parts > (room := slots(cpus, memory)):
-            lost = f"the cluster has room for {room} parts now, and the model has {parts}"
+            lost = f"the cluster has room for {room} shares now, and the model has {parts}"
             if not may_wait:
                 raise _TooFewLeft(lost)
-            _log.warning("%s: waiting for another node", lost)
+            _log.warning("%s: waiting for another machine", lost)
         elif waiting := ray.wait(opened, num_returns=parts, timeout=0)[1]:
             _log.warning(
-                "%d of %d parts are not open: waiting for %d CPUs and %s of memory for each, which "
+                "%d of %d shares are not open: waiting for %d CPUs and %s of memory for each, which "
                 "others may use", len(waiting), parts, cpus, gib(memory),
             )
 
     labels = json.loads(combiner.model.manifest)["labels"]
     said: dict[int, list[np.ndarray]] = {start: [] for start in starts}
-    items = [(start, part) for start in starts for part in range(parts)]
+    items = [(start, share) for start in starts for share in range(parts)]
     try:
         for (start, _), scores in each(
             lambda item: actors[item[1]].scores.remote(store(item[0]), k, beam),
@@ -229,7 +229,7 @@ def _by_parts(
 
 
 def _arrays(model: _native.Model):
-    """What makes of rows what the parts of a model take, with the checks of local prediction."""
+    """What makes of rows what the shares of a model take, with the checks of local prediction."""
     if model.reads_text:
         tagger = TextTagger()
         tagger._take(model)

@@ -14,7 +14,7 @@ from ..text import TextTagger
 class Predictor:
     """Tags the texts of a ``ray.data`` dataset, batch by batch.
 
-    Each actor maps the model, so that those of a node hold it in memory once::
+    Each actor maps the model, so that those of a machine hold it in memory once::
 
         documents = ray.data.read_parquet("documents")
         tagged = documents.map_batches(
@@ -35,7 +35,7 @@ class Predictor:
     Parameters
     ----------
     path : str or path
-        The folder of a model of text, which all nodes see.
+        The folder of a model of text, which all machines see.
     top_k : int, default=5
         How many labels a text gets.
     text_column : str, default="text"

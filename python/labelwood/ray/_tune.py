@@ -21,7 +21,7 @@ from ._cluster import (
     ONCE,
     each,
     refuse_less_than_one,
-    refuse_more_than_a_node_has,
+    refuse_more_than_a_machine_has,
     refuse_without_ray,
     slots,
 )
@@ -54,12 +54,12 @@ def tune(
         The parameters that are set on it, such as ``sklearn.model_selection.ParameterGrid`` gives
         them. ``n_jobs`` is not among them, since ``cpus`` says it.
     X, y
-        As in ``estimator.fit``. They are put into the object store, from where each node takes them
+        As in ``estimator.fit``. They are put into the object store, from where each machine takes them
         once.
     metric : str, default="ndcg@5"
         A figure of :func:`labelwood.metrics.evaluate`.
     folds, seed
-        Into how many parts rows are divided, and how they are shuffled.
+        Into how many folds rows are divided, and how they are shuffled.
     cpus, memory, attempts, progress
         As in :func:`fit`; progress is in tasks. No memory is asked for by default.
     """
@@ -69,7 +69,7 @@ def tune(
         )
     refuse_without_ray()
     refuse_less_than_one(cpus=cpus, attempts=attempts)
-    refuse_more_than_a_node_has(cpus, memory or 0)
+    refuse_more_than_a_machine_has(cpus, memory or 0)
     _cut(metric)
     candidates = [dict(candidate) for candidate in candidates]
     for at, candidate in enumerate(candidates):
@@ -84,14 +84,14 @@ def tune(
         raise InputError(
             f"X has {X.shape[0]} rows, but Y has {Y.shape[0]}: give each row its labels"
         )
-    parts = list(KFold(folds, shuffle=True, random_state=seed).split(X))
+    splits = list(KFold(folds, shuffle=True, random_state=seed).split(X))
     rows = ray.put((X, Y))
     learners = [clone(estimator).set_params(**candidate, n_jobs=cpus) for candidate in candidates]
     task = ray.remote(_fold).options(num_cpus=cpus, memory=memory, **ONCE)
     items = [(at, fold) for at in range(len(candidates)) for fold in range(folds)]
     figures = np.zeros((len(candidates), folds))
     for done, ((at, fold), figure) in enumerate(each(
-        lambda item: task.remote(learners[item[0]], rows, *parts[item[1]], metric),
+        lambda item: task.remote(learners[item[0]], rows, *splits[item[1]], metric),
         items, attempts, AHEAD * slots(cpus),
     )):
         figures[at, fold] = figure

@@ -31,14 +31,14 @@ def train_apart(files: dict[str, np.ndarray], shard: int, stage: int, rows, cpus
                 if path.name not in known}
 
 
-class Part:
-    """A worker that has a part of a model open."""
+class Share:
+    """A worker that has a share of a model open."""
 
-    def __init__(self, path: str, part: int, parts: int, cpus: int) -> None:
-        self.part, self.cpus = _native.ModelPart.open(path, part, parts), cpus
+    def __init__(self, path: str, share: int, shares: int, cpus: int) -> None:
+        self.share, self.cpus = _native.ModelPart.open(path, share, shares), cpus
 
     def is_open(self) -> bool:
         return True
 
     def scores(self, arrays, k: int, beam: int | None) -> np.ndarray:
-        return self.part.scores(arrays, k, beam, self.cpus)
+        return self.share.scores(arrays, k, beam, self.cpus)

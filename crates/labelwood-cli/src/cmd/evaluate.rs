@@ -6,25 +6,25 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use clap::error::ErrorKind;
 use labelwood::data::documents::Batch;
 use labelwood::data::predictions::{PredictionFormat, read_file_for};
 use labelwood::data::{Dataset, LabelIndex, Splits, read_filter, write_atomically};
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, Propensity, TrainingCounts};
 use labelwood::model::Model;
-use labelwood::report::EvaluationReport;
+use labelwood::report::{EvaluationReport, Spent};
 use labelwood::run::Task;
-use labelwood::sparse::{LabelRows, Predictions, Scored, top_k};
+use labelwood::sparse::{LabelRows, Predictions};
 use serde::Serialize;
 
+use crate::args::choice;
 use crate::context::Context;
 use crate::input::Kind;
 use crate::learn::warn_of_learned_rows;
-use crate::machine::{Clock, Spent};
-use crate::output::{check_outputs, print};
-use crate::prediction::{ModelArgs, RowArgs};
-use crate::split::{Column, numbered, select};
+use crate::machine::{Clock, sum};
+use crate::output::{check_outputs, print, print_json};
+use crate::prediction::{ModelArgs, RowArgs, most_frequent};
+use crate::split::{Column, numbered, select, selected};
 use crate::spread::Spread;
 
 /// Arguments of `labelwood evaluate`.
@@ -106,8 +106,8 @@ struct ForeignArgs {
     predictions: Option<PathBuf>,
 
     /// The format of the predictions, if the ending does not tell
-    #[arg(long, value_name = "FORMAT", conflicts_with = "model")]
-    predictions_format: Option<FileFormat>,
+    #[arg(long, value_name = "FORMAT", conflicts_with = "model", value_parser = choice(&FORMATS))]
+    predictions_format: Option<PredictionFormat>,
 
     /// The rows that the predictions were learned from, for propensities and slices
     #[arg(long, value_name = "DATA", conflicts_with = "model")]
@@ -119,28 +119,12 @@ struct ForeignArgs {
 }
 
 /// The formats of files of predictions.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FileFormat {
-    /// `label score` separated by tabs (.tsv)
-    Tsv,
-    /// One JSON object per row (.jsonl)
-    Jsonl,
-    /// Lines of `label:score`, with or without a header (.xc, .txt)
-    Xc,
-    /// A sparse matrix of scipy (.npz)
-    Npz,
-}
-
-impl From<FileFormat> for PredictionFormat {
-    fn from(format: FileFormat) -> Self {
-        match format {
-            FileFormat::Tsv => PredictionFormat::Tsv,
-            FileFormat::Jsonl => PredictionFormat::Jsonl,
-            FileFormat::Xc => PredictionFormat::Xc,
-            FileFormat::Npz => PredictionFormat::Npz,
-        }
-    }
-}
+const FORMATS: [(&str, &str, PredictionFormat); 4] = [
+    ("tsv", "`label score` separated by tabs (.tsv)", PredictionFormat::Tsv),
+    ("jsonl", "One JSON object per row (.jsonl)", PredictionFormat::Jsonl),
+    ("xc", "Lines of `label:score`, with or without a header (.xc, .txt)", PredictionFormat::Xc),
+    ("npz", "A sparse matrix of scipy (.npz)", PredictionFormat::Npz),
+];
 
 /// What is evaluated: true labels, predictions, and what training saw.
 struct Subject {
@@ -163,18 +147,10 @@ impl Stages {
         let done = work()?;
         let spent = clock.spent();
         match self.0.iter_mut().find(|known| known.0 == stage) {
-            Some(known) => known.1 = known.1.plus(spent),
+            Some(known) => known.1 = sum([known.1, spent]),
             None => self.0.push((stage, spent)),
         }
         Ok(done)
-    }
-
-    fn seconds(&self) -> Vec<(&'static str, f64)> {
-        self.0.iter().map(|(stage, spent)| (*stage, spent.seconds)).collect()
-    }
-
-    fn cpu_seconds(&self) -> Vec<(&'static str, f64)> {
-        self.0.iter().filter_map(|(stage, spent)| Some((*stage, spent.cpu_seconds?))).collect()
     }
 }
 
@@ -235,13 +211,14 @@ fn over_columns(args: &Args, task: &Task) -> Result<()> {
         several if several.first().is_some_and(|one| one.exists()) && !folder.exists() => several,
         _ => vec![folder.clone()],
     };
-    let mut model = stages.time("load", || args.opening.open(&folders[0], task))?;
+    let mut model = stages.time("load", || args.opening.loading.open(&folders[0], task))?;
     let rows = stages.time("read", || args.read(&model, task))?;
     let splits = Splits::read(split, rows.len(), task)?;
     let (mut figures, mut unseen) = (Vec::new(), 0);
     for column in 1..=splits.len() {
         if column > 1 && folders.len() > 1 {
-            model = stages.time("load", || args.opening.open(&folders[column - 1], task))?;
+            model =
+                stages.time("load", || args.opening.loading.open(&folders[column - 1], task))?;
         }
         let some = select(&rows, splits.column(column)?, task)?;
         let subject = predicted(args, &model, some, std::mem::take(&mut stages), task)?;
@@ -256,12 +233,9 @@ fn over_columns(args: &Args, task: &Task) -> Result<()> {
     if !args.json {
         return print(&spread);
     }
-    let line = SpreadLine {
-        spread,
-        seconds: stages.seconds().into_iter().collect(),
-        cpu_seconds: stages.cpu_seconds().into_iter().collect(),
-    };
-    print(&format_args!("{}\n", serde_json::to_string(&line)?))
+    let seconds = stages.0.iter().map(|(stage, spent)| (*stage, spent.seconds)).collect();
+    let cpu = stages.0.iter().filter_map(|(stage, spent)| Some((*stage, spent.cpu_seconds?)));
+    print_json(&SpreadLine { spread, seconds, cpu_seconds: cpu.collect() })
 }
 
 /// The line that `--split-column all --json` prints.
@@ -276,10 +250,10 @@ struct SpreadLine {
 /// Predicts with a model.
 fn of_model(args: &Args, folder: &Path, task: &Task) -> Result<Subject> {
     let mut stages = Stages::default();
-    let model = stages.time("load", || args.opening.open(folder, task))?;
+    let model = stages.time("load", || args.opening.loading.open(folder, task))?;
     let rows = stages.time("read", || {
         let rows = args.read(&model, task)?;
-        args.part(rows, args.test_split.as_deref(), task)
+        selected(rows, args.test_split.as_deref(), args.split_column.one(), task)
     })?;
     predicted(args, &model, rows, stages, task)
 }
@@ -316,7 +290,7 @@ fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
              propensities and the head, torso and tail labels follow from them",
         ));
     };
-    let format = args.foreign.predictions_format.map(Into::into);
+    let format = args.foreign.predictions_format;
     let Some(format) = format.or_else(|| PredictionFormat::of_path(&file.to_string_lossy())) else {
         bail!(
             "{}: the ending does not tell the format: add --predictions-format tsv, jsonl, xc or npz",
@@ -325,11 +299,9 @@ fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
     };
     let mut stages = Stages::default();
     let (train, test, predictions) = stages.time("read", || {
-        let train = args.part(
-            args.reading.options().read_labels(train_path, None, |_| (), task)?,
-            args.foreign.train_split.as_deref(),
-            task,
-        )?;
+        let train = args.reading.options().read_labels(train_path, None, |_| (), task)?;
+        let split = args.foreign.train_split.as_deref();
+        let train = selected(train, split, args.split_column.one(), task)?;
         let (test, ids) = args.read_truth(train.label_names.as_ref(), task)?;
         let labels = train.labels.columns().max(test.labels.columns());
         // Rows of vectors have labels by number, whatever these are called; text has names.
@@ -393,17 +365,6 @@ impl Args {
         Ok((select(&rows, chosen, task)?, chosen.iter().map(|&row| ids[row].clone()).collect()))
     }
 
-    /// The rows that a split file names, or all.
-    fn part(&self, rows: Dataset, split: Option<&Path>, task: &Task) -> Result<Dataset> {
-        match split {
-            None => Ok(rows),
-            Some(path) => {
-                let column = self.split_column.one();
-                select(&rows, Splits::read(path, rows.len(), task)?.column(column)?, task)
-            }
-        }
-    }
-
     fn warn_of_unseen(&self, labels: usize) {
         if labels > 0 {
             tracing::warn!(
@@ -433,12 +394,12 @@ impl Args {
 
     /// What is printed.
     fn report(&self, subject: &Subject, metrics: &Metrics) -> Result<String> {
-        let (seconds, cpu_seconds) = (subject.stages.seconds(), subject.stages.cpu_seconds());
-        let report = EvaluationReport { metrics, seconds: &seconds, cpu_seconds: &cpu_seconds };
+        let report = EvaluationReport { metrics, stages: &subject.stages.0 };
         if self.json {
             return Ok(report.to_json() + "\n");
         }
-        let popular = subject.popular(self.deepest(&subject.filter));
+        let deepest = self.deepest(&subject.filter);
+        let popular = most_frequent(&subject.counts, deepest, subject.truth.len());
         let popular = subject.evaluation(&popular, &self.metric_options())?.metrics();
         let figures: Vec<String> =
             popular.at.iter().map(|at| format!("{:.2} @{}", 100.0 * at.precision, at.k)).collect();
@@ -456,15 +417,5 @@ impl Subject {
         let training = TrainingCounts { instances: self.training_rows, labels: &self.counts };
         let evaluation = Evaluation::new(self.truth.view(), predictions, training, options)?;
         Ok(evaluation.without(&self.filter)?)
-    }
-
-    /// The `k` most frequent training labels as the prediction of every row.
-    fn popular(&self, k: usize) -> Predictions {
-        let scored = |(id, &count): (usize, &u32)| Scored { id: id as u32, score: count as f32 };
-        let mut best: Vec<Scored> = self.counts.iter().enumerate().map(scored).collect();
-        top_k(&mut best, k);
-        let mut predictions = Predictions::default();
-        (0..self.truth.len()).for_each(|_| predictions.push_row(&best));
-        predictions
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use labelwood::model::Trained;
+use labelwood::run::Bytes;
 use labelwood::shard::Plan;
 
-use crate::bytes::Bytes;
 use crate::context::Context;
 
 /// Arguments of `labelwood merge`.

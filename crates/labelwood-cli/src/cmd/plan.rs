@@ -9,17 +9,16 @@ use anyhow::{Context as _, Result, bail};
 use labelwood::Settings;
 use labelwood::app::TrainingNeed;
 use labelwood::model::TrainOptions;
-use labelwood::run::Task;
-use labelwood::shard::{Options, Plan};
+use labelwood::run::{Bytes, Task};
+use labelwood::shard::{Options, Plan, Shard};
 use labelwood::{auto, data};
 use serde::Serialize;
 
 use super::train::memory::fits;
-use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::input::Kind;
 use crate::learn::{LearnArgs, Rows, TrainRequest};
-use crate::output::print;
+use crate::output::print_json;
 use crate::settings::Choice;
 
 /// Arguments of `labelwood plan`.
@@ -117,13 +116,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let task = context.run()?;
     let rows = args.learn.read(false, &task)?;
     args.learn.check_rows(&rows.dataset)?;
-    if let Some(reader) = &rows.reader
-        && !args.json
-    {
-        context.note(args.learn.describe(reader, &rows.dataset));
-    }
-    if let Some(mention) = args.learn.unlabelled(&rows.dataset).filter(|_| !args.json) {
-        context.note(mention);
+    if !args.json {
+        let notes = args.learn.notes(&rows.dataset, rows.reader.as_ref());
+        notes.iter().for_each(|note| context.note(note));
     }
     let settings = args.choose(choice, calibrate, &rows, context, &task)?;
     // The scores of a grove that auto chose are probabilities without.
@@ -138,7 +133,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let plan = Plan::make(&args.output, rows.dataset.view(), training, &settings, &options, &task)?;
     let summary = Summary::of(&plan);
     if args.json {
-        return print(&format_args!("{}\n", serde_json::to_string(&summary)?));
+        return print_json(&summary);
     }
     context.note(summary);
     Ok(())
@@ -164,20 +159,30 @@ struct Summary<'a> {
     shards: Vec<ShardLine>,
 }
 
+/// A shard in the lines that `plan --json` and `inspect --json` print.
 #[derive(Serialize)]
-struct ShardLine {
-    units: usize,
-    memory_bytes: u64,
-    cpu_seconds: f64,
+pub struct ShardLine {
+    /// How many of its units are finished, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done: Option<usize>,
+    /// How many units it has, of both stages where those of the second are known.
+    pub units: usize,
+    /// The memory that it takes, about.
+    pub memory_bytes: u64,
+    /// The time that it takes, about.
+    pub cpu_seconds: f64,
+}
+
+impl ShardLine {
+    /// What the plan says.
+    pub fn new(done: Option<usize>, units: usize, shard: &Shard) -> Self {
+        ShardLine { done, units, memory_bytes: shard.memory, cpu_seconds: shard.seconds }
+    }
 }
 
 impl<'a> Summary<'a> {
     fn of(plan: &'a Plan) -> Self {
-        let line = |shard: &labelwood::shard::Shard| ShardLine {
-            units: shard.units.len(),
-            memory_bytes: shard.memory,
-            cpu_seconds: shard.seconds,
-        };
+        let line = |shard: &Shard| ShardLine::new(None, shard.units.len(), shard);
         let shards = plan.shards().iter().map(line).collect();
         Summary { plan: plan.folder(), stages: plan.stages(), threads: plan.threads(), shards }
     }

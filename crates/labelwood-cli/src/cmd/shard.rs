@@ -61,7 +61,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let kept_too = kept.clone();
     let task = context.watched_run(|progress| progress, move || kept_too.clone())?;
     let options = ReadOptions { ignore_label_names: true, ..ReadOptions::default() };
-    let dataset = match &args.data {
+    let rows = match &args.data {
         Some(path) => {
             let is_binary = data::Format::of_path(path) == Some(data::Format::Binary);
             if plan.training().text.is_some() && !is_binary {
@@ -71,21 +71,19 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
                     plan.data().display()
                 );
             }
-            input::read_vectors(path, &options, &task)?.dataset
+            input::read_vectors(path, &options, &task)?
         }
-        None => {
-            let path = plan.data();
-            let read = input::read_vectors(&path, &options, &task);
-            read.context("the rows of the plan; --data reads them from elsewhere")?.dataset
-        }
+        None => input::read_vectors(&plan.data(), &options, &task)
+            .context("the rows of the plan; --data reads them from elsewhere")?,
     };
     let work = Work { stage: args.stage.map(usize::from), units: &args.units, wait: args.wait };
-    let (trained, all) = plan.train(dataset.view(), &shards, work, &task).map_err(|error| {
-        match error.is_cancelled() {
-            true => anyhow::Error::from(Stopped::Cancelled).context(kept),
-            false => error.into(),
-        }
-    })?;
+    let (trained, all) =
+        plan.train(rows.dataset.view(), &shards, work, &task).map_err(|error| {
+            match error.is_cancelled() {
+                true => anyhow::Error::from(Stopped::Cancelled).context(kept),
+                false => error.into(),
+            }
+        })?;
     let list: Vec<String> = shards.iter().map(usize::to_string).collect();
     let what = if shards.len() == 1 { "shard" } else { "shards" };
     context.note(format_args!(

@@ -2,24 +2,24 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use labelwood::app::TrainingNeed;
-use labelwood::data::{Splits, write_own};
+use labelwood::data::write_own;
 use labelwood::run::{Progress, Stage, Task};
 use labelwood::tune::{Measure, Outcome, Plan, TuneError, tune};
 use serde_json::json;
 
 use super::train::memory;
 use crate::context::Context;
-use crate::duration::Seconds;
+use crate::duration;
 use crate::learn::{LearnArgs, Rows, TrainRequest};
 use crate::output::print;
 use crate::settings::{Choice, TUNED, named};
 use crate::signals::NOTHING_KEPT;
-use crate::split::select;
+use crate::split::selected;
 
 /// The files for people in the folder.
 const PAGE: &str = "table.md";
@@ -50,8 +50,8 @@ pub struct Args {
     folds: usize,
 
     /// Stop after this time, such as 5m, and decide by the rounds that are done
-    #[arg(long, value_name = "TIME")]
-    budget: Option<Seconds>,
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    budget: Option<Duration>,
 
     /// Use these rows of DATA only: a table of row numbers counted from 1, a column a split
     #[arg(long, value_name = "FILE")]
@@ -78,7 +78,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let keep = args.learn.typed_settings();
     let plan = Plan::new(dataset.view(), start, &keep, args.measure, args.folds)?;
     args.announce(&plan, &rows, context, &task)?;
-    let until = args.budget.map(|budget| context.started() + budget.times(1.0));
+    let until = args.budget.map(|budget| context.started() + budget);
     let outcome = tune(dataset.view(), &plan, &args.output, &task.until(until))
         .map_err(|error| stopped_or(error, &args.output))?;
     args.write(&outcome, &request, &rows)?;
@@ -97,25 +97,15 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 impl Args {
     fn read(&self, task: &Task) -> Result<Rows> {
         let Rows { dataset, reader } = self.learn.read(self.train_split.is_some(), task)?;
-        let dataset = match &self.train_split {
-            None => dataset,
-            Some(split) => {
-                let splits = Splits::read(split, dataset.len(), task)?;
-                select(&dataset, splits.column(self.split_column)?, task)?
-            }
-        };
+        let dataset = selected(dataset, self.train_split.as_deref(), self.split_column, task)?;
         self.learn.check_rows(&dataset)?;
         Ok(Rows { dataset, reader })
     }
 
     /// Says what will be tried, and refuses what will not fit.
     fn announce(&self, plan: &Plan, rows: &Rows, context: &Context, task: &Task) -> Result<()> {
-        if let Some(reader) = &rows.reader {
-            context.note(self.learn.describe(reader, &rows.dataset));
-        }
-        if let Some(mention) = self.learn.unlabelled(&rows.dataset) {
-            context.note(mention);
-        }
+        let notes = self.learn.notes(&rows.dataset, rows.reader.as_ref());
+        notes.iter().for_each(|note| context.note(note));
         for candidate in plan.candidates() {
             // A copy of most rows is learned from, and the model stays in memory.
             let need = TrainingNeed {
@@ -185,33 +175,31 @@ fn quoted(word: &str) -> String {
 
 /// How many trials are finished, as far as the run tells.
 #[derive(Clone, Default)]
-struct Trials(Arc<[AtomicU64; 2]>);
+struct Trials(Arc<Mutex<Option<Progress>>>);
 
 impl Trials {
+    fn finished(&self) -> MutexGuard<'_, Option<Progress>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Watches a run's progress and shows that of the trials, not of what goes on inside them.
     fn watch(&self) -> impl Fn(Progress) -> Progress + Send + Sync + 'static {
         let trials = self.clone();
         move |progress| {
-            let [done, total] = &*trials.0;
+            let mut finished = trials.finished();
             if progress.stage == Stage::Trials {
-                done.store(progress.done, Ordering::Relaxed);
-                total.store(progress.total, Ordering::Relaxed);
+                *finished = Some(progress);
             }
-            match total.load(Ordering::Relaxed) {
-                0 => progress,
-                total => {
-                    Progress { stage: Stage::Trials, done: done.load(Ordering::Relaxed), total }
-                }
-            }
+            finished.unwrap_or(progress)
         }
     }
 
     /// What is left when the run is ended from outside.
     fn kept(&self, folder: &Path) -> impl Fn() -> String + Send + Sync + 'static {
         let (trials, folder) = (self.clone(), folder.to_owned());
-        move || match [0, 1].map(|at| trials.0[at].load(Ordering::Relaxed)) {
-            [_, 0] => NOTHING_KEPT.to_owned(),
-            [done, total] => kept(done, total, &folder),
+        move || match *trials.finished() {
+            Some(Progress { done, total, .. }) => kept(done, total, &folder),
+            None => NOTHING_KEPT.to_owned(),
         }
     }
 }

@@ -5,14 +5,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use labelwood::algorithms::Updates;
 use labelwood::app::update_bytes;
-use labelwood::data::Dataset;
 use labelwood::model::{Model, UpdateError, UpdateStart, Updated, update};
-use labelwood::run::Task;
+use labelwood::run::Bytes;
 use labelwood::store::{Options, check_target};
 
-use crate::bytes::Bytes;
 use crate::context::Context;
-use crate::fault::MachineFault;
 use crate::learn::unlabelled;
 use crate::machine;
 use crate::prediction::RowArgs;
@@ -72,7 +69,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let model = Model::open(&args.model, Options::default(), &task)?;
     let dataset =
         args.rows.options().read_more(&args.data, &model, args.vocabulary.as_deref(), &task)?;
-    check_memory(&model, &dataset, context, &task)?;
+    let threads = task.threads();
+    let remedy = if threads > 1 { "try --threads 1" } else { "add fewer rows at a time" };
+    let needed = update_bytes(&model, dataset.view(), threads);
+    machine::check_memory("update", needed, context.max_memory, |_| remedy.to_owned())?;
     let target = args.output.as_ref().unwrap_or(&args.model);
     let start = UpdateStart { overwrite: args.overwrite, again: args.again };
     let updated = update(&model, &dataset, target, start, &task).map_err(|error| match error {
@@ -84,21 +84,16 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     })?;
     let folder = target.display();
     let Updated { manifest, rows, new_labels, .. } = &updated;
-    match (updated.was_there, &args.output) {
-        (false, _) => {}
-        (true, None) => {
-            context.note(format_args!(
-                "{folder}: the last update added these {rows} rows, there is nothing left to do; \
-                 --again adds them once more"
-            ));
-            return Ok(());
-        }
-        (true, Some(_)) => {
-            context.note(format_args!(
-                "{folder}: this update is finished, there is nothing left to do"
-            ));
-            return Ok(());
-        }
+    if updated.was_there {
+        let done = match args.output {
+            Some(_) => "this update is finished, there is nothing left to do".to_owned(),
+            None => format!(
+                "the last update added these {rows} rows, there is nothing left to do; --again adds \
+                 them once more"
+            ),
+        };
+        context.note(format_args!("{folder}: {done}"));
+        return Ok(());
     }
     context.note(format_args!(
         "{folder}: {rows} rows and {new_labels} new labels added, now {} rows and {} labels, {}",
@@ -113,21 +108,6 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         context.note(format_args!("{left}: train with --keep-rows"));
     }
     Ok(())
-}
-
-/// Refuses an update for which the machine has not enough memory.
-fn check_memory(model: &Model, dataset: &Dataset, context: &Context, task: &Task) -> Result<()> {
-    let Some(limit) = context.max_memory.or_else(machine::memory_limit) else { return Ok(()) };
-    let needed = update_bytes(model, dataset.view(), task.threads());
-    if needed <= limit.0 {
-        return Ok(());
-    }
-    let (needed, who) = (Bytes(needed), context.who_limits_memory());
-    let remedy = if task.threads() > 1 { "try --threads 1" } else { "add fewer rows at a time" };
-    Err(MachineFault(format!(
-        "the update needs about {needed} of memory, but {who} allows {limit}: {remedy}"
-    ))
-    .into())
 }
 
 /// What could not be done without the training rows.

@@ -28,7 +28,8 @@ fn folder() -> Folder {
     folder
 }
 
-const TRAIN: &str = "train zoo.tsv --vocabulary animals.ttl --algorithm one-vs-rest -q --language en";
+const TRAIN: &str =
+    "train zoo.tsv --vocabulary animals.ttl --algorithm one-vs-rest -q --language en";
 
 #[test]
 fn a_model_knows_its_labels_by_every_name_and_shows_any_language() {
@@ -67,18 +68,15 @@ fn shards_merge_to_the_model_with_all_names_of_the_vocabulary() {
         folder.run(&format!("shard --plan plan --index {shard} -q")).succeeds();
     }
     folder.run("merge --plan plan --model merged -q").succeeds();
-    let manifest = |model: &str| {
-        fs::read(folder.path(model).join("manifest.json")).expect("it was written")
-    };
+    let manifest =
+        |model: &str| fs::read(folder.path(model).join("manifest.json")).expect("it was written");
     assert_eq!(manifest("model"), manifest("merged"));
 }
 
 #[test]
 fn vectors_keep_the_numbers_and_names_of_a_vocabulary() {
     let folder = folder();
-    folder
-        .run("convert zoo.tsv rows.lwd --vocabulary animals.ttl --language fi -q")
-        .succeeds();
+    folder.run("convert zoo.tsv rows.lwd --vocabulary animals.ttl --language fi -q").succeeds();
     folder.run("train rows.lwd --model model --algorithm one-vs-rest -q").succeeds();
     let inside = folder.run("inspect model --language en").succeeds();
     assert!(inside.contains("(fi, en), 2 broader pairs"), "{inside}");

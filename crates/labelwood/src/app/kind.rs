@@ -13,7 +13,7 @@ use std::path::Path;
 /// assert_eq!(kind("rows.svm.gz"), Some(Kind::Vectors(data::Format::Libsvm)));
 /// assert_eq!(kind("books.tsv"), Some(Kind::Text(documents::Format::Tsv)));
 /// assert_eq!(kind("page.pdf"), None);
-/// let stated = Kind::of("page.pdf".as_ref(), Some(documents::Format::Csv));
+/// let stated = Kind::of("page.pdf".as_ref(), Some(Kind::Text(documents::Format::Csv)));
 /// assert_eq!(stated.and_then(Kind::text), Some(documents::Format::Csv));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,18 +24,6 @@ pub enum Kind {
     Text(documents::Format),
 }
 
-impl From<data::Format> for Kind {
-    fn from(format: data::Format) -> Self {
-        Kind::Vectors(format)
-    }
-}
-
-impl From<documents::Format> for Kind {
-    fn from(format: documents::Format) -> Self {
-        Kind::Text(format)
-    }
-}
-
 impl Kind {
     /// What the ending of a file's name says that it holds.
     pub fn of_path(path: &Path) -> Option<Self> {
@@ -44,18 +32,20 @@ impl Kind {
     }
 
     /// What is stated, else what the file's ending says.
-    pub fn of(path: &Path, stated: Option<impl Into<Kind>>) -> Option<Self> {
-        stated.map(Into::into).or_else(|| Kind::of_path(path))
+    pub fn of(path: &Path, stated: Option<Kind>) -> Option<Self> {
+        stated.or_else(|| Kind::of_path(path))
     }
 
     /// What is stated, else what the file's ending says. A file without an ending, such as standard
     /// input, may hold anything; an ending that tells nothing is an error.
-    pub fn required(
-        path: &Path,
-        stated: Option<impl Into<Kind>>,
-    ) -> Result<Option<Self>, InputError> {
+    pub fn required(path: &Path, stated: Option<Kind>) -> Result<Option<Self>, InputError> {
         match Kind::of(path, stated) {
-            None if path.extension().is_some() => Err(InputError::UnknownFormat(name(path))),
+            None if path.extension().is_some() => Err(InputError::refused(
+                path,
+                "the ending does not tell the format: text is .tsv, .csv or .jsonl, vectors are .txt \
+                 (XC repository format), .svm (LIBSVM) or .lwd (binary), each also with .gz or .zst; \
+                 add --from to state it",
+            )),
             known => Ok(known),
         }
     }
@@ -76,12 +66,16 @@ impl Kind {
             return Ok(None);
         }
         match Kind::required(path, stated)? {
-            Some(Kind::Vectors(_)) if trained_on.is_some() => {
-                Err(InputError::VectorsForText(name(path)))
-            }
-            Some(Kind::Text(_)) if trained_on.is_none() => {
-                Err(InputError::TextForVectors(name(path)))
-            }
+            Some(Kind::Vectors(_)) if trained_on.is_some() => Err(InputError::refused(
+                path,
+                "these are vectors, but the model was trained on text: give text (.tsv, .csv or \
+                 .jsonl), or add --from tsv if this is text",
+            )),
+            Some(Kind::Text(_)) if trained_on.is_none() => Err(InputError::refused(
+                path,
+                "this is text, but the model was trained on vectors: give vectors (.txt or .svm), or \
+                 train a model on text",
+            )),
             kind => Ok(kind),
         }
     }
@@ -101,9 +95,4 @@ impl Kind {
             Kind::Text(_) => None,
         }
     }
-}
-
-/// A file as it was named, for messages.
-pub(super) fn name(path: &Path) -> String {
-    path.display().to_string()
 }

@@ -1,7 +1,6 @@
 //! Files that name labels: those that a model may name, and those that a training knows.
 
 use super::error::InputError;
-use super::kind::name;
 use crate::base::run::Task;
 use crate::base::sparse::LabelSet;
 use crate::data::{
@@ -57,10 +56,11 @@ fn labels_in(file: &Path, model: &Model, task: &Task) -> Result<LabelSet, InputE
         0
     })?;
     if found.is_empty() {
-        return Err(InputError::NoKnownLabel(name(file)));
+        let reason = "the model knows none of its labels: there must be one a line";
+        return Err(InputError::refused(file, reason));
     }
     if unknown > 0 {
-        tracing::warn!("{}: the model does not know {unknown} of its labels", name(file));
+        tracing::warn!("{}: the model does not know {unknown} of its labels", file.display());
     }
     Ok(found)
 }
@@ -100,9 +100,11 @@ pub fn names_in(model: &Model, language: Option<&str>) -> Result<Option<LabelInd
     let Some(language) = language else { return Ok(labels.names().cloned()) };
     match labels.names_in(language) {
         Some(names) => Ok(Some(names)),
-        None => Err(InputError::NoLanguage {
-            language: language.to_owned(),
-            known: Excerpt::list(labels.languages().collect::<Vec<_>>().into_iter()),
-        }),
+        None => {
+            let known = Excerpt::list(labels.languages().collect::<Vec<_>>().into_iter());
+            Err(InputError::Refused(format!(
+                "there are no names in the language `{language}`: the model has {known}"
+            )))
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Files of rows for a model, read as a whole.
 
 use super::error::InputError;
-use super::kind::{Kind, name};
+use super::kind::Kind;
 use super::labels::known_labels;
-use super::source::{RowSource, Widths};
+use super::source::Widths;
 use crate::base::run::Task;
 use crate::data::documents::{self, Documents, Labels, Options, Separator};
 use crate::data::{self, Dataset, LabelIndex, LabelIndexBuilder, Read, ReadError, ReadOptions};
@@ -94,7 +94,11 @@ impl Fields {
             Some(flag)
                 if documents.format() == documents::Format::Tsv && flag != "--label-separator" =>
             {
-                Err(InputError::NoColumns(name(path), flag))
+                let reason = format!(
+                    "a TSV file has no names of columns for {flag}: leave it out, or add --from csv if \
+                     the first line names the columns"
+                );
+                Err(InputError::refused(path, &reason))
             }
             _ => Ok((documents, options)),
         }
@@ -102,17 +106,6 @@ impl Fields {
 }
 
 impl RowOptions {
-    /// Opens a data file, or standard input for `-`, whose rows `model` is to predict, a batch at a
-    /// time.
-    pub fn open<'m>(
-        &self,
-        path: &Path,
-        model: &'m Model,
-        task: &'m Task,
-    ) -> Result<RowSource<'m>, InputError> {
-        RowSource::open(path, self, model, task)
-    }
-
     /// Reads all rows for a model, with their labels, and warns of what deserves a look. Labels that
     /// a model of text does not know get ids beyond its own.
     pub fn read(&self, path: &Path, model: &Model, task: &Task) -> Result<Dataset, InputError> {
@@ -141,7 +134,8 @@ impl RowOptions {
         let known = model.labels().names();
         let Some(reader) = model.text() else {
             if known.is_none() && vocabulary.is_some() {
-                return Err(InputError::Nameless);
+                let reason = "--vocabulary: the labels of the model have no names";
+                return Err(InputError::Refused(reason.to_owned()));
             }
             let options = ReadOptions {
                 ignore_label_names: known.is_none(),
@@ -154,7 +148,8 @@ impl RowOptions {
             return Ok(dataset);
         };
         if vocabulary.is_some() {
-            return Err(InputError::NamesForText);
+            let reason = "--vocabulary is for vectors: labels in text are their names";
+            return Err(InputError::Refused(reason.to_owned()));
         }
         let (documents, guess) = self.documents(path, kind, reader, Labels::Required, task)?;
         let none = LabelIndex::default();
@@ -196,7 +191,9 @@ impl RowOptions {
 
     pub(super) fn kind(&self, path: &Path, model: &Model) -> Result<Option<Kind>, InputError> {
         match self.fields.stated() {
-            Some(flag) if model.text().is_none() => Err(InputError::NeedsText(flag)),
+            Some(flag) if model.text().is_none() => Err(InputError::Refused(format!(
+                "{flag} needs text, but the model was trained on vectors"
+            ))),
             _ => {
                 let trained_on = model.text().map(|reader| reader.options().format);
                 Kind::expected(path, self.format, trained_on)

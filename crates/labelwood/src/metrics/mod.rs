@@ -19,7 +19,7 @@ pub use crate::learn::propensity::Propensity;
 pub use score::{InstanceAtK, InstanceScores};
 pub use tables::LabelScores;
 
-use crate::base::sparse::{LabelRowsView, Predictions};
+use crate::base::sparse::{LabelRowsView, Predictions, Scored};
 use score::{RowScorer, Sums};
 use serde::Serialize;
 use thiserror::Error;
@@ -97,50 +97,11 @@ pub enum Psndcg {
     Pyxclib,
 }
 
-/// Why an [`Evaluation`] is refused.
+/// Why an [`Evaluation`] is refused: rows or labels that do not match, cuts or propensities without a
+/// meaning.
 #[derive(Clone, Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum MetricError {
-    /// Truth and predictions differ in length.
-    #[error(
-        "{predictions} rows of predictions for {truth} rows of data: predict exactly the rows to evaluate"
-    )]
-    Rows {
-        /// Rows with true labels.
-        truth: usize,
-        /// Rows with predictions.
-        predictions: usize,
-    },
-    /// A predicted label does not exist.
-    #[error(
-        "prediction row {row}: label {label} is out of range: data and training have {labels} labels"
-    )]
-    Label {
-        /// The row, counted from 0.
-        row: usize,
-        /// The predicted label.
-        label: u32,
-        /// The number of labels.
-        labels: usize,
-    },
-    /// No cut, or a cut of 0.
-    #[error("the cuts k must be a list of numbers of at least 1, such as 1,3,5")]
-    Cuts,
-    /// The propensity constants have no meaning.
-    #[error("propensity constants a={a}, b={b}: both must be finite, a at least 0 and b above 0")]
-    Propensity {
-        /// The exponent.
-        a: f64,
-        /// The shift.
-        b: f64,
-    },
-    /// The filter pairs are not in order.
-    #[error("filter pair {at} is out of order: sort the (row, label) pairs")]
-    Filter {
-        /// The position of the first pair that is smaller than the one before it.
-        at: usize,
-    },
-}
+#[error("{0}")]
+pub struct MetricError(String);
 
 /// The figures of a whole set, as fractions of 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,7 +123,7 @@ pub struct Metrics {
     pub at: Vec<AtK>,
     /// The expected calibration error: how far, in the mean over the predictions up to the largest
     /// cut, a score lies from the share of true ones among predictions with about that score. 0 says
-    /// that scores are probabilities. Twenty groups of scores; scores beyond 0 and 1 count as these.
+    /// that scores are probabilities. Twenty ranges of scores; scores beyond 0 and 1 count as these.
     pub ece: f64,
     /// Head, torso and tail, in this order.
     pub slices: [SliceMetrics; 3],
@@ -190,7 +151,18 @@ pub struct AtK {
     pub coverage: f64,
 }
 
-/// A group of labels by how often training saw them.
+/// The figures at a cut: each one's name in JSON and in Python, and in tables.
+pub(crate) const FIGURES: [(&str, &str, fn(&AtK) -> f64); 7] = [
+    ("p", "P", |at| at.precision),
+    ("recall", "recall", |at| at.recall),
+    ("rprecision", "R-precision", |at| at.r_precision),
+    ("ndcg", "nDCG", |at| at.ndcg),
+    ("psp", "PSP", |at| at.psp),
+    ("psndcg", "PSnDCG", |at| at.psndcg),
+    ("coverage", "coverage", |at| at.coverage),
+];
+
+/// Some of the labels, by how often training saw them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Slice {
     /// At least 100 training rows.
@@ -266,27 +238,36 @@ impl<'a> Evaluation<'a> {
         training: TrainingCounts<'a>,
         options: &MetricOptions,
     ) -> Result<Self, MetricError> {
-        if truth.len() != predictions.len() {
-            return Err(MetricError::Rows { truth: truth.len(), predictions: predictions.len() });
+        let refused = |reason| Err(MetricError(reason));
+        let (rows, predicted) = (truth.len(), predictions.len());
+        if rows != predicted {
+            return refused(format!(
+                "{predicted} rows of predictions for {rows} rows of data: predict exactly the rows to \
+                 evaluate"
+            ));
         }
         let labels = truth.columns().max(training.labels.len());
         for (row, scored) in predictions.rows().enumerate() {
-            if let Some(unknown) = scored.iter().find(|scored| scored.id as usize >= labels) {
-                return Err(MetricError::Label { row, label: unknown.id, labels });
+            if let Some(Scored { id, .. }) = scored.iter().find(|one| one.id as usize >= labels) {
+                return refused(format!(
+                    "prediction row {row}: label {id} is out of range: data and training have {labels} labels"
+                ));
             }
         }
         let mut at = options.at.clone();
         at.sort_unstable();
         at.dedup();
         if at.first().is_none_or(|&k| k == 0) {
-            return Err(MetricError::Cuts);
+            let reason = "the cuts k must be a list of numbers of at least 1, such as 1,3,5";
+            return refused(reason.to_owned());
         }
-        let propensity = options.propensity;
+        let &MetricOptions { propensity, psndcg, .. } = options;
         if !propensity.is_possible() {
             let Propensity { a, b } = propensity;
-            return Err(MetricError::Propensity { a, b });
+            return refused(format!(
+                "propensity constants a={a}, b={b}: both must be finite, a at least 0 and b above 0"
+            ));
         }
-        let psndcg = options.psndcg;
         Ok(Evaluation { truth, predictions, training, at, propensity, psndcg, filter: &[] })
     }
 
@@ -312,7 +293,10 @@ impl<'a> Evaluation<'a> {
     /// ```
     pub fn without(self, pairs: &'a [(usize, u32)]) -> Result<Self, MetricError> {
         match pairs.windows(2).position(|pair| pair[0] > pair[1]) {
-            Some(before) => Err(MetricError::Filter { at: before + 1 }),
+            Some(before) => Err(MetricError(format!(
+                "filter pair {} is out of order: sort the (row, label) pairs",
+                before + 1
+            ))),
             None => Ok(Evaluation { filter: pairs, ..self }),
         }
     }
@@ -359,16 +343,7 @@ impl Metrics {
     /// `psp@1`, `psndcg@1`, `coverage@1`, then those of the next cut; last `ece`.
     pub fn named(&self) -> impl Iterator<Item = (String, f64)> + '_ {
         let cuts = self.at.iter().flat_map(|at| {
-            [
-                ("p", at.precision),
-                ("recall", at.recall),
-                ("rprecision", at.r_precision),
-                ("ndcg", at.ndcg),
-                ("psp", at.psp),
-                ("psndcg", at.psndcg),
-                ("coverage", at.coverage),
-            ]
-            .map(|(name, value)| (format!("{name}@{}", at.k), value))
+            FIGURES.iter().map(|(name, _, of)| (format!("{name}@{}", at.k), of(at)))
         });
         cuts.chain([("ece".to_owned(), self.ece)])
     }

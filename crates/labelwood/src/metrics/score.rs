@@ -176,7 +176,7 @@ pub(super) struct Sums {
     bins: [Bin; BINS],
 }
 
-/// How many groups predictions are put into by their scores, to see whether these are probabilities.
+/// How many ranges of scores predictions are put into, to see whether scores are probabilities.
 const BINS: usize = 20;
 
 /// Predictions with about the same score.

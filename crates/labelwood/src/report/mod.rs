@@ -1,6 +1,6 @@
 //! What people and programs read about an evaluation: a terminal table and one line of JSON.
 
-use crate::metrics::{Metrics, Psndcg, SliceMetrics};
+use crate::metrics::{FIGURES, Metrics, Psndcg, SliceMetrics};
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 use std::fmt::{self, Display, Formatter};
 
@@ -11,7 +11,7 @@ use std::fmt::{self, Display, Formatter};
 ///
 /// ```
 /// use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
-/// use labelwood::report::EvaluationReport;
+/// use labelwood::report::{EvaluationReport, Spent};
 /// use labelwood::sparse::{LabelRows, Predictions, Scored};
 ///
 /// let mut truth = LabelRows::new(3);
@@ -22,8 +22,8 @@ use std::fmt::{self, Display, Formatter};
 /// let options = MetricOptions { at: vec![1], ..MetricOptions::default() };
 /// let metrics = Evaluation::new(truth.view(), &predictions, training, &options)?.metrics();
 ///
-/// let seconds = [("load", 0.25), ("predict", 1.5)];
-/// let report = EvaluationReport { metrics: &metrics, seconds: &seconds, cpu_seconds: &[] };
+/// let stages = [("predict", Spent { seconds: 1.5, cpu_seconds: Some(2.5) })];
+/// let report = EvaluationReport { metrics: &metrics, stages: &stages };
 /// assert!(report.to_json().starts_with(r#"{"instances":1,"labels":3,"unlabelled":0,"#));
 /// assert!(report.to_string().contains("P             100.00"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,10 +32,17 @@ use std::fmt::{self, Display, Formatter};
 pub struct EvaluationReport<'a> {
     /// The figures.
     pub metrics: &'a Metrics,
-    /// Wall-clock seconds by stage, such as `load` and `predict`.
-    pub seconds: &'a [(&'a str, f64)],
-    /// CPU seconds of the same stages.
-    pub cpu_seconds: &'a [(&'a str, f64)],
+    /// The time of each stage, such as `load` and `predict`.
+    pub stages: &'a [(&'a str, Spent)],
+}
+
+/// The time that something took.
+#[derive(Clone, Copy, Debug)]
+pub struct Spent {
+    /// Seconds on the wall clock.
+    pub seconds: f64,
+    /// Seconds of CPU, user and system, of all threads; none where the system does not tell.
+    pub cpu_seconds: Option<f64>,
 }
 
 impl EvaluationReport<'_> {
@@ -57,8 +64,11 @@ impl Serialize for EvaluationReport<'_> {
         object.serialize_field("slices", &Map(|| slices(metrics)))?;
         object.serialize_field("propensity", &metrics.propensity)?;
         object.serialize_field("psndcg", &metrics.psndcg)?;
-        object.serialize_field("seconds", &Map(|| self.seconds.iter().copied()))?;
-        object.serialize_field("cpu_seconds", &Map(|| self.cpu_seconds.iter().copied()))?;
+        let stages = || self.stages.iter();
+        let seconds = || stages().map(|(stage, spent)| (stage, spent.seconds));
+        let cpu = || stages().filter_map(|(stage, spent)| Some((stage, spent.cpu_seconds?)));
+        object.serialize_field("seconds", &Map(seconds))?;
+        object.serialize_field("cpu_seconds", &Map(cpu))?;
         object.end()
     }
 }
@@ -103,14 +113,14 @@ impl Display for EvaluationReport<'_> {
             "{} instances ({} without labels), {} labels ({} true here but unseen in training)",
             metrics.instances, metrics.unlabelled, metrics.labels, metrics.unseen_labels
         )?;
-        write_cuts(out, metrics)?;
-        write_line(out, "P", metrics.at.iter().map(|at| at.precision))?;
-        write_line(out, "recall", metrics.at.iter().map(|at| at.recall))?;
-        write_line(out, "R-precision", metrics.at.iter().map(|at| at.r_precision))?;
-        write_line(out, "nDCG", metrics.at.iter().map(|at| at.ndcg))?;
-        write_line(out, "PSP", metrics.at.iter().map(|at| at.psp))?;
-        write_line(out, "PSnDCG", metrics.at.iter().map(|at| at.psndcg))?;
-        write_line(out, "coverage", metrics.at.iter().map(|at| at.coverage))?;
+        write!(out, "\n{:NAME_WIDTH$}", "")?;
+        for at in &metrics.at {
+            write!(out, "{:>CUT_WIDTH$}", format!("@{}", at.k))?;
+        }
+        writeln!(out)?;
+        for (_, name, of) in FIGURES {
+            write_line(out, name, metrics.at.iter().map(of))?;
+        }
         // Of all predictions up to the largest cut, so it stands in that cut's column.
         let width = CUT_WIDTH * metrics.at.len();
         writeln!(out, "{:NAME_WIDTH$}{:>width$.2}", "ECE", 100.0 * metrics.ece)?;
@@ -126,16 +136,15 @@ impl Display for EvaluationReport<'_> {
         };
         let (a, b) = (metrics.propensity.a, metrics.propensity.b);
         writeln!(out, "\nIn percent. Propensity a={a}, b={b}; PSnDCG as in {convention}.")?;
-        write_times(out, self.seconds, self.cpu_seconds)
+        for (stage, Spent { seconds, cpu_seconds }) in self.stages {
+            write!(out, "{stage:NAME_WIDTH$}{seconds:>CUT_WIDTH$.2} s")?;
+            match cpu_seconds {
+                Some(cpu) => writeln!(out, ", CPU {cpu:.2} s")?,
+                None => writeln!(out)?,
+            }
+        }
+        Ok(())
     }
-}
-
-fn write_cuts(out: &mut Formatter<'_>, metrics: &Metrics) -> fmt::Result {
-    write!(out, "\n{:NAME_WIDTH$}", "")?;
-    for at in &metrics.at {
-        write!(out, "{:>CUT_WIDTH$}", format!("@{}", at.k))?;
-    }
-    writeln!(out)
 }
 
 fn write_line(
@@ -148,17 +157,6 @@ fn write_line(
         write!(out, "{:>CUT_WIDTH$.2}", 100.0 * value)?;
     }
     writeln!(out)
-}
-
-fn write_times(out: &mut Formatter<'_>, wall: &[(&str, f64)], cpu: &[(&str, f64)]) -> fmt::Result {
-    for (stage, seconds) in wall {
-        write!(out, "{stage:NAME_WIDTH$}{seconds:>CUT_WIDTH$.2} s")?;
-        match cpu.iter().find(|(name, _)| name == stage) {
-            Some((_, cpu)) => writeln!(out, ", CPU {cpu:.2} s")?,
-            None => writeln!(out)?,
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -180,14 +178,15 @@ mod tests {
         Evaluation::new(truth.view(), &predictions, training, &options).unwrap().metrics()
     }
 
+    const STAGES: [(&str, Spent); 2] = [
+        ("load", Spent { seconds: 0.5, cpu_seconds: Some(0.25) }),
+        ("predict", Spent { seconds: 1.25, cpu_seconds: None }),
+    ];
+
     #[test]
     fn the_json_is_one_line_in_fractions_of_1() {
         let metrics = metrics();
-        let report = EvaluationReport {
-            metrics: &metrics,
-            seconds: &[("load", 0.5), ("predict", 1.25)],
-            cpu_seconds: &[("load", 0.25)],
-        };
+        let report = EvaluationReport { metrics: &metrics, stages: &STAGES };
         let ndcg = metrics.at[1].ndcg;
         let expected = format!(
             concat!(
@@ -213,9 +212,7 @@ mod tests {
     #[test]
     fn the_table_shows_percent_in_aligned_columns() {
         let metrics = metrics();
-        let cpu_seconds = &[("load", 0.25)];
-        let seconds = &[("load", 0.5), ("predict", 1.25)];
-        let table = EvaluationReport { metrics: &metrics, seconds, cpu_seconds }.to_string();
+        let table = EvaluationReport { metrics: &metrics, stages: &STAGES }.to_string();
         let expected = "\
 2 instances (1 without labels), 4 labels (1 true here but unseen in training)
 

@@ -18,8 +18,9 @@ use labelwood::sparse::Row;
 use labelwood::store::{self, check_target};
 use labelwood::text::{Params, TextReader};
 
+use crate::args::choice;
 use crate::context::Context;
-use crate::input::{Format, InputArgs, Kind};
+use crate::input::{FORMATS, InputArgs, Kind};
 use crate::output::check_outputs;
 use crate::text::{self, DocumentArgs, VectoriserArgs};
 
@@ -48,12 +49,12 @@ pub struct Args {
     overwrite: bool,
 
     /// The format of IN, if its ending does not tell
-    #[arg(long, value_name = "FORMAT")]
-    from: Option<Format>,
+    #[arg(long, value_name = "FORMAT", value_parser = choice(&FORMATS))]
+    from: Option<Kind>,
 
     /// The format of OUT, if its ending does not tell
-    #[arg(long, value_name = "FORMAT")]
-    to: Option<Format>,
+    #[arg(long, value_name = "FORMAT", value_parser = choice(&FORMATS))]
+    to: Option<Kind>,
 
     /// Turn text into vectors as this folder does, or vectors into its terms and labels: that of a
     /// model of text, or what --save-vectoriser wrote

@@ -5,17 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use labelwood::app::RowOptions;
-use labelwood::data::Dataset;
-use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::{Model, Shrink, StoredAs, shrink};
-use labelwood::run::Task;
-use labelwood::sparse::Query;
+use labelwood::run::Bytes;
 use labelwood::store::{self, check_target};
 
 use super::Args;
-use crate::bytes::Bytes;
 use crate::context::Context;
 use crate::output::print;
+use crate::prediction::{measured, predicted};
 use crate::settings::named;
 
 /// What becomes of a model.
@@ -58,7 +55,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     // A file of rows that cannot be read is no reason to begin.
     check_target(&args.output, args.overwrite)?;
     let reading = RowOptions {
-        format: args.from.map(Into::into),
+        format: args.from,
         lenient: args.reading.lenient,
         fields: args.documents.fields(),
     };
@@ -74,26 +71,12 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let (before, after) = shrink(&args.input, &args.output, how, args.overwrite, &task)?;
     let mut precision = Vec::new();
     if let Some((model, rows)) = test {
-        let smaller = open(&args.output)?;
-        let (before, after) =
-            (precisions(&model, &rows, &task)?, precisions(&smaller, &rows, &task)?);
-        precision =
-            before.into_iter().zip(after).map(|((k, one), (_, two))| (k, one, two)).collect();
+        let metrics = |model: &Model| measured(model, &rows, &predicted(model, &rows, &task)?);
+        let (one, other) = (metrics(&model)?, metrics(&open(&args.output)?)?);
+        let cuts = one.at.iter().zip(&other.at);
+        precision = cuts.map(|(one, other)| (one.k, one.precision, other.precision)).collect();
     }
     print(&Comparison { bytes: (before.bytes(), after.bytes()), precision })
-}
-
-/// P@k of a model at each cut.
-fn precisions(model: &Model, rows: &Dataset, task: &Task) -> Result<Vec<(usize, f64)>> {
-    let options = MetricOptions::default();
-    let deepest = options.at.iter().copied().max().unwrap_or(0);
-    let predictions = model.predict(rows.features.view(), Query::top(deepest), task)?;
-    let training = TrainingCounts {
-        instances: model.manifest().instances as usize,
-        labels: model.labels().counts(),
-    };
-    let metrics = Evaluation::new(rows.labels.view(), &predictions, training, &options)?.metrics();
-    Ok(metrics.at.iter().map(|at| (at.k, at.precision)).collect())
 }
 
 /// Both models side by side.

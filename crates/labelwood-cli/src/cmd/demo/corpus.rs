@@ -5,35 +5,31 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use clap::ValueEnum;
 use labelwood::data::corpus::{test, train};
+use labelwood::data::documents::Format;
 use labelwood::data::write_atomically;
 
 use crate::context::Context;
 use crate::output::check_outputs;
 
 /// The formats of documents.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum FileFormat {
-    /// Text, TAB, subjects
-    Tsv,
-    /// A table with the columns number, question and subjects, as a spreadsheet saves it
-    Csv,
-    /// One JSON object per line
-    Jsonl,
-}
+pub const FORMATS: [(&str, &str, Format); 3] = [
+    ("tsv", "Text, TAB, subjects", Format::Tsv),
+    (
+        "csv",
+        "A table with the columns number, question and subjects, as a spreadsheet saves it",
+        Format::Csv,
+    ),
+    ("jsonl", "One JSON object per line", Format::Jsonl),
+];
 
 /// A question with its tags.
 type Question = (&'static str, Vec<&'static str>);
 
 /// Writes the parts to `train` and `test` files in a folder, which is made if it is not there.
-pub fn write(folder: &Path, format: FileFormat, overwrite: bool, context: &Context) -> Result<()> {
+pub fn write(folder: &Path, format: Format, overwrite: bool, context: &Context) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let ending = match format {
-        FileFormat::Tsv => "tsv",
-        FileFormat::Csv => "csv",
-        FileFormat::Jsonl => "jsonl",
-    };
+    let ending = FORMATS.iter().find(|known| known.2 == format).map_or("", |known| known.0);
     let (train, test): (Vec<Question>, Vec<Question>) = (train().collect(), test().collect());
     let paths = ["train", "test"].map(|part| folder.join(format!("{part}.{ending}")));
     check_outputs(paths.iter().map(PathBuf::as_path), [], overwrite)?;
@@ -50,18 +46,18 @@ fn write_part(
     output: &mut dyn Write,
     questions: &[Question],
     first: usize,
-    format: FileFormat,
+    format: Format,
 ) -> io::Result<()> {
-    if let FileFormat::Csv = format {
+    if let Format::Csv = format {
         writeln!(output, "number,question,subjects")?;
     }
     for (number, (text, tags)) in (first..).zip(questions) {
         match format {
-            FileFormat::Tsv => writeln!(output, "{text}\t{}", tags.join(";"))?,
-            FileFormat::Csv => {
+            Format::Tsv => writeln!(output, "{text}\t{}", tags.join(";"))?,
+            Format::Csv => {
                 writeln!(output, "{number},{},{}", quoted(text), quoted(&tags.join("; ")))?;
             }
-            FileFormat::Jsonl => {
+            _ => {
                 let object = serde_json::json!({"id": number, "text": text, "labels": tags});
                 writeln!(output, "{object}")?;
             }
@@ -83,7 +79,7 @@ fn quoted(field: &str) -> String {
 mod tests {
     use super::*;
 
-    fn written(format: FileFormat) -> String {
+    fn written(format: Format) -> String {
         let questions =
             [("Who said \"no\", and why?", vec!["words", "law"]), ("Maps", vec!["maps"])];
         let mut output = Vec::new();
@@ -93,13 +89,13 @@ mod tests {
 
     #[test]
     fn each_format_is_written_as_it_is_read() {
-        assert_eq!(written(FileFormat::Tsv), "Who said \"no\", and why?\twords;law\nMaps\tmaps\n");
+        assert_eq!(written(Format::Tsv), "Who said \"no\", and why?\twords;law\nMaps\tmaps\n");
         assert_eq!(
-            written(FileFormat::Csv),
+            written(Format::Csv),
             "number,question,subjects\n7,\"Who said \"\"no\"\", and why?\",words; law\n8,Maps,maps\n"
         );
         assert_eq!(
-            written(FileFormat::Jsonl).lines().nth(1),
+            written(Format::Jsonl).lines().nth(1),
             Some(r#"{"id":8,"labels":["maps"],"text":"Maps"}"#)
         );
     }

@@ -8,22 +8,21 @@ mod corpus;
 mod page;
 
 use std::path::{Path, PathBuf};
-use std::{env, fs, process};
 
 use anyhow::{Context as _, Result};
 use labelwood::algorithms::craftml::Params;
 use labelwood::data::corpus::{TEST, TRAIN};
 use labelwood::data::documents::{Documents, Format, Labels, Options};
 use labelwood::data::{Dataset, LabelIndexBuilder, write_atomically};
-use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::{Model, train_text};
 use labelwood::run::Task;
-use labelwood::sparse::{Predictions, Query, Scored};
 use labelwood::store::{self, Start, check_target};
 use labelwood::text::{self, TextReader};
 
+use crate::args::choice;
 use crate::context::Context;
 use crate::machine::Clock;
+use crate::prediction::{measured, most_frequent, predicted};
 use page::Page;
 
 /// Arguments of `labelwood demo`.
@@ -43,8 +42,9 @@ pub struct Args {
     write_corpus: Option<PathBuf>,
 
     /// How to write the questions
-    #[arg(long, value_name = "FORMAT", default_value = "tsv", requires = "write_corpus")]
-    format: corpus::FileFormat,
+    #[arg(long, value_name = "FORMAT", default_value = "tsv", requires = "write_corpus",
+        value_parser = choice(&corpus::FORMATS))]
+    format: Format,
 }
 
 /// Trains on the questions and shows what came of it, or only writes them.
@@ -61,8 +61,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             Ok(())
         }
         None => {
-            let temporary = Temporary::new()?;
-            show(&temporary.0.join("model"), start, context)
+            let temporary = tempfile::Builder::new().prefix("labelwood-demo-").tempdir();
+            let temporary =
+                temporary.context("no temporary folder can be made: name one with --model")?;
+            show(&temporary.path().join("model"), start, context)
         }
     }
 }
@@ -75,20 +77,13 @@ fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
     let model = Model::open(target, store::Options::default(), &task)?;
     let seconds = clock.spent().seconds;
     let test = read_test(&model, &task)?;
-    let options = MetricOptions::default();
-    let k = options.at.iter().copied().max().unwrap_or(1);
-    let predictions = model.predict(test.features.view(), Query::top(k), &task)?;
-    let metrics = |predictions: &Predictions| {
-        let instances = model.manifest().instances as usize;
-        let training = TrainingCounts { instances, labels: model.labels().counts() };
-        let evaluation = Evaluation::new(test.labels.view(), predictions, training, &options)?;
-        anyhow::Ok(evaluation.metrics())
-    };
+    let predictions = predicted(&model, &test, &task)?;
+    let popular = most_frequent(model.labels().counts(), predictions.row(0).len(), test.len());
     let page = Page {
         model: &model,
         seconds,
-        metrics: metrics(&predictions)?,
-        popular: metrics(&most_frequent(&model, k, test.len()))?,
+        metrics: measured(&model, &test, &predictions)?,
+        popular: measured(&model, &test, &popular)?,
         predictions: &predictions,
     };
     context.hide_progress();
@@ -118,35 +113,4 @@ fn read_test(model: &Model, task: &Task) -> Result<Dataset> {
 fn documents<'a>(part: &'static str, options: &Options, task: &'a Task) -> Result<Documents<'a>> {
     let required = Labels::Required;
     Ok(Documents::from_bytes(part.as_bytes(), "corpus", Format::Tsv, options, required, task)?)
-}
-
-/// The `k` most frequent labels for each of `rows`, ranked by how many questions have them.
-fn most_frequent(model: &Model, k: usize, rows: usize) -> Predictions {
-    let labels = model.labels();
-    let scored = |id: u32| Scored { id, score: labels.counts()[id as usize] as f32 };
-    let best: Vec<Scored> = labels.most_frequent(k).into_iter().map(scored).collect();
-    let mut predictions = Predictions::default();
-    (0..rows).for_each(|_| predictions.push_row(&best));
-    predictions
-}
-
-/// A folder of our own that is removed in the end.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new() -> Result<Self> {
-        let folder = env::temp_dir().join(format!("labelwood-demo-{}", process::id()));
-        // Not create_dir_all: what is there already belongs to somebody else.
-        fs::create_dir(&folder).with_context(|| {
-            format!("{} cannot be made: name a folder with --model", folder.display())
-        })?;
-        Ok(Temporary(folder))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // Something left among the temporary files is no reason to fail.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

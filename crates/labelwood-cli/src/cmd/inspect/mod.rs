@@ -11,15 +11,15 @@ use labelwood::Settings;
 use labelwood::algorithms::Table;
 use labelwood::app::names_in;
 use labelwood::data::LabelIndex;
-use labelwood::model::Calibration;
 use labelwood::model::{Model, UnitUse};
+use labelwood::run::Bytes;
 use labelwood::settings::{Favour, Scores};
 use labelwood::store::Update;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::bytes::Bytes;
 use crate::context::Context;
-use crate::output::print;
+use crate::output::{as_object, print_as};
 use crate::prediction::LoadArgs;
 
 /// How many of the most frequent labels are shown.
@@ -64,42 +64,39 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let model = args.loading.open(&args.model, &task)?;
     let names = names_in(&model, args.language.as_deref())?;
     if let Some(label) = &args.label {
-        let terms = Terms::of(&args.model, &model, label, names.as_ref())?;
-        if args.json {
-            return print(&format_args!("{}\n", serde_json::to_string(&terms)?));
-        }
-        return print(&terms);
+        return print_as(args.json, &Terms::of(&args.model, &model, label, names.as_ref())?);
     }
     let manifest_file = args.model.join("manifest.json");
     let manifest_bytes =
         fs::metadata(&manifest_file).with_context(|| manifest_file.display().to_string())?.len();
-    let inside = Inside::new(&model, names.as_ref(), manifest_bytes);
-    if args.json {
-        return print(&format_args!("{}\n", serde_json::to_string(&inside)?));
-    }
-    print(&inside)
+    print_as(args.json, &Inside::new(&model, names.as_ref(), manifest_bytes))
 }
 
 /// A label and what tells most about it; the line that `inspect --label --json` prints.
 #[derive(Serialize)]
-struct Terms {
+struct Terms<'a> {
     label: u32,
-    code: String,
+    code: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
+    name: Option<&'a str>,
     instances: u32,
-    terms: Vec<Term>,
+    terms: Vec<Term<'a>>,
 }
 
 /// A term and by how much its mean value in the label's documents exceeds that in all.
 #[derive(Serialize)]
-struct Term {
-    term: String,
+struct Term<'a> {
+    term: &'a str,
     weight: f32,
 }
 
-impl Terms {
-    fn of(folder: &Path, model: &Model, wanted: &str, names: Option<&LabelIndex>) -> Result<Self> {
+impl<'a> Terms<'a> {
+    fn of(
+        folder: &Path,
+        model: &'a Model,
+        wanted: &str,
+        names: Option<&'a LabelIndex>,
+    ) -> Result<Self> {
         let find = |names: &LabelIndex| names.find(wanted).or_else(|| model.labels().find(wanted));
         let found = names.and_then(|names| Some((names, find(names)?)));
         let Some((names, label)) = found else {
@@ -116,20 +113,19 @@ impl Terms {
                 folder.display()
             );
         };
-        let term = |(term, weight): (&str, f32)| Term { term: term.to_owned(), weight };
         Ok(Terms {
             label,
-            code: names.code(label).to_owned(),
-            name: names.name(label).map(str::to_owned),
+            code: names.code(label),
+            name: names.name(label),
             instances: model.labels().counts()[label as usize],
-            terms: terms.into_iter().map(term).collect(),
+            terms: terms.into_iter().map(|(term, weight)| Term { term, weight }).collect(),
         })
     }
 }
 
-impl Display for Terms {
+impl Display for Terms<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let name = self.name.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
+        let name = self.name.map(|name| format!("  {name}")).unwrap_or_default();
         writeln!(out, "{}{name}: {} training rows", self.code, self.instances)?;
         for Term { term, weight } in &self.terms {
             writeln!(out, "  {weight:.4}  {term}")?;
@@ -140,37 +136,34 @@ impl Display for Terms {
 
 /// What `inspect` shows; the line that `inspect --json` prints.
 #[derive(Serialize)]
-struct Inside {
+struct Inside<'a> {
     model_id: String,
-    algorithm: String,
+    algorithm: &'a str,
     instances: u64,
     features: u64,
     labels: u64,
     unseen_labels: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    vocabulary: Option<VocabularyLine>,
-    frequent_labels: Vec<FrequentLabel>,
-    settings: serde_json::Value,
-    #[serde(skip)]
-    shown_settings: Vec<(String, serde_json::Value)>,
+    vocabulary: Option<VocabularyLine<'a>>,
+    frequent_labels: Vec<FrequentLabel<'a>>,
+    settings: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<serde_json::Value>,
+    text: Option<&'a Value>,
     favour: Favour,
-    #[serde(skip)]
-    scores: Scores,
     #[serde(skip_serializing_if = "Option::is_none")]
-    shrunk: Option<serde_json::Value>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    updates: Vec<Update>,
+    shrunk: Option<&'a Value>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    updates: &'a [Update],
     bytes: u64,
-    bytes_by_part: Parts,
+    #[serde(serialize_with = "as_object")]
+    bytes_by_part: Vec<(&'static str, u64)>,
     #[serde(flatten)]
-    tables: serde_json::Map<String, serde_json::Value>,
-    #[serde(skip)]
-    shown_tables: Vec<Table>,
+    tables: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     calibration: Vec<CurvePoint>,
     trees: Vec<TreeLine>,
+    #[serde(skip)]
+    model: &'a Model,
 }
 
 /// The probability that a score stands for.
@@ -180,43 +173,36 @@ struct CurvePoint {
     probability: f32,
 }
 
-impl CurvePoint {
-    fn all(calibration: &Calibration) -> Vec<Self> {
-        let point = |score| CurvePoint { score, probability: calibration.probability(score) };
-        [0.1, 0.3, 0.5, 0.7, 0.9].map(point).into()
-    }
-}
-
 /// A label that many training rows have.
 #[derive(Serialize)]
-struct FrequentLabel {
+struct FrequentLabel<'a> {
     label: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
+    name: Option<&'a str>,
     instances: u32,
 }
 
 /// What is known of the labels besides their codes.
 #[derive(Serialize)]
-struct VocabularyLine {
+struct VocabularyLine<'a> {
     /// How many labels have a preferred name.
     names: usize,
     /// How many further names there are.
     further_names: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    languages: Vec<String>,
+    languages: Vec<&'a str>,
     /// How many pairs of a label and a broader one there are.
     broader: usize,
 }
 
-impl VocabularyLine {
-    fn of(names: &LabelIndex) -> Self {
+impl<'a> VocabularyLine<'a> {
+    fn of(names: &'a LabelIndex) -> Self {
         let ids = || 0..names.len() as u32;
         let preferred = ids().filter(|&id| names.name(id).is_some()).count();
         VocabularyLine {
             names: preferred,
             further_names: ids().map(|id| names.names(id).count()).sum::<usize>() - preferred,
-            languages: names.languages().map(str::to_owned).collect(),
+            languages: names.languages().collect(),
             broader: names.broader_pairs(),
         }
     }
@@ -227,50 +213,37 @@ impl VocabularyLine {
     }
 }
 
-/// The bytes of a model's files.
-#[derive(Default, Serialize)]
-struct Parts {
-    trees: u64,
-    features: u64,
-    labels: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    text: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    calibration: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    rows: u64,
-    manifest: u64,
-}
-
-/// A part that not all models have.
-fn is_zero(bytes: &u64) -> bool {
-    *bytes == 0
-}
+/// What the bytes of a model's files are for; those of the first three are shown even if there are
+/// none.
+const USES: [(&str, UnitUse); 6] = [
+    ("trees", UnitUse::Learned),
+    ("features", UnitUse::FeatureWeights),
+    ("labels", UnitUse::Labels),
+    ("text", UnitUse::Text),
+    ("calibration", UnitUse::Probabilities),
+    ("rows", UnitUse::Rows),
+];
 
 /// A tree and its figures by their names, which differ from algorithm to algorithm.
 #[derive(Serialize)]
 struct TreeLine {
     unit: String,
     #[serde(flatten)]
-    figures: serde_json::Map<String, serde_json::Value>,
+    figures: Map<String, Value>,
     bytes: u64,
 }
 
-impl Inside {
-    fn new(model: &Model, names: Option<&LabelIndex>, manifest_bytes: u64) -> Self {
-        let manifest = model.manifest();
-        let mut parts = Parts { manifest: manifest_bytes, ..Parts::default() };
-        for unit in &manifest.units {
-            *match model.unit_use(unit.name()) {
-                UnitUse::FeatureWeights => &mut parts.features,
-                UnitUse::Labels => &mut parts.labels,
-                UnitUse::Text => &mut parts.text,
-                UnitUse::Probabilities => &mut parts.calibration,
-                UnitUse::Rows => &mut parts.rows,
-                UnitUse::Learned => &mut parts.trees,
-            } += unit.bytes;
-        }
-        let line = |(unit, figures): (String, serde_json::Value)| {
+impl<'a> Inside<'a> {
+    fn new(model: &'a Model, names: Option<&'a LabelIndex>, manifest_bytes: u64) -> Self {
+        let (manifest, labels) = (model.manifest(), model.labels());
+        let training = &manifest.training;
+        let bytes_for = |(name, what): (&'static str, UnitUse)| {
+            let units = manifest.units.iter().filter(|unit| model.unit_use(unit.name()) == what);
+            (name, units.map(|unit| unit.bytes).sum())
+        };
+        let uses = USES.into_iter().map(bytes_for).enumerate();
+        let shown = uses.filter(|&(at, (_, bytes))| at < 3 || bytes > 0).map(|(_, own)| own);
+        let line = |(unit, figures): (String, Value)| {
             let own = manifest.units.iter().filter(|file| file.name().starts_with(&unit));
             TreeLine {
                 bytes: own.map(|file| file.bytes).sum(),
@@ -278,45 +251,41 @@ impl Inside {
                 unit,
             }
         };
-        let trees = model.learned().figures().into_iter().map(line).collect();
-        let shown_tables = model.learned().tables();
-        let table = |table: &Table| (table.name.to_owned(), table.rows.clone().into());
-        let counts = model.labels().counts();
-        let seen = |&label: &u32| counts[label as usize] > 0;
-        let frequent = model.labels().most_frequent(FREQUENT).into_iter().filter(seen);
+        let table = |table: Table| (table.name.to_owned(), table.rows.into());
+        let frequent = |label| {
+            let name = names.map(|names| names.display(label));
+            let instances = labels.counts()[label as usize];
+            FrequentLabel { label, name, instances }
+        };
+        let frequent = labels.most_frequent(FREQUENT).into_iter().map(frequent);
+        let calibration = |score| {
+            Some(CurvePoint { score, probability: model.calibration()?.probability(score) })
+        };
         Inside {
             model_id: manifest.model_id().to_string(),
-            algorithm: manifest.training.algorithm.clone(),
+            algorithm: &training.algorithm,
             instances: manifest.instances,
             features: manifest.features,
             labels: manifest.labels,
-            unseen_labels: counts.iter().filter(|&&count| count == 0).count(),
-            vocabulary: model.labels().names().map(VocabularyLine::of),
-            frequent_labels: frequent
-                .map(|label| FrequentLabel {
-                    label,
-                    name: names.map(|names| names.display(label).to_owned()),
-                    instances: counts[label as usize],
-                })
-                .collect(),
-            settings: manifest.training.settings.clone(),
-            shown_settings: shown_settings(&model.learned().settings()),
-            text: manifest.training.text.clone(),
-            favour: manifest.training.favour,
-            scores: model.learned().settings().scores(model.calibration().is_some()),
-            shrunk: manifest.training.shrunk.clone(),
-            updates: manifest.training.updates.clone(),
+            unseen_labels: labels.counts().iter().filter(|&&count| count == 0).count(),
+            vocabulary: labels.names().map(VocabularyLine::of),
+            frequent_labels: frequent.filter(|label| label.instances > 0).collect(),
+            settings: &training.settings,
+            text: training.text.as_ref(),
+            favour: training.favour,
+            shrunk: training.shrunk.as_ref(),
+            updates: &training.updates,
             bytes: manifest.bytes() + manifest_bytes,
-            bytes_by_part: parts,
-            tables: shown_tables.iter().map(table).collect(),
-            shown_tables,
-            calibration: model.calibration().map(CurvePoint::all).unwrap_or_default(),
-            trees,
+            bytes_by_part: shown.chain([("manifest", manifest_bytes)]).collect(),
+            tables: model.learned().tables().into_iter().map(table).collect(),
+            calibration: [0.1, 0.3, 0.5, 0.7, 0.9].into_iter().filter_map(calibration).collect(),
+            trees: model.learned().figures().into_iter().map(line).collect(),
+            model,
         }
     }
 }
 
-impl Display for Inside {
+impl Display for Inside<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         writeln!(out, "model_id    {}", self.model_id)?;
         writeln!(out, "algorithm   {}", self.algorithm)?;
@@ -340,24 +309,15 @@ impl Display for Inside {
             let rows: Vec<String> = self.updates.iter().map(|one| one.rows.to_string()).collect();
             writeln!(out, "updated     {} times, by {} rows", rows.len(), rows.join(", "))?;
         }
-        let Parts { trees, features, labels, text, calibration, rows, manifest } =
-            self.bytes_by_part;
-        let part = |name, bytes| match bytes {
-            0 => String::new(),
-            bytes => format!("{name} {}, ", Bytes(bytes)),
+        let part = |&(name, bytes): &(&str, u64)| {
+            let name = if name == "features" { "feature weights" } else { name };
+            format!("{name} {}", Bytes(bytes))
         };
-        let text = part("text", text) + &part("calibration", calibration) + &part("rows", rows);
-        writeln!(
-            out,
-            "size        {}: trees {}, feature weights {}, labels {}, {text}manifest {}",
-            Bytes(self.bytes),
-            Bytes(trees),
-            Bytes(features),
-            Bytes(labels),
-            Bytes(manifest)
-        )?;
+        let parts: Vec<String> = self.bytes_by_part.iter().map(part).collect();
+        writeln!(out, "size        {}: {}", Bytes(self.bytes), parts.join(", "))?;
         if self.favour == Favour::Tail {
-            let weight = match self.scores {
+            let is_calibrated = self.model.calibration().is_some();
+            let weight = match self.model.learned().settings().scores(is_calibrated) {
                 Scores::Probabilities => "inverse propensity",
                 Scores::Unbounded => "the root of inverse propensity",
             };
@@ -370,14 +330,14 @@ impl Display for Inside {
     }
 }
 
-impl Inside {
+impl Inside<'_> {
     fn write_settings(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let text = self.text.as_ref();
+        let of_text = |name| self.text.map(|text| entries(&text[name])).unwrap_or_default();
         let sections = [
-            ("settings", self.shown_settings.clone()),
-            ("made smaller", self.shrunk.as_ref().map(entries).unwrap_or_default()),
-            ("documents", text.map(|text| entries(&text["documents"])).unwrap_or_default()),
-            ("text to vectors", text.map(|text| entries(&text["vectoriser"])).unwrap_or_default()),
+            ("settings", shown_settings(&self.model.learned().settings())),
+            ("made smaller", self.shrunk.map(entries).unwrap_or_default()),
+            ("documents", of_text("documents")),
+            ("text to vectors", of_text("vectoriser")),
         ];
         for (title, settings) in sections.iter().filter(|(_, settings)| !settings.is_empty()) {
             writeln!(out, "\n{title}")?;
@@ -399,7 +359,7 @@ impl Inside {
         write!(out, "\nlabels: {}", self.labels)?;
         writeln!(out, ", of which {} have no training row", self.unseen_labels)?;
         for FrequentLabel { label, name, instances } in &self.frequent_labels {
-            let name = name.as_deref().unwrap_or_default();
+            let name = name.unwrap_or_default();
             writeln!(out, "  {}", format!("{label:>8} {instances:>9} rows  {name}").trim_end())?;
         }
         Ok(())
@@ -407,7 +367,7 @@ impl Inside {
 
     /// What scores mean, if they are probabilities.
     fn write_probabilities(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        for Table { name, title, rows } in &self.shown_tables {
+        for Table { name, title, rows } in &self.model.learned().tables() {
             writeln!(out, "\n{name}: {title}")?;
             let columns = rows.first().into_iter().flat_map(|row| row.keys());
             let mut columns: Vec<&String> = columns.collect();
@@ -418,7 +378,7 @@ impl Inside {
             writeln!(out)?;
             for row in rows {
                 for column in &columns {
-                    let cell = match row.get(*column).and_then(serde_json::Value::as_f64) {
+                    let cell = match row.get(*column).and_then(Value::as_f64) {
                         Some(number) if number.fract() != 0.0 => format!("{number:.3}"),
                         Some(number) => number.to_string(),
                         None => String::new(),
@@ -480,16 +440,16 @@ fn width(name: &str) -> usize {
 }
 
 /// The names and values of a JSON object.
-fn entries(object: &serde_json::Value) -> Vec<(String, serde_json::Value)> {
+fn entries(object: &Value) -> Vec<(String, Value)> {
     let entries = object.as_object().into_iter().flatten();
     entries.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// The settings of an algorithm; those of its parts, if it has parts, each after the part's name.
-fn shown_settings(settings: &Settings) -> Vec<(String, serde_json::Value)> {
+fn shown_settings(settings: &Settings) -> Vec<(String, Value)> {
     let own = |settings: &Settings| {
         let table = settings.table();
-        let shown = |(name, value): (String, serde_json::Value)| {
+        let shown = |(name, value): (String, Value)| {
             let setting = table.iter().find(|setting| setting.name == name);
             let shown = setting.filter(|_| value.is_f64()).map(|setting| setting.shown(&value));
             (name, shown.map_or(value, Into::into))

@@ -4,12 +4,12 @@ use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use labelwood::run::Task;
+use labelwood::run::{Bytes, Task};
 use labelwood::shard::{Plan, Status};
 use serde::Serialize;
 
-use crate::bytes::Bytes;
-use crate::output::print;
+use crate::cmd::plan::ShardLine;
+use crate::output::print_as;
 
 /// Units that are named; of more, the number is told.
 const NAMED: usize = 20;
@@ -17,11 +17,7 @@ const NAMED: usize = 20;
 /// Reads the finished units of a plan and shows which are there.
 pub fn show(folder: &Path, units: &[PathBuf], json: bool, task: &Task) -> Result<()> {
     let plan = Plan::open(folder)?;
-    let inside = Inside::new(&plan, plan.status(units, task)?);
-    if json {
-        return print(&format_args!("{}\n", serde_json::to_string(&inside)?));
-    }
-    print(&inside)
+    print_as(json, &Inside::new(&plan, plan.status(units, task)?))
 }
 
 /// What `inspect` shows of a plan; the line that `inspect --json` prints.
@@ -39,22 +35,9 @@ struct Inside {
     lost: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct ShardLine {
-    done: usize,
-    units: usize,
-    memory_bytes: u64,
-    cpu_seconds: f64,
-}
-
 impl Inside {
     fn new(plan: &Plan, status: Status) -> Self {
-        let line = |((done, units), shard): ((usize, usize), &labelwood::shard::Shard)| ShardLine {
-            done,
-            units,
-            memory_bytes: shard.memory,
-            cpu_seconds: shard.seconds,
-        };
+        let line = |(&(done, units), shard)| ShardLine::new(Some(done), units, shard);
         let names =
             |paths: Vec<PathBuf>| paths.iter().map(|path| path.display().to_string()).collect();
         Inside {
@@ -62,7 +45,7 @@ impl Inside {
             data: plan.data().display().to_string(),
             stages: plan.stages(),
             threads: plan.threads(),
-            shards: status.shards.iter().copied().zip(plan.shards()).map(line).collect(),
+            shards: status.shards.iter().zip(plan.shards()).map(line).collect(),
             done: status.done,
             missing: status.missing,
             broken: names(status.broken),
@@ -80,8 +63,8 @@ impl Display for Inside {
         writeln!(out, "units       {} done, {} missing", self.done.len(), self.missing.len())?;
         writeln!(out, "\nshard    done  units      memory   CPU seconds")?;
         for (number, shard) in self.shards.iter().enumerate() {
-            let ShardLine { done, units, memory_bytes, cpu_seconds } = shard;
-            let memory = Bytes(*memory_bytes).to_string();
+            let ShardLine { units, cpu_seconds, .. } = shard;
+            let (done, memory) = (shard.done.unwrap_or(0), Bytes(shard.memory_bytes).to_string());
             writeln!(out, "{number:>5} {done:>7} {units:>6} {memory:>11} {cpu_seconds:>13.0}")?;
         }
         for (what, names) in [

@@ -9,11 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, bail};
-use clap::ValueEnum;
 use labelwood::app::{RowBatch, RowSource, at_least};
-use labelwood::data::predictions::{
-    DocumentFormat, DocumentWriter, PredictionFormat, Writer, write_table,
-};
+use labelwood::data::predictions::PredictionFormat::{self, Jsonl, Npz, Tsv, Xc};
+use labelwood::data::predictions::{DocumentFormat, DocumentWriter, Writer, write_table};
 use labelwood::data::{LabelIndex, documents};
 use labelwood::model::Model;
 use labelwood::run::{Progress, Task};
@@ -21,6 +19,7 @@ use labelwood::shard::Combiner;
 use labelwood::sparse::{LabelSet, Predictions};
 
 use self::parts::{PartArgs, Parts};
+use crate::args::choice;
 use crate::context::Context;
 use crate::output::{check_outputs, write_file};
 use crate::prediction::{ModelArgs, RowArgs};
@@ -69,7 +68,7 @@ pub struct Args {
     overwrite: bool,
 
     /// How to write the predictions
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = choice(&FORMATS))]
     format: Option<Format>,
 
     /// Write labels without their scores
@@ -102,19 +101,25 @@ impl Args {
 }
 
 /// How predictions are written.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug)]
 enum Format {
-    /// Aligned columns for people, with label names
+    /// For people.
     Table,
-    /// `label score` separated by tabs, best first (.tsv)
-    Tsv,
-    /// One JSON object per row, with label names (.jsonl)
-    Jsonl,
-    /// The XC repository's sparse matrix: a header, then `label:score` (.xc, .txt)
-    Xc,
-    /// A sparse matrix for scipy (.npz)
-    Npz,
+    /// As a file that programs read.
+    File(PredictionFormat),
 }
+
+const FORMATS: [(&str, &str, Format); 5] = [
+    ("table", "Aligned columns for people, with label names", Format::Table),
+    ("tsv", "`label score` separated by tabs, best first (.tsv)", Format::File(Tsv)),
+    ("jsonl", "One JSON object per row, with label names (.jsonl)", Format::File(Jsonl)),
+    (
+        "xc",
+        "The XC repository's sparse matrix: a header, then `label:score` (.xc, .txt)",
+        Format::File(Xc),
+    ),
+    ("npz", "A sparse matrix for scipy (.npz)", Format::File(Npz)),
+];
 
 /// What is said where the predictions of all rows, which some formats take, do not fit into memory.
 const ALL_AT_ONCE: &str =
@@ -123,7 +128,7 @@ const ALL_AT_ONCE: &str =
 /// Predicts the rows of DATA and writes the predictions, a batch of rows at a time.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(shards) = args.part.shards {
-        let task = context.watched_run(|progress| progress, || NOTHING_KEPT.to_owned())?;
+        let task = context.run()?;
         return parts::write(&args, shards.get(), context, &task);
     }
     let format = format_of(&args)?;
@@ -135,41 +140,21 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let shown = Shown::default();
     let task = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
-    let opened = Opened::open(&args, &task)?;
-    let model = opened.model();
+    let (whole, combiner);
+    let (model, parts) = if parts.is_empty() {
+        whole = args.opening.loading.open(&args.model, &task)?;
+        (&whole, None)
+    } else {
+        combiner = Combiner::open(&args.model, args.opening.loading.options(), &task)?;
+        (combiner.model(), Some(Parts::open(&combiner, parts)?))
+    };
     let source = args.reading.options().open(&args.data, model, &task)?;
     shown.total.store(source.declared_rows().unwrap_or(0), Ordering::Relaxed);
     let allowed = args.opening.files().allowed(model, &task)?;
-    let parts = match &opened {
-        Opened::Whole(_) => None,
-        Opened::Parts(combiner) => Some(Parts::open(combiner, parts)?),
-    };
     let names = args.opening.names(model)?;
     let mut batches =
         Predicted { args: &args, model, names, parts, task: &task, source, allowed, shown };
     write_file(&args.output, |output| batches.write(output, format))
-}
-
-/// A model, or as much of it as joining the scores of its parts takes.
-enum Opened {
-    Whole(Model),
-    Parts(Combiner),
-}
-
-impl Opened {
-    fn open(args: &Args, task: &Task) -> Result<Self> {
-        Ok(match args.part.parts.is_empty() {
-            true => Opened::Whole(args.opening.open(&args.model, task)?),
-            false => Opened::Parts(Combiner::open(&args.model, args.opening.options(), task)?),
-        })
-    }
-
-    fn model(&self) -> &Model {
-        match self {
-            Opened::Whole(model) => model,
-            Opened::Parts(combiner) => combiner.model(),
-        }
-    }
 }
 
 /// The predictions of the rows, some at a time.
@@ -223,7 +208,7 @@ impl Predicted<'_> {
             return Ok(writer.finish()?);
         }
         let names = |label| names.as_ref().map(|names| names.display(label));
-        let Some(format) = format.of_file() else {
+        let Format::File(format) = format else {
             // The widths of a table's columns follow from all rows.
             let (mut all, mut held) = (Predictions::default(), self.task.memory().hold());
             while let Some((batch, _)) = self.next()? {
@@ -263,26 +248,13 @@ impl Shown {
 }
 
 impl Format {
-    /// The format of a file that programs read; a table is for people.
-    fn of_file(self) -> Option<PredictionFormat> {
-        match self {
-            Format::Table => None,
-            Format::Tsv => Some(PredictionFormat::Tsv),
-            Format::Jsonl => Some(PredictionFormat::Jsonl),
-            Format::Xc => Some(PredictionFormat::Xc),
-            Format::Npz => Some(PredictionFormat::Npz),
-        }
-    }
-}
-
-impl Format {
     /// The format that shows documents and labels rather than numbers, if there is one.
     fn of_documents(self) -> Option<DocumentFormat> {
         match self {
             Format::Table => Some(DocumentFormat::Table),
-            Format::Tsv => Some(DocumentFormat::Tsv),
-            Format::Jsonl => Some(DocumentFormat::Jsonl),
-            Format::Xc | Format::Npz => None,
+            Format::File(Tsv) => Some(DocumentFormat::Tsv),
+            Format::File(Jsonl) => Some(DocumentFormat::Jsonl),
+            Format::File(Xc | Npz) => None,
         }
     }
 }
@@ -290,23 +262,19 @@ impl Format {
 /// The format that was asked for, or that the output's name tells, or that suits standard output.
 fn format_of(args: &Args) -> Result<Format> {
     let (to_stdout, to_terminal) = (args.to_stdout(), args.to_terminal());
-    let by_ending = || PredictionFormat::of_path(&args.output.to_string_lossy());
     let format = match args.format {
         Some(format) => format,
         None if to_terminal => Format::Table,
-        None if to_stdout => Format::Tsv,
-        None => match by_ending() {
-            Some(PredictionFormat::Tsv) => Format::Tsv,
-            Some(PredictionFormat::Jsonl) => Format::Jsonl,
-            Some(PredictionFormat::Xc) => Format::Xc,
-            Some(PredictionFormat::Npz) => Format::Npz,
+        None if to_stdout => Format::File(Tsv),
+        None => match PredictionFormat::of_path(&args.output.to_string_lossy()) {
+            Some(format) => Format::File(format),
             None => bail!(
                 "{}: the ending does not tell the format: add --format tsv, jsonl, xc, npz or table",
                 args.output.display()
             ),
         },
     };
-    if to_terminal && matches!(format, Format::Npz) {
+    if to_terminal && matches!(format, Format::File(Npz)) {
         bail!("npz is no text for a terminal: name a file with --output");
     }
     if args.labels_only && format.of_documents().is_none() {

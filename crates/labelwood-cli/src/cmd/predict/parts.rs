@@ -68,7 +68,7 @@ fn is_part(path: &Path) -> bool {
 }
 
 fn write_shard(args: &Args, share: Share, path: &Path, task: &Task) -> Result<u64> {
-    let part = ModelPart::open(&args.model, share, args.opening.options(), task)?;
+    let part = ModelPart::open(&args.model, share, args.opening.loading.options(), task)?;
     let mut source = args.reading.options().open(&args.data, part.model(), task)?;
     let allowed = args.opening.files().allowed(part.model(), task)?;
     let query = args.opening.query(args.top_k.get(), allowed.as_ref());

@@ -8,16 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use anyhow::{Context as _, Result, anyhow};
 use labelwood::Settings;
 use labelwood::data::Dataset;
-use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
+use labelwood::metrics::Metrics;
 use labelwood::model::{Model, TrainError, TrainOptions, Trained, train_with, train_within};
-use labelwood::report::EvaluationReport;
-use labelwood::run::{Progress, Stage};
-use labelwood::sparse::Query;
+use labelwood::report::{EvaluationReport, Spent};
+use labelwood::run::{Bytes, Progress, Stage};
 use labelwood::store::{Manifest, Options, staging_folder};
 
 use super::Training;
-use crate::bytes::Bytes;
-use crate::machine::{Clock, Spent};
+use crate::machine::{Clock, sum};
+use crate::prediction::{measured, predicted};
 use crate::signals::NOTHING_KEPT;
 
 /// How far the trees have come, as far as the run tells.
@@ -73,10 +72,9 @@ impl Trees {
         *self.state() = State { target: Some(target.to_owned()), ..State::default() };
     }
 
-    /// The model is in place; gives what was spent since the last tree.
-    fn end(&self) -> Spent {
-        let state = std::mem::take(&mut *self.state());
-        state.last.map_or(Spent::NOTHING, |clock| clock.spent())
+    /// The model is in place; gives when the last tree was done.
+    fn end(&self) -> Option<Clock> {
+        std::mem::take(&mut *self.state()).last
     }
 }
 
@@ -109,33 +107,28 @@ pub struct Fitted {
     /// Whether all of it was there before.
     pub was_there: bool,
     folder: Option<PathBuf>,
-    rows: u64,
-    labels: u64,
+    manifest: Manifest,
 }
 
 /// How good a model is on the test rows, with the time of each stage.
 pub struct Test {
     /// The figures.
     pub metrics: Metrics,
-    seconds: Vec<(&'static str, f64)>,
-    cpu_seconds: Vec<(&'static str, f64)>,
+    stages: Vec<(&'static str, Spent)>,
 }
 
 impl Fitted {
     /// The test as a table or JSON.
     pub fn report(&self) -> Option<EvaluationReport<'_>> {
-        self.test.as_ref().map(|test| EvaluationReport {
-            metrics: &test.metrics,
-            seconds: &test.seconds,
-            cpu_seconds: &test.cpu_seconds,
-        })
+        let test = self.test.as_ref()?;
+        Some(EvaluationReport { metrics: &test.metrics, stages: &test.stages })
     }
 }
 
 /// What a user wants to know after a training.
 impl Display for Fitted {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let Fitted { rows, labels, .. } = self;
+        let Manifest { instances: rows, labels, .. } = &self.manifest;
         let size = Bytes(self.bytes);
         let trees = self.settings.describe_size();
         let seconds = self.fit.seconds + self.save.seconds;
@@ -174,8 +167,8 @@ impl Training<'_> {
             train_with(rows, options, settings, target, start, &self.task)
         };
         let trained = trained.map_err(|error| stopped_or(error, target))?;
-        let save = self.trees.end();
-        let fit = clock.spent().less(save);
+        let saved = Clock::start();
+        let grown = self.trees.end().unwrap_or(saved);
         let (manifest, was_there) = match trained {
             Trained::Written(manifest) => (manifest, false),
             Trained::AlreadyThere(manifest) => (manifest, true),
@@ -184,13 +177,12 @@ impl Training<'_> {
         Ok(Fitted {
             bytes: folder_bytes(target, &manifest)?,
             settings: settings_of(&manifest)?,
-            fit,
-            save,
+            fit: grown.since(&clock),
+            save: saved.since(&grown),
             test,
             was_there,
             folder: Some(target.to_owned()),
-            rows: manifest.instances,
-            labels: manifest.labels,
+            manifest,
         })
     }
 
@@ -226,12 +218,11 @@ impl Training<'_> {
             settings: settings_of(model.manifest())?,
             bytes: model.manifest().bytes(),
             fit,
-            save: Spent::NOTHING,
+            save: sum([]),
             test,
             was_there: false,
             folder: None,
-            rows: rows.len() as u64,
-            labels: rows.labels.columns() as u64,
+            manifest: model.manifest().clone(),
         })
     }
 
@@ -246,23 +237,11 @@ impl Training<'_> {
 
     /// Predicts and compares with the truth.
     fn score(&self, model: &Model, test: &Dataset, load: Option<Spent>) -> Result<Test> {
-        let instances = model.manifest().instances as usize;
-        let counts = TrainingCounts { instances, labels: model.labels().counts() };
-        let options = MetricOptions::default();
         let clock = Clock::start();
-        let k = options.at.iter().copied().max().unwrap_or(1);
-        let predictions = model.predict(test.features.view(), Query::top(k), &self.task)?;
-        let stages = load.map(|load| ("load", load)).into_iter();
-        let stages: Vec<(&str, Spent)> = stages.chain([("predict", clock.spent())]).collect();
-        let evaluation = Evaluation::new(test.labels.view(), &predictions, counts, &options)?;
-        Ok(Test {
-            metrics: evaluation.metrics(),
-            seconds: stages.iter().map(|&(stage, spent)| (stage, spent.seconds)).collect(),
-            cpu_seconds: stages
-                .iter()
-                .filter_map(|&(stage, spent)| Some((stage, spent.cpu_seconds?)))
-                .collect(),
-        })
+        let predictions = predicted(model, test, &self.task)?;
+        let load = load.map(|load| ("load", load)).into_iter();
+        let stages = load.chain([("predict", clock.spent())]).collect();
+        Ok(Test { metrics: measured(model, test, &predictions)?, stages })
     }
 }
 

@@ -9,15 +9,14 @@ use labelwood::app::TrainingNeed;
 use labelwood::auto;
 use labelwood::data::Dataset;
 use labelwood::model::{Limits, unfinished};
-use labelwood::run::Task;
+use labelwood::run::{Bytes, Task};
 use labelwood::store::Manifest;
 use labelwood::text::TextReader;
 
 use super::memory::fits;
 use super::{Args, Choice};
-use crate::bytes::Bytes;
 use crate::context::Context;
-use crate::duration::Seconds;
+use crate::duration::{self, shown};
 
 /// The share of the budget after which nothing is begun any more that would end later: the rest is
 /// for putting the model into place.
@@ -33,8 +32,8 @@ pub struct LimitArgs {
     /// Be done within this time, such as 60s, 5m or 1h30m, reading and saving included: trees are
     /// added while there is time, --trees and --label-trees at most. For auto, grove, craftml and
     /// label-tree
-    #[arg(long, value_name = "TIME")]
-    pub budget: Option<Seconds>,
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub budget: Option<Duration>,
 
     /// The largest model, such as 200M: trees are added while there is room. For auto, grove,
     /// craftml and label-tree
@@ -51,9 +50,9 @@ impl LimitArgs {
     /// What a training may take that belongs to a command of this start.
     pub fn within(&self, start: Instant) -> Limits {
         Limits {
-            until: self.budget.map(|budget| start + budget.times(PLANNED)),
+            until: self.budget.map(|budget| start + budget.mul_f64(PLANNED)),
             grace: self.budget.map_or(Duration::ZERO, |budget| {
-                budget.times(1.0 - PLANNED + GRACE) + GRACE_SECONDS
+                budget.mul_f64(1.0 - PLANNED + GRACE) + GRACE_SECONDS
             }),
             bytes: self.max_model.map(|bytes| bytes.0),
         }
@@ -130,8 +129,8 @@ pub fn outcome(args: &Args, planned: &Settings, grown: &Settings, start: Instant
         false => format!(": the model is {}", grown.name()),
     };
     let left_out = grown.left_out().map(|left_out| format!("; {left_out}")).unwrap_or_default();
-    let used = Seconds(start.elapsed().as_secs_f64());
-    let budget = args.limits.budget.map(|budget| format!("; {used} of {budget} are used"));
+    let used = shown(start.elapsed());
+    let budget = args.limits.budget.map(|budget| format!("; {used} of {} are used", shown(budget)));
     let more = match args.limits.budget {
         Some(_) if is_whole => " (--trees and --label-trees allow more)",
         _ => "",

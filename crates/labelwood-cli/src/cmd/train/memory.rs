@@ -1,9 +1,9 @@
 //! Whether a training will fit into memory, and which flags to change if not.
 
 use anyhow::Result;
-use labelwood::app::{MachineFault, Remedy, TrainingNeed};
+use labelwood::app::{Remedy, TrainingNeed};
+use labelwood::run::Bytes;
 
-use crate::bytes::Bytes;
 use crate::machine;
 
 /// Whether there is as much memory as is allowed, else as the machine gives.
@@ -14,21 +14,14 @@ pub fn fits(need: &TrainingNeed<'_>, allowed: Option<Bytes>) -> bool {
 /// Says how much memory a training needs, or refuses it if that is more than `allowed`, else more
 /// than the machine gives.
 pub fn check(need: &TrainingNeed<'_>, allowed: Option<Bytes>) -> Result<String> {
-    let needed = need.bytes();
-    let Some(limit) = allowed.or_else(machine::memory_limit) else {
-        return Ok(format!("memory: about {} at the peak", Bytes(needed)));
+    let remedy = |limit| {
+        let remedy = need.remedy(limit).map(in_flags);
+        remedy.unwrap_or_else(|| "give it fewer rows, or more memory".to_owned())
     };
-    if needed <= limit.0 {
-        return Ok(format!("memory: about {} at the peak, {limit} allowed", Bytes(needed)));
-    }
-    let who = if allowed.is_some() { "--max-memory" } else { "this machine" };
-    let remedy = need.remedy(limit.0).map(in_flags);
-    let remedy = remedy.as_deref().unwrap_or("give it fewer rows, or more memory");
-    let needed = Bytes(needed);
-    Err(MachineFault(format!(
-        "the training needs about {needed} of memory, but {who} allows {limit}: {remedy}"
-    ))
-    .into())
+    let needed = need.bytes();
+    let limit = machine::check_memory("training", needed, allowed, remedy)?;
+    let limit = limit.map(|limit| format!(", {limit} allowed")).unwrap_or_default();
+    Ok(format!("memory: about {} at the peak{limit}", Bytes(needed)))
 }
 
 /// The flags that make a training fit.

@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use labelwood::Settings;
 use labelwood::app::TrainingNeed;
 use labelwood::data::Dataset;
+use labelwood::report::Spent;
 use labelwood::run::Task;
 use labelwood::settings::Favour;
 use labelwood::settings::Weighting;
@@ -23,14 +24,14 @@ use labelwood::text::TextReader;
 
 use crate::context::Context;
 use crate::learn::{LearnArgs, Rows, TrainRequest, warn_of_learned_rows};
-use crate::machine::{Clock, Spent};
+use crate::machine::Clock;
 use crate::output::print;
 use crate::settings::Choice;
 use crate::split::{SplitArgs, SplitFiles, numbered};
 use crate::spread::Spread;
 use fit::{Fitted, Trees};
 use limits::LimitArgs;
-use summary::Summary;
+use summary::print_summary;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -202,9 +203,8 @@ impl Training<'_> {
         self.announce(train)?;
         self.look_at_test(train, test);
         let fitted = self.fit(train, test, target)?;
-        let summary = Summary::new(read, std::slice::from_ref(&fitted));
         if self.args.json {
-            return summary.print_json(fitted.report());
+            return print_summary(read, std::slice::from_ref(&fitted), fitted.report());
         }
         if self.is_limited() && !fitted.was_there {
             let start = self.context.started();
@@ -241,8 +241,7 @@ impl Training<'_> {
         }
         let tests = fitted.iter().filter_map(|one| one.test.as_ref());
         let spread = Spread::over(tests.map(|test| test.metrics.named().collect()).collect());
-        let summary = Summary::new(read, &fitted);
-        if self.args.json { summary.print_json(Some(spread)) } else { print(&spread) }
+        if self.args.json { print_summary(read, &fitted, Some(spread)) } else { print(&spread) }
     }
 
     /// Warns of a test that tells nothing.
@@ -263,15 +262,10 @@ impl Training<'_> {
             reader: self.reader.as_ref(),
         };
         let text = memory::check(&need, self.context.max_memory)?;
-        let what = match &self.reader {
-            Some(reader) => self.args.learn.describe(reader, train),
-            None => weighting_text(&self.settings, train.features.view()).to_owned(),
-        };
-        self.args.note(self.context, what);
-        if let Some(mention) = self.args.learn.unlabelled(train) {
-            self.args.note(self.context, mention);
-        }
-        self.args.note(self.context, text);
+        let weighting = weighting_text(&self.settings, train.features.view()).to_owned();
+        let weighting = self.reader.is_none().then_some(weighting).into_iter();
+        let notes = weighting.chain(self.args.learn.notes(train, self.reader.as_ref()));
+        notes.chain([text]).for_each(|note| self.args.note(self.context, note));
         Ok(())
     }
 }
