@@ -272,10 +272,15 @@ impl LabelIndex {
         names.filter(|name| !name.is_empty())
     }
 
-    /// What to show for a label: its first name, else its first one in another language, else its code.
+    /// What to show for a label: its preferred name, else that in another language, else any name, else
+    /// its code.
     pub fn display(&self, id: u32) -> &str {
-        let other = || self.thesaurus.as_ref()?.first_name(id);
-        self.names(id).next().or_else(other).unwrap_or_else(|| self.code(id))
+        let thesaurus = self.thesaurus();
+        self.name(id)
+            .or_else(|| thesaurus?.preferred_name(id))
+            .or_else(|| self.names(id).next())
+            .or_else(|| thesaurus?.first_name(id))
+            .unwrap_or_else(|| self.code(id))
     }
 
     /// The label with this code, else the one with this preferred name, else with this further name,

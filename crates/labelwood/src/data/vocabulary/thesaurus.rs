@@ -59,6 +59,12 @@ impl Thesaurus {
         }
     }
 
+    /// The preferred name of a label in the first language that has one.
+    pub fn preferred_name(&self, id: u32) -> Option<&str> {
+        let known = self.languages.iter().filter(|(_, index)| (id as usize) < index.len());
+        known.map(|(_, index)| index).find_map(|index| index.name(id))
+    }
+
     /// The first name of a label in the first language that has one.
     pub fn first_name(&self, id: u32) -> Option<&str> {
         self.languages.iter().find_map(|(_, index)| names_of(index, id).next())
