@@ -49,7 +49,7 @@ fn a_model_knows_its_labels_by_every_name_and_shows_any_language() {
     let error = folder.run("predict model ask.tsv --language sv").fails(1);
     let expected = "there are no names in the language `sv`: the model has `en`, `fi`";
     assert!(error.contains(expected), "{error}");
-    folder.run("evaluate model zoo.tsv --per-label labels --language fi").succeeds();
+    folder.run("evaluate model zoo.tsv --per-label labels --language fi -q").succeeds();
     let table = folder.read("labels");
     assert!(table.contains("kissat"), "{table}");
     folder.write("only.txt", "fowl\n");

@@ -403,11 +403,8 @@ impl Scanner {
                         }
                         self.within = Tag { quote: byte };
                     }
-                    _ if quote != 0 => {
-                        if byte == quote {
-                            self.within = Tag { quote: 0 };
-                        }
-                    }
+                    _ if quote != 0 && byte == quote => self.within = Tag { quote: 0 },
+                    _ if quote != 0 => {}
                     (_, b'>') => {
                         self.within = Plain;
                         let is_empty = self.last >> 8 & 0xff == u32::from(b'/');
