@@ -34,7 +34,7 @@ const TRAIN: &str =
 #[test]
 fn a_model_knows_its_labels_by_every_name_and_shows_any_language() {
     let folder = folder();
-    folder.run(&format!("{TRAIN} --model model")).succeeds();
+    folder.run(&format!("{TRAIN} --model model --keep-rows")).succeeds();
     folder.write("ask.tsv", "a bird sings\t\n");
     let best = |flags: &str| {
         folder.run(&format!("predict model ask.tsv --top-k 1 --labels-only {flags}")).succeeds()
@@ -54,7 +54,10 @@ fn a_model_knows_its_labels_by_every_name_and_shows_any_language() {
     assert!(table.contains("kissat"), "{table}");
     folder.write("only.txt", "fowl\n");
     assert!(best("--format table --only-labels only.txt").contains("birds"));
-    folder.run("update model zoo.tsv -q").succeeds();
+    folder.write("more.tsv", "the dog of the farm barks\tdog\na bird sings\tbirds\n");
+    folder.run("update model more.tsv -q").succeeds();
+    let inside = folder.run("inspect model").succeeds();
+    assert!(inside.contains("4 labels") && inside.contains("(en, fi), 2 broader"), "{inside}");
     assert!(best("--format table --language fi").contains("linnut"));
 }
 
@@ -81,8 +84,9 @@ fn vectors_keep_the_numbers_and_names_of_a_vocabulary() {
     let inside = folder.run("inspect model --language en").succeeds();
     assert!(inside.contains("(fi, en), 2 broader pairs"), "{inside}");
     assert!(inside.contains("cats"), "{inside}");
-    let error = folder.run("train zoo.tsv --model m --language fi").fails(2);
-    assert!(error.contains("--vocabulary"), "{error}");
+    let refused = folder.run("train zoo.tsv --model m --language fi");
+    assert_eq!(refused.code(), 2);
+    assert!(refused.stderr().contains("--vocabulary"), "{}", refused.stderr());
     let error = folder.run("train zoo.tsv --model m --vocabulary animals.json").fails(1);
     assert!(error.contains("the ending does not tell the format"), "{error}");
 }
