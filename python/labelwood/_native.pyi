@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 __all__ = [
     "Combiner",
     "Model",
-    "ModelPart",
+    "ModelShare",
     "OmikujiTrees",
     "Plan",
     "Vectoriser",
@@ -108,9 +108,9 @@ class Model:
     def broader(self, label: int) -> list[int]: ...
 
 @final
-class ModelPart:
+class ModelShare:
     @staticmethod
-    def open(path: str | os.PathLike[str], index: int, of: int) -> ModelPart: ...
+    def open(path: str | os.PathLike[str], index: int, of: int) -> ModelShare: ...
     def scores(
         self, features: _Features, k: int, beam: int | None, threads: int
     ) -> NDArray[np.uint8]: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 
@@ -459,5 +460,130 @@ class LabelForestSettings:
         self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class TextVectoriserSettings:
+    _parameters = """
+    Parameters
+    ----------
+    tokens : {"word", "unicode"}, default="word"
+        What a word is: a run of letters, digits and underscores (word), or what Unicode's rules
+        say (unicode).
+    min_token : int, default=2
+        Words of fewer characters than this are left out.
+    lowercase : bool, default=True
+        Whether text is put into lower case first.
+    stem : {"arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"} or None, default=None
+        The language whose Snowball stemmer cuts the endings off words.
+    stop_words : "english", list of str or None, default=None
+        Words that are left out, before stemming: english, which is a list of the most common
+        English ones, or others (for the command, those of a file with one in a line).
+    word_ngrams : (int, int) or None, default=(1, 1)
+        From how many to how many words in a row make a term; none for terms of characters only.
+    char_ngrams : (int, int) or None, default=None
+        From how many to how many characters in a row make a term. If there are terms of words
+        too, those of characters start with `~`, so that the two never meet.
+    char_ngrams_in : {"words", "text"}, default="words"
+        Where terms of characters are taken from: within words, with a space on both sides
+        (scikit-learn's char_wb), or across the whole text (its char).
+    min_df : int or float, default=2
+        Terms in fewer documents than this are left out: a number, or a share such as 0.001.
+    max_df : int or float, default=1.0
+        Terms in more documents than this are left out: a number, or a share such as 0.5.
+    max_features : int or None, default=None
+        At most this many terms are kept: those that occur most often, then the first in order.
+    sublinear_tf : bool, default=True
+        Whether a term that occurs n times in a document counts 1 + ln n rather than n.
+    idf : bool, default=True
+        Whether terms weigh the more the fewer documents have them: by 1 + ln(documents /
+        documents with the term).
+    smooth_idf : bool, default=True
+        Whether both of these numbers of documents are taken one larger than they are.
+    hashing : int or None, default=None
+        The number of columns to hash terms to. Hashing takes no memory for terms, but columns
+        have no names then, and `min_df` and `max_df` have no effect.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokens: Literal["word", "unicode"] = "word",
+        min_token: int = 2,
+        lowercase: bool = True,
+        stem: Literal["arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"] | None = None,
+        stop_words: Literal["english"] | Iterable[str] | None = None,
+        word_ngrams: tuple[int, int] | None = (1, 1),
+        char_ngrams: tuple[int, int] | None = None,
+        char_ngrams_in: Literal["words", "text"] = "words",
+        min_df: int | float = 2,
+        max_df: int | float = 1.0,
+        max_features: int | None = None,
+        sublinear_tf: bool = True,
+        idf: bool = True,
+        smooth_idf: bool = True,
+        hashing: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.tokens = tokens
+        self.min_token = min_token
+        self.lowercase = lowercase
+        self.stem = stem
+        self.stop_words = stop_words
+        self.word_ngrams = word_ngrams
+        self.char_ngrams = char_ngrams
+        self.char_ngrams_in = char_ngrams_in
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.sublinear_tf = sublinear_tf
+        self.idf = idf
+        self.smooth_idf = smooth_idf
+        self.hashing = hashing
+        self.n_jobs = n_jobs
+
+
+class TextTaggerSettings:
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        tokens: Literal["word", "unicode"] = "word",
+        min_token: int = 2,
+        lowercase: bool = True,
+        stem: Literal["arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"] | None = None,
+        stop_words: Literal["english"] | Iterable[str] | None = None,
+        word_ngrams: tuple[int, int] | None = (1, 1),
+        char_ngrams: tuple[int, int] | None = None,
+        char_ngrams_in: Literal["words", "text"] = "words",
+        min_df: int | float = 2,
+        max_df: int | float = 1.0,
+        max_features: int | None = None,
+        sublinear_tf: bool = True,
+        idf: bool = True,
+        smooth_idf: bool = True,
+        hashing: int | None = None,
+        separator: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.tokens = tokens
+        self.min_token = min_token
+        self.lowercase = lowercase
+        self.stem = stem
+        self.stop_words = stop_words
+        self.word_ngrams = word_ngrams
+        self.char_ngrams = char_ngrams
+        self.char_ngrams_in = char_ngrams_in
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.sublinear_tf = sublinear_tf
+        self.idf = idf
+        self.smooth_idf = smooth_idf
+        self.hashing = hashing
+        self.separator = separator
         self.n_jobs = n_jobs
         self.verbose = verbose

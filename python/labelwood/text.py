@@ -20,7 +20,8 @@ from ._inputs import (
     as_json, in_order, into, is_frame, memory, refuse_halves, storable, threads, whole,
 )
 from ._progress import Callback, following
-from .estimators import CraftML
+from ._settings import TextTaggerSettings, TextVectoriserSettings
+from .estimators import CraftML, _with_parameters
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,10 +43,12 @@ class _Text(BaseEstimator):
         return as_json(settings)
 
 
-class TextVectoriser(TransformerMixin, _Text):
+@_with_parameters
+class TextVectoriser(TextVectoriserSettings, TransformerMixin, _Text):
     """Texts as tf-idf rows, as scikit-learn's ``TfidfVectorizer`` makes them, on all cores.
 
-    The defaults are those of ``TfidfVectorizer(sublinear_tf=True, min_df=2)``.
+    The defaults are those of ``TfidfVectorizer(sublinear_tf=True, min_df=2)``. ``n_jobs`` is the number
+    of threads; None and -1 stand for all.
 
     >>> from labelwood import TextVectoriser
     >>> vectoriser = TextVectoriser()
@@ -53,69 +56,7 @@ class TextVectoriser(TransformerMixin, _Text):
     (3, 3)
     >>> vectoriser.get_feature_names_out()
     array(['birds', 'sea', 'the'], dtype=object)
-
-    Parameters
-    ----------
-    tokens : {"word", "unicode"}, default="word"
-        Runs of word characters, or words by the rules of Unicode.
-    min_token : int, default=2
-        Words of fewer characters are left out.
-    lowercase : bool, default=True
-    stem : str or None, default=None
-        The language whose Snowball stemmer cuts the endings off words.
-    stop_words : "english", list of str or None, default=None
-        Words that are left out.
-    word_ngrams, char_ngrams : (int, int) or None, default=(1, 1) and None
-        From how many to how many words, and characters, in a row make a term.
-    char_ngrams_in : {"words", "text"}, default="words"
-        Where terms of characters are taken from (scikit-learn's ``char_wb`` and ``char``).
-    min_df, max_df : int or float, default=2 and 1.0
-        Terms in fewer, or more, documents are left out.
-    max_features : int or None, default=None
-        At most this many terms are kept.
-    sublinear_tf, idf, smooth_idf : bool, default=True
-    hashing : int or None, default=None
-        Hashes terms to so many columns, which then have no names.
-    n_jobs : int or None, default=None
-        The number of threads; None and -1 stand for all.
     """
-
-    def __init__(
-        self,
-        *,
-        tokens="word",
-        min_token=2,
-        lowercase=True,
-        stem=None,
-        stop_words=None,
-        word_ngrams=(1, 1),
-        char_ngrams=None,
-        char_ngrams_in="words",
-        min_df=2,
-        max_df=1.0,
-        max_features=None,
-        sublinear_tf=True,
-        idf=True,
-        smooth_idf=True,
-        hashing=None,
-        n_jobs=None,
-    ):
-        self.tokens = tokens
-        self.min_token = min_token
-        self.lowercase = lowercase
-        self.stem = stem
-        self.stop_words = stop_words
-        self.word_ngrams = word_ngrams
-        self.char_ngrams = char_ngrams
-        self.char_ngrams_in = char_ngrams_in
-        self.min_df = min_df
-        self.max_df = max_df
-        self.max_features = max_features
-        self.sublinear_tf = sublinear_tf
-        self.idf = idf
-        self.smooth_idf = smooth_idf
-        self.hashing = hashing
-        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -152,7 +93,7 @@ class TextVectoriser(TransformerMixin, _Text):
         return np.array(self.vectoriser_.terms, object)
 
 
-class TextTagger(WithNames, WithParts, _Text):
+class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
     """Learns from texts and their tags which tags fit a text.
 
     >>> from labelwood import CraftML, TextTagger, datasets
@@ -162,6 +103,8 @@ class TextTagger(WithNames, WithParts, _Text):
     >>> [(tag, score)] = tagger.predict("Which knitting pattern suits a beginner?", k=1)
     >>> 0 < score <= 1
     True
+
+    How text is read is set as in :class:`TextVectoriser`.
 
     Parameters
     ----------
@@ -175,53 +118,7 @@ class TextTagger(WithNames, WithParts, _Text):
         The number of threads; None and -1 stand for all.
     verbose : int, default=0
         Whether a bar shows the progress.
-    tokens, min_token, lowercase, stem, stop_words, word_ngrams, char_ngrams, char_ngrams_in, min_df, \
-max_df, max_features, sublinear_tf, idf, smooth_idf, hashing
-        As in :class:`TextVectoriser`.
     """
-
-    def __init__(
-        self,
-        estimator=None,
-        *,
-        tokens="word",
-        min_token=2,
-        lowercase=True,
-        stem=None,
-        stop_words=None,
-        word_ngrams=(1, 1),
-        char_ngrams=None,
-        char_ngrams_in="words",
-        min_df=2,
-        max_df=1.0,
-        max_features=None,
-        sublinear_tf=True,
-        idf=True,
-        smooth_idf=True,
-        hashing=None,
-        separator=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.estimator = estimator
-        self.tokens = tokens
-        self.min_token = min_token
-        self.lowercase = lowercase
-        self.stem = stem
-        self.stop_words = stop_words
-        self.word_ngrams = word_ngrams
-        self.char_ngrams = char_ngrams
-        self.char_ngrams_in = char_ngrams_in
-        self.min_df = min_df
-        self.max_df = max_df
-        self.max_features = max_features
-        self.sublinear_tf = sublinear_tf
-        self.idf = idf
-        self.smooth_idf = smooth_idf
-        self.hashing = hashing
-        self.separator = separator
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

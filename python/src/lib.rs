@@ -9,7 +9,7 @@ mod log;
 mod metrics;
 mod model;
 mod omikuji;
-mod part;
+mod share;
 mod plan;
 mod rows;
 mod text;
@@ -63,7 +63,7 @@ mod _native {
         metrics::{evaluate, inverse_propensity},
         model::{Model, model_from_files},
         omikuji::{OmikujiTrees, read_omikuji_rows},
-        part::{Combiner, ModelPart},
+        share::{Combiner, ModelShare},
         plan::Plan,
         preset, presets,
         rows::{check_indices, check_offsets},

@@ -265,14 +265,14 @@ def test_what_always_dies_is_started_as_often_as_attempts_says(fit, rows, work, 
         "fit": lambda: fit(CraftML(trees=2), X, Y, folder=tmp_path, shards=1),
         "tune": lambda: labelwood.ray.tune(CraftML(trees=2), [{}], X, Y, folds=2),
         "by rows": lambda: labelwood.ray.predict(tmp_path / "model", X),
-        "by model": lambda: labelwood.ray.predict(tmp_path / "model", X, by="model", parts=1),
+        "by model": lambda: labelwood.ray.predict(tmp_path / "model", X, by="model", shares=1),
     }[work]
     monkeypatch.setattr("labelwood.ray._fit.train_apart", die)
     monkeypatch.setattr(
         "labelwood.ray._tune._fold", lambda *given: die() if 0 in given[3] else 0.5
     )
     monkeypatch.setattr("labelwood.ray._predict._predict", die)
-    monkeypatch.setattr("labelwood.ray._predict.Part", Dying)
+    monkeypatch.setattr("labelwood.ray._predict.WorkerShare", Dying)
     with pytest.raises(MachineError, match="a task was lost"):
         call()
     assert len(list(started.iterdir())) == 3
@@ -340,7 +340,7 @@ def test_prediction_by_rows_is_local_prediction(fit, rows, tmp_path):
         labelwood.ray.predict(LabelTree(), X)
 
 
-def test_prediction_by_parts_of_a_model_is_local_prediction(fit, estimator, rows, tmp_path):
+def test_prediction_by_shares_of_a_model_is_local_prediction(fit, estimator, rows, tmp_path):
     import labelwood.ray
 
     X, Y, _ = rows
@@ -386,7 +386,7 @@ def test_a_model_is_divided_anew_when_a_node_is_gone(fit, rows, tmp_path, monkey
     assert "has room for 2 shares now, and the model has 3: it is divided anew" in caplog.text
 
 
-def test_parts_that_do_not_fit_at_once_are_refused(fit, rows, tmp_path, monkeypatch):
+def test_shares_that_do_not_fit_at_once_are_refused(fit, rows, tmp_path, monkeypatch):
     import labelwood.ray
     from labelwood.ray import _predict
 
@@ -399,10 +399,10 @@ def test_parts_that_do_not_fit_at_once_are_refused(fit, rows, tmp_path, monkeypa
         monkeypatch.setattr("labelwood.ray._cluster._machines", lambda: resources)
         return labelwood.ray.predict(tmp_path / "model", X, by="model", **settings)
 
-    with pytest.raises(InputError, match="parts is 3, but the cluster has room for 2 at once"):
-        by_model([(3, 2), (3, 2)], parts=3, cpus=2)
+    with pytest.raises(InputError, match="shares is 3, but the cluster has room for 2 at once"):
+        by_model([(3, 2), (3, 2)], shares=3, cpus=2)
     with pytest.raises(InputError, match="room for 2 at once, each with 1 CPUs and 1.50 GiB"):
-        by_model([(4, 2), (4, 2)], parts=4, memory=3 * 2**29)
+        by_model([(4, 2), (4, 2)], shares=4, memory=3 * 2**29)
     with pytest.raises(InputError, match="the machines have no room for all shares"):
         by_model([(4, 0), (4, 2**-20)])
     with pytest.raises(InputError, match="asks for 2 CPUs and 0.00 GiB .* no machine has both"):
@@ -422,7 +422,7 @@ def test_parts_that_do_not_fit_at_once_are_refused(fit, rows, tmp_path, monkeypa
     assert (by_model([(1, 0), (1, 0)], memory=0) != local).nnz == 0
 
 
-def test_parts_that_wait_for_others_say_so(fit, rows, tmp_path, monkeypatch, caplog):
+def test_shares_that_wait_for_others_say_so(fit, rows, tmp_path, monkeypatch, caplog):
     import labelwood.ray
 
     X, Y, _ = rows
@@ -447,7 +447,7 @@ def test_parts_that_wait_for_others_say_so(fit, rows, tmp_path, monkeypatch, cap
     assert (found[0] != local).nnz == 0
 
 
-def test_four_parts_survive_the_death_of_one(cluster, fit, model_of_text):
+def test_four_shares_survive_the_death_of_one(cluster, fit, model_of_text):
     import labelwood.ray
 
     nodes = [cluster.add_node(**NODE) for _ in range(2)]
@@ -457,15 +457,15 @@ def test_four_parts_survive_the_death_of_one(cluster, fit, model_of_text):
 
     def kill(*_):
         if not killed:
-            killed.extend(workers_of(cluster.head_node, "Part"))
+            killed.extend(workers_of(cluster.head_node, "WorkerShare"))
             os.kill(killed[0], signal.SIGKILL)
 
     found = labelwood.ray.predict(
-        model_of_text, texts, by="model", parts=4, batch=100, progress=kill
+        model_of_text, texts, by="model", shares=4, batch=100, progress=kill
     )
     assert killed and (found != load(model_of_text).predict_top_k(texts)).nnz == 0
-    with pytest.raises(InputError, match="parts is 5, but the cluster has room for 4"):
-        labelwood.ray.predict(model_of_text, texts, by="model", parts=5)
+    with pytest.raises(InputError, match="shares is 5, but the cluster has room for 4"):
+        labelwood.ray.predict(model_of_text, texts, by="model", shares=5)
     for node in nodes:
         cluster.remove_node(node)
 

@@ -4,16 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use clap::builder::{BoolValueParser, PossibleValuesParser, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use labelwood::Settings;
 use labelwood::algorithms::SetError;
 use labelwood::settings::Favour;
 use labelwood::settings::{Kind, ParamError, Setting};
 use labelwood::store::{Manifest, Training};
-use labelwood::text::TextSettings;
+use labelwood::text::{Frequency, TextSettings};
 use serde::de::{DeserializeOwned, IntoDeserializer, value};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::context::Context;
 
@@ -46,9 +47,11 @@ pub struct SettingsArgs {
 struct Typed(Map<String, Value>);
 
 /// A flag: the setting of this name, of all algorithms that have it.
-struct Flag {
-    name: &'static str,
-    of: Vec<(&'static str, Setting)>,
+pub struct Flag {
+    /// The setting's name.
+    pub name: &'static str,
+    /// The algorithms that have it, or `text`.
+    pub of: Vec<(&'static str, Setting)>,
 }
 
 /// The flags of all algorithms' settings, those of most algorithms first.
@@ -69,23 +72,40 @@ fn flags() -> Vec<Flag> {
 
 impl Flag {
     /// The argument, as far as it concerns one algorithm, or all.
-    fn arg(&self, of: Option<&str>) -> Arg {
+    pub fn arg(&self, of: Option<&str>) -> Arg {
         let own = |(name, _): &&(&str, Setting)| of.is_none_or(|of| of == *name);
         let shown: Vec<_> = self.of.iter().filter(own).collect();
         let is_shown = !shown.is_empty();
         let of = if is_shown { shown } else { self.of.iter().collect() };
+        let setting = &self.of[0].1;
         let arg = Arg::new(self.name)
-            .long(self.of[0].1.flag())
+            .long(setting.flag())
             .help(help(&of))
             .help_heading(heading(&of))
             .hide(!is_shown);
-        match self.of[0].1.kind {
-            Kind::Whole { .. } => arg.value_name("N").value_parser(value_parser!(u64)),
-            Kind::Number { .. } => {
-                arg.value_name("X").allow_negative_numbers(true).value_parser(value_parser!(f64))
+        if let Some((_, help)) = setting.off {
+            let parser = BoolValueParser::new().map(|is_off| Value::from(!is_off));
+            return arg.help(help).action(ArgAction::SetTrue).value_parser(parser);
+        }
+        match setting.kind {
+            Kind::Whole { .. } => {
+                arg.value_name("N").value_parser(value_parser!(u64).map(Value::from))
             }
-            Kind::Flag => arg.value_name("true|false").value_parser(value_parser!(bool)),
-            _ => arg.value_name("NAME").value_parser(PossibleValuesParser::new(self.choices())),
+            Kind::Number { .. } => arg
+                .value_name("X")
+                .allow_negative_numbers(true)
+                .value_parser(|text: &str| text.parse::<f64>().map(Value::from)),
+            Kind::Flag => {
+                arg.value_name("true|false").value_parser(BoolValueParser::new().map(Value::from))
+            }
+            Kind::Lengths => arg.value_name("A,B").value_parser(lengths),
+            Kind::CountOrShare => arg
+                .value_name("N|SHARE")
+                .value_parser(|text: &str| text.parse().map(|found: Frequency| json!(found))),
+            _ => {
+                let names = PossibleValuesParser::new(self.choices());
+                arg.value_name("NAME").value_parser(names.map(Value::from))
+            }
         }
     }
 
@@ -103,13 +123,21 @@ impl Flag {
     }
 
     /// The value that was typed.
-    fn value(&self, matches: &ArgMatches) -> Option<Value> {
-        match self.of[0].1.kind {
-            Kind::Whole { .. } => matches.get_one::<u64>(self.name).map(|&value| value.into()),
-            Kind::Number { .. } => matches.get_one::<f64>(self.name).map(|&value| value.into()),
-            Kind::Flag => matches.get_one::<bool>(self.name).map(|&value| value.into()),
-            _ => matches.get_one::<String>(self.name).map(|value| value.as_str().into()),
-        }
+    pub fn value(&self, matches: &ArgMatches) -> Option<Value> {
+        let is_typed = matches.value_source(self.name) == Some(ValueSource::CommandLine);
+        matches.get_one(self.name).filter(|_| is_typed).cloned()
+    }
+}
+
+/// From how many to how many, or null for none.
+fn lengths(text: &str) -> Result<Value, &'static str> {
+    if text == "none" {
+        return Ok(Value::Null);
+    }
+    let (least, most) = text.split_once(',').unwrap_or((text, text));
+    match (least.trim().parse::<usize>(), most.trim().parse::<usize>()) {
+        (Ok(least), Ok(most)) if least > 0 => Ok(json!([least, most])),
+        _ => Err("expected two lengths such as 1,2, or none"),
     }
 }
 
@@ -178,18 +206,18 @@ pub fn only_of(command: Command, algorithm: &Settings) -> Command {
             return arg;
         };
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        arg.help(help + &default(&table[at], algorithm)).display_order(100 + at)
+        let value = algorithm.find(flag.name).unwrap_or_default();
+        arg.help(help + &default(&table[at], &value)).display_order(100 + at)
     })
 }
 
 /// The default of a setting and its range, after its help.
-fn default(setting: &Setting, algorithm: &Settings) -> String {
-    let value = algorithm.find(setting.name).unwrap_or_default();
+pub fn default(setting: &Setting, value: &Value) -> String {
     let range = match setting.kind {
         Kind::Whole { .. } | Kind::Number { .. } => format!("; {}", setting.kind),
         _ => String::new(),
     };
-    format!(" [default: {}{range}]", setting.shown(&value))
+    format!(" [default: {}{range}]", setting.shown(value))
 }
 
 /// The algorithm that is chosen for the data.

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use clap::{ArgMatches, Args, Command, FromArgMatches, value_parser};
 use labelwood::app::Fields;
 use labelwood::data::documents::{Documents, Format, Labels, Options, Separator, read_lines};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::run::Task;
-use labelwood::text::{
-    CharNgramsIn, Frequency, Language, Params, StopWords, TextError, TextReader, Tokens,
-    mostly_unshared,
-};
+use labelwood::settings::{Kind, Setting};
+use labelwood::text::{Params, StopWords, TextError, TextReader, mostly_unshared};
+use serde_json::{Map, Value, json};
 
-use crate::settings::{as_flag, named};
+use crate::settings::{Flag, as_flag, default};
 
 /// Which fields of a file are text, labels and id.
 #[derive(Debug, clap::Args)]
@@ -99,110 +99,70 @@ impl DocumentArgs {
     }
 }
 
-/// How text becomes vectors, each flag with the name it has in [`Params`].
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Text to vectors")]
+/// How text becomes vectors: the settings that were typed, by the names that they have in [`Params`].
+#[derive(Debug)]
 pub struct VectoriserArgs {
-    /// What a word is: a run of letters and digits, or what Unicode's rules say
-    #[arg(long, value_name = "NAME", value_parser = named::<Tokens>(&["word", "unicode"]))]
-    tokens: Option<Tokens>,
-
-    /// Leave out words of fewer characters [default: 2]
-    #[arg(long, value_name = "N")]
-    min_token: Option<usize>,
-
-    /// Take upper and lower case for different letters
-    #[arg(long)]
-    keep_case: bool,
-
-    /// Cut off the endings of words by the Snowball rules of a language, such as english
-    #[arg(long, value_name = "LANGUAGE", value_parser = named::<Language>(&LANGUAGES))]
-    stem: Option<Language>,
-
-    /// Leave out the words of a file, one per line; `english` has a list of its own
-    #[arg(long, value_name = "FILE|english")]
+    typed: Map<String, Value>,
+    /// A file, or `english`.
     stop_words: Option<PathBuf>,
-
-    /// From how many to how many words in a row make a term; none for characters only [default: 1,1]
-    #[arg(long, value_name = "A,B", value_parser = ngrams)]
-    word_ngrams: Option<Ngrams>,
-
-    /// From how many to how many characters in a row make a term [default: none]
-    #[arg(long, value_name = "A,B", value_parser = ngrams)]
-    char_ngrams: Option<Ngrams>,
-
-    /// Take characters in a row within words or across the whole text [default: words]
-    #[arg(long, value_name = "NAME", value_parser = named::<CharNgramsIn>(&["words", "text"]))]
-    char_ngrams_in: Option<CharNgramsIn>,
-
-    /// Leave out terms in fewer documents: a number, or a share such as 0.001 [default: 2]
-    #[arg(long, value_name = "N|SHARE")]
-    min_df: Option<Frequency>,
-
-    /// Leave out terms in more documents: a number, or a share such as 0.5 [default: 1.0]
-    #[arg(long, value_name = "N|SHARE")]
-    max_df: Option<Frequency>,
-
-    /// Keep at most so many terms, the most frequent
-    #[arg(long, value_name = "N")]
-    max_features: Option<usize>,
-
-    /// Count a term that occurs n times in a document n rather than 1 + ln n
-    #[arg(long)]
-    no_sublinear_tf: bool,
-
-    /// Weigh rare terms no more than frequent ones
-    #[arg(long)]
-    no_idf: bool,
-
-    /// Do not count one document with every term more than there are
-    #[arg(long)]
-    no_smooth_idf: bool,
-
-    /// Hash terms to N columns, which takes no memory for a vocabulary
-    #[arg(long, value_name = "N")]
-    hashing: Option<usize>,
 }
 
-const LANGUAGES: [&str; 18] = [
-    "arabic",
-    "danish",
-    "dutch",
-    "english",
-    "finnish",
-    "french",
-    "german",
-    "greek",
-    "hungarian",
-    "italian",
-    "norwegian",
-    "portuguese",
-    "romanian",
-    "russian",
-    "spanish",
-    "swedish",
-    "tamil",
-    "turkish",
-];
+/// The flag of a setting of text.
+fn flag(setting: Setting) -> Flag {
+    Flag { name: setting.name, of: vec![("text", setting)] }
+}
 
-/// From how many to how many; none.
-type Ngrams = (usize, usize);
-
-fn ngrams(text: &str) -> Result<Ngrams, String> {
-    if text == "none" {
-        return Ok((0, 0));
+impl Args for VectoriserArgs {
+    fn augment_args(command: Command) -> Command {
+        let defaults = json!(Params::default());
+        command.args(Params::table().into_iter().map(|setting| {
+            let arg = flag(setting.clone()).arg(None).help_heading("Text to vectors");
+            if setting.kind == Kind::Words {
+                let file = arg.value_name("FILE|english").value_parser(value_parser!(PathBuf));
+                return file.help(
+                    "Leave out the words of a file, one per line; `english` has a list of its own",
+                );
+            }
+            if setting.off.is_some() {
+                return arg;
+            }
+            let value = match &defaults[setting.name] {
+                Value::Null => "none".into(),
+                value => value.clone(),
+            };
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            arg.help(help + &default(&setting, &value))
+        }))
     }
-    let range = text.split_once(',').unwrap_or((text, text));
-    match (range.0.trim().parse(), range.1.trim().parse()) {
-        (Ok(least), Ok(most)) if least > 0 => Ok((least, most)),
-        _ => Err("expected two lengths such as 1,2, or none".to_owned()),
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for VectoriserArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let values = Params::table().into_iter().filter(|setting| setting.kind != Kind::Words);
+        let typed = values
+            .filter_map(|setting| Some((setting.name.to_owned(), flag(setting).value(matches)?)));
+        Ok(VectoriserArgs {
+            typed: typed.collect(),
+            stop_words: matches.get_one("stop_words").cloned(),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 
 impl VectoriserArgs {
-    /// Whether a flag was typed.
+    /// Whether a flag was typed that changes a default.
     pub fn is_typed(&self) -> bool {
-        self.stop_words.is_some() || self.params(Params::default()) != Params::default()
+        let defaults = json!(Params::default());
+        let is_changed = |(name, value): (&String, &Value)| defaults[name] != *value;
+        self.stop_words.is_some() || self.typed.iter().any(is_changed)
     }
 
     /// What was typed, and `base` for the rest, checked.
@@ -210,35 +170,13 @@ impl VectoriserArgs {
         if let Some(file) = &self.stop_words {
             base.stop_words = stop_words(file, task)?;
         }
-        let params = self.params(base);
+        let mut values = json!(base);
+        for (name, value) in &self.typed {
+            values[name] = value.clone();
+        }
+        let params: Params = serde_json::from_value(values)?;
         params.check().map_err(as_flag)?;
         Ok(params)
-    }
-
-    /// What was typed, and `base` for the rest and for the stop words.
-    fn params(&self, base: Params) -> Params {
-        let ngrams = |typed: Option<Ngrams>, base| match typed {
-            None => base,
-            Some((0, _)) => None,
-            some => some,
-        };
-        Params {
-            tokens: self.tokens.unwrap_or(base.tokens),
-            min_token: self.min_token.unwrap_or(base.min_token),
-            lowercase: base.lowercase && !self.keep_case,
-            stem: self.stem.or(base.stem),
-            stop_words: base.stop_words,
-            word_ngrams: ngrams(self.word_ngrams, base.word_ngrams),
-            char_ngrams: ngrams(self.char_ngrams, base.char_ngrams),
-            char_ngrams_in: self.char_ngrams_in.unwrap_or(base.char_ngrams_in),
-            min_df: self.min_df.unwrap_or(base.min_df),
-            max_df: self.max_df.unwrap_or(base.max_df),
-            max_features: self.max_features.or(base.max_features),
-            sublinear_tf: base.sublinear_tf && !self.no_sublinear_tf,
-            idf: base.idf && !self.no_idf,
-            smooth_idf: base.smooth_idf && !self.no_smooth_idf,
-            hashing: self.hashing.or(base.hashing),
-        }
     }
 }
 
@@ -340,9 +278,10 @@ mod tests {
     use super::*;
     use clap::Parser;
     use labelwood::run::Pool;
+    use labelwood::text::{CharNgramsIn, Frequency, Language, Tokens};
 
     #[derive(clap::Parser)]
-    struct Command {
+    struct Typed {
         #[command(flatten)]
         documents: DocumentArgs,
         #[command(flatten)]
@@ -353,8 +292,8 @@ mod tests {
         Pool::new(1).expect("a thread can start").task()
     }
 
-    fn parse(line: &str) -> Command {
-        Command::parse_from(["x"].into_iter().chain(line.split_whitespace()))
+    fn parse(line: &str) -> Typed {
+        Typed::parse_from(["x"].into_iter().chain(line.split_whitespace()))
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Data files from outside: what is legal, what is refused and with which words, and the way back.
 
-use labelwood::data::{
-    self, Dataset, Format, LabelIndex, Problem, ReadError, ReadOptions, Splits, Warning,
-};
+use labelwood::data::{self, Dataset, Format, LabelIndex, ReadError, ReadOptions, Splits};
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::Csr;
 use proptest::prelude::*;
@@ -77,10 +75,11 @@ fn empty_lines_are_rows_except_at_the_end() {
     assert_eq!(rows("0 2 2\n", "a.txt"), 0);
     assert_eq!(rows("0 1:1\n\n1 2:1\n\n\r\n", "a.svm"), 3);
     assert_eq!(rows("0 1:1\n \n", "a.svm"), 2, "a space is a row");
-    assert!(matches!(
-        read("1 2 2\n0 0:1\n \n", "a.txt"),
-        Err(ReadError::Content { problem: Problem::Rows { declared: 1, found: 2 }, .. })
-    ));
+    let error = read("1 2 2\n0 0:1\n \n", "a.txt").unwrap_err().to_string();
+    assert!(
+        error.starts_with("a.txt:1:1: the header declares 1 rows, but there are 2:"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -188,13 +187,12 @@ fn lenient_reading_goes_by_the_rows_and_warns() {
     let read = lenient("5 2 2\n7 0:1\n1 8:1\n", "a.txt");
     let size = (read.dataset.len(), read.dataset.features.columns(), read.dataset.labels.columns());
     assert_eq!(size, (2, 9, 8));
-    let path = || "a.txt".to_owned();
     assert_eq!(
         read.warnings,
         [
-            Warning::Rows { path: path(), declared: 5, found: 2 },
-            Warning::Width { path: path(), what: "feature", declared: 2, found: 9 },
-            Warning::Width { path: path(), what: "label", declared: 2, found: 8 },
+            "a.txt:1: the header declares 5 rows, but there are 2",
+            "a.txt:1: the header declares 2 features, but the ids need 9",
+            "a.txt:1: the header declares 2 labels, but the ids need 8",
         ]
     );
     assert!(lenient("1 2 2\n0 0:1\n", "a.txt").warnings.is_empty());
@@ -206,7 +204,7 @@ fn the_format_comes_from_the_name_or_the_first_line() {
     assert_eq!(read("0 1:1\n", "-").unwrap().format, Format::Libsvm);
     assert_eq!(read("0 1:1\n", "A.SVM.GZ").unwrap().format, Format::Libsvm);
     let error = read("0 1:1\n", "a.docx.gz").unwrap_err();
-    assert!(matches!(error, ReadError::UnknownFormat { .. }));
+    assert!(error.to_string().contains("the ending does not tell the format"));
     let options = ReadOptions { format: Some(Format::Libsvm), ..ReadOptions::default() };
     assert!(data::read_bytes(b"0 1:1\n", "a.docx", &options, &run()).is_ok());
     assert!(matches!(
@@ -230,7 +228,8 @@ fn label_names_are_found_beside_the_data_or_where_told() {
     };
     let xc = open("a.txt", None).unwrap();
     assert_eq!(xc.dataset.label_names.unwrap().display(1), "birds");
-    assert!(matches!(xc.warnings[..], [Warning::MoreNames { names: 3, labels: 2, .. }]));
+    let expected = "labels.txt.zst: 3 label names for 2 labels: the last names are not used";
+    assert!(matches!(&xc.warnings[..], [warning] if warning.ends_with(expected)));
     assert_eq!(open("a.svm", None).unwrap().dataset.labels.columns(), 3, "the names tell");
     let error = open("a.txt", Some(path("short.txt"))).unwrap_err().to_string();
     assert!(error.contains("1 label names for 2 labels"), "{error}");
@@ -252,10 +251,8 @@ fn compressed_files_cut_short_are_refused() {
         assert_eq!(read(&whole, name).unwrap().dataset, made);
         for length in [whole.len() - 1, whole.len() / 2, 20] {
             let error = read(&whole[..length], name).unwrap_err();
-            assert!(
-                matches!(&error, ReadError::Content { problem: Problem::Damaged { .. }, .. }),
-                "{name} cut to {length}: {error}"
-            );
+            let expected = "are damaged or cut short here";
+            assert!(error.to_string().contains(expected), "{name} cut to {length}: {error}");
         }
     }
 }
@@ -322,7 +319,7 @@ fn the_shared_sets_are_read() {
             continue;
         }
         let read = data::read(&path, &ReadOptions::default(), &run()).unwrap();
-        assert_eq!(read.warnings, []);
+        assert!(read.warnings.is_empty());
         let names = read.dataset.label_names.as_ref().map_or(0, LabelIndex::len);
         assert_eq!(names, read.dataset.labels.columns(), "{}", path.display());
         sets += 1;

@@ -10,7 +10,7 @@ use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::model::{Model, TrainOptions, UpdateStart, train_with, update};
 use labelwood::run::{Pool, Task};
 use labelwood::settings::Favour;
-use labelwood::shard::{ModelPart, Share};
+use labelwood::shard::{ModelShare, Share};
 use labelwood::sparse::{Csr, LabelSet, Query};
 use labelwood::store::{Load, Manifest, Options, Start};
 use labelwood::text::{self, TextReader};
@@ -175,7 +175,7 @@ fn ask(saved: &Saved, load: Load, task: &Task) -> bool {
     MOST_IN_USE.store(IN_USE.load(Ordering::Relaxed), Ordering::Relaxed);
     let before = IN_USE.load(Ordering::Relaxed);
     let options = Options { load, verify: false };
-    if let Ok(part) = ModelPart::open(&saved.folder, Share { index: 0, of: 2 }, options, task) {
+    if let Ok(part) = ModelShare::open(&saved.folder, Share { index: 0, of: 2 }, options, task) {
         part.scores(saved.rows.view(), Query::top(5), task).unwrap();
     }
     let opened = Model::open(&saved.folder, options, task);

@@ -3,7 +3,8 @@
 
 use labelwood::Settings;
 use labelwood::settings::{Kind, Setting};
-use serde_json::Value;
+use labelwood::text::Params;
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,12 +54,14 @@ fn pythons_constructors_are_made_from_the_tables() {
     let mut text = String::from(
         "\"\"\"The parameters of the estimators. Made from the library's tables of settings by `make settings`.\"\"\"\n\n\
          from __future__ import annotations\n\n\
+         from collections.abc import Iterable\n\
          from typing import Any, Literal\n",
     );
     // What is made of other algorithms has parameters for them, which the package writes by hand.
     for settings in Settings::all().filter(|settings| settings.parts().is_empty()) {
         write_class(&mut text, &settings);
     }
+    write_text_classes(&mut text);
     compare("python/labelwood/_settings.py", &text);
 }
 
@@ -78,37 +81,82 @@ fn write_class(text: &mut String, settings: &Settings) {
     if !fixed.is_empty() {
         let _ = writeln!(text, "    _fixed = {{{}}}", fixed.join(", "));
     }
+    write_parameters(text, &shown);
+    // The first may be given without its name if it says how many trees there are.
+    let is_size = |setting: &Setting| ["trees", "submodels"].contains(&setting.name);
+    let named_from = usize::from(shown.first().is_some_and(|(setting, _)| is_size(setting)));
+    let calibrate = (!settings.facts().is_calibrated).then_some(("calibrate", "bool", "False"));
+    write_constructor(text, &[], named_from, &shown, calibrate.into_iter().chain(COMMON));
+}
+
+fn write_parameters(text: &mut String, shown: &[(Setting, Value)]) {
     text.push_str("    _parameters = \"\"\"\n    Parameters\n    ----------\n");
-    for (setting, default) in &shown {
+    for (setting, default) in shown {
         let (kind, default) = (python_doc_type(setting), python(setting, default));
         let _ = writeln!(text, "    {} : {kind}, default={default}", setting.name);
         for line in wrapped(&setting.help, 88) {
             let _ = writeln!(text, "        {line}");
         }
     }
-    text.push_str("    \"\"\"\n\n    def __init__(\n        self,\n");
-    // The first may be given without its name if it says how many trees there are.
-    let is_size = |setting: &Setting| ["trees", "submodels"].contains(&setting.name);
-    if !shown.first().is_some_and(|(setting, _)| is_size(setting)) {
-        text.push_str("        *,\n");
-    }
-    for (at, (setting, default)) in shown.iter().enumerate() {
-        let (kind, default) = (python_type(setting), python(setting, default));
-        let _ = writeln!(text, "        {}: {kind} = {default},", setting.name);
-        if at == 0 && is_size(setting) {
+    text.push_str("    \"\"\"\n\n");
+}
+
+/// A constructor that stores its parameters: those before the settings, the settings and those after
+/// them, the first `unnamed` of which may be given without their names.
+fn write_constructor<'a>(
+    text: &mut String,
+    before: &[(&str, &str, &str)],
+    unnamed: usize,
+    shown: &[(Setting, Value)],
+    after: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
+) {
+    let owned = |(name, kind, default): (&str, &str, &str)| {
+        (name.to_owned(), kind.to_owned(), default.to_owned())
+    };
+    let of_setting = |(setting, default): &(Setting, Value)| {
+        (setting.name.to_owned(), python_type(setting), python(setting, default))
+    };
+    let parameters: Vec<(String, String, String)> = before
+        .iter()
+        .copied()
+        .map(owned)
+        .chain(shown.iter().map(of_setting))
+        .chain(after.into_iter().map(owned))
+        .collect();
+    text.push_str("    def __init__(\n        self,\n");
+    for (at, (name, kind, default)) in parameters.iter().enumerate() {
+        if at == unnamed {
             text.push_str("        *,\n");
         }
-    }
-    let calibrate = (!settings.facts().is_calibrated).then_some(("calibrate", "bool", "False"));
-    let common: Vec<(&str, &str, &str)> = calibrate.into_iter().chain(COMMON).collect();
-    for (name, kind, default) in &common {
         let _ = writeln!(text, "        {name}: {kind} = {default},");
     }
     text.push_str("    ) -> None:\n");
-    let names = shown.iter().map(|(setting, _)| setting.name);
-    for name in names.chain(common.iter().map(|(name, ..)| *name)) {
+    for (name, ..) in &parameters {
         let _ = writeln!(text, "        self.{name} = {name}");
     }
+}
+
+/// What turns text into vectors, by itself and with an estimator.
+fn write_text_classes(text: &mut String) {
+    let shown = text_settings();
+    text.push_str("\n\nclass TextVectoriserSettings:\n");
+    write_parameters(text, &shown);
+    let threads = ("n_jobs", "int | None", "None");
+    write_constructor(text, &[], 0, &shown, [threads]);
+    text.push_str("\n\nclass TextTaggerSettings:\n");
+    let separator = ("separator", "str | None", "None");
+    let after = [separator, threads, ("verbose", "int", "0")];
+    write_constructor(text, &[("estimator", "Any", "None")], 1, &shown, after);
+}
+
+/// The settings of text, and their defaults.
+fn text_settings() -> Vec<(Setting, Value)> {
+    let defaults = json!(Params::default());
+    let with_default = |setting: Setting| {
+        let default = defaults[setting.name].clone();
+        (setting, default)
+    };
+    Params::table().into_iter().map(with_default).collect()
 }
 
 fn capital(word: &str) -> String {
@@ -118,6 +166,8 @@ fn capital(word: &str) -> String {
 fn python(setting: &Setting, value: &Value) -> String {
     match (&setting.kind, value) {
         (_, Value::Null) => "None".to_owned(),
+        (Kind::Words, Value::String(name)) if name == "none" => "None".to_owned(),
+        (Kind::Lengths, _) => format!("({})", setting.shown(value).replace(',', ", ")),
         (_, Value::Bool(true)) => "True".to_owned(),
         (_, Value::Bool(false)) => "False".to_owned(),
         (_, Value::String(name)) => format!("\"{name}\""),
@@ -138,13 +188,21 @@ fn python_type(setting: &Setting) -> String {
             let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
             format!("Literal[{}]", names.join(", "))
         }
+        Kind::Lengths => "tuple[int, int]".to_owned(),
+        Kind::CountOrShare => "int | float".to_owned(),
+        Kind::Words => "Literal[\"english\"] | Iterable[str] | None".to_owned(),
         _ => "Any".to_owned(),
     };
     if setting.is_optional { format!("{kind} | None") } else { kind }
 }
 
 fn python_doc_type(setting: &Setting) -> String {
-    let kind = python_type(setting).replace("Literal[", "{").replace(']', "}");
+    let kind = match setting.kind {
+        Kind::Choice(_) => python_type(setting).replace("Literal[", "{").replace(']', "}"),
+        Kind::Words => "\"english\", list of str or None".to_owned(),
+        Kind::Lengths => "(int, int) or None".to_owned(),
+        _ => python_type(setting),
+    };
     kind.replace(" | ", " or ")
 }
 
@@ -190,29 +248,38 @@ fn the_guides_tables_are_made_from_the_tables() {
                 parts.join(" and ")
             );
         }
-        text.push_str(
-            "| setting | default | values | what it does | tuned |\n|---|---|---|---|---|\n",
-        );
-        for (setting, default) in shown(&settings) {
-            let default = match &default {
-                Value::Null if setting.is_optional => "auto".to_owned(),
-                Value::Null => String::new(),
-                value => setting.shown(value),
-            };
-            let tried: Vec<String> =
-                setting.tried.iter().map(|value| setting.shown(value)).collect();
-            let values = match setting.kind {
-                Kind::Choice(names) => names.join(", "),
-                ref kind => kind.to_string(),
-            };
-            let _ = writeln!(
-                text,
-                "| `{}` | {default} | {values} | {} | {} |",
-                setting.name,
-                setting.help,
-                tried.join(", ")
-            );
-        }
+        write_table(&mut text, &shown(&settings), "auto");
     }
+    text.push_str(
+        "\n## Text\n\n\
+         How [text becomes vectors](tuning.md#text). In the command, a setting that is true by default has a \
+         flag that makes it false.\n\n",
+    );
+    write_table(&mut text, &text_settings(), "none");
     compare("docs/src/settings.md", &text);
+}
+
+/// The table of some settings; `open` is what those are that are left open.
+fn write_table(text: &mut String, shown: &[(Setting, Value)], open: &str) {
+    text.push_str("| setting | default | values | what it does | tuned |\n|---|---|---|---|---|\n");
+    for (setting, default) in shown {
+        let default = match default {
+            Value::Null if setting.is_optional => open.to_owned(),
+            Value::Null => String::new(),
+            value => setting.shown(value),
+        };
+        let tried: Vec<String> = setting.tried.iter().map(|value| setting.shown(value)).collect();
+        let values = match (&setting.kind, setting.off) {
+            (Kind::Choice(names), _) => names.join(", "),
+            (_, Some((flag, _))) => format!("true or false (`--{flag}`)"),
+            (kind, None) => kind.to_string(),
+        };
+        let _ = writeln!(
+            text,
+            "| `{}` | {default} | {values} | {} | {} |",
+            setting.name,
+            setting.help,
+            tried.join(", ")
+        );
+    }
 }

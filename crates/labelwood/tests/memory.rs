@@ -1,7 +1,7 @@
 //! Whatever is read, it takes no more memory than may be used, and the error says so.
 
 use labelwood::data::documents::{self, Documents, Labels, Options};
-use labelwood::data::predictions::{PredictionFormat, read_file};
+use labelwood::data::predictions::{PredictionFormat, read_file_for};
 use labelwood::data::{
     self, LabelIndex, LabelIndexBuilder, ReadError, ReadOptions, Splits, Vocabulary,
 };
@@ -129,7 +129,7 @@ fn predictions_stop_at_the_memory_that_may_be_used() {
         ("zeros.npz", "\0\0\0\0\0\0\0\0", PredictionFormat::Npz),
     ] {
         let path = file(&folder, name, "", text);
-        assert_full(&path, read_file(&path, format, 5, |_| None, &run()));
+        assert_full(&path, read_file_for(&path, format, 5, |_| None, &[], &run()));
     }
 }
 

@@ -30,7 +30,7 @@ from ._cluster import (
     refuse_without_ray,
     slots,
 )
-from ._work import Share
+from ._work import WorkerShare
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def predict(
     *,
     beam: int | None = None,
     by: str = "rows",
-    parts: int | None = None,
+    shares: int | None = None,
     batch: int = 4096,
     cpus: int = 1,
     memory: int | None = None,
@@ -62,8 +62,8 @@ def predict(
     by : {"rows", "model"}, default="rows"
         What is shared out: rows, all of which the whole model sees, or the model's trees, submodels
         or blocks of labels, all of which see every row. The second is for models that are larger
-        than a machine's memory; the driver combines what they say.
-    parts : int, optional
+        than a machine's memory; the driver combines what the shares say.
+    shares : int, optional
         Into how many shares the model is divided; by default as many as the cluster has room for at
         once. All are open together, so more are refused. What counts are the machines that are there:
         a cluster that grows by itself must be asked for machines before.
@@ -87,7 +87,7 @@ def predict(
     X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else _texts(X)
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     path = str(Path(model).absolute())
-    predicted = _by_rows if by == "rows" else functools.partial(_by_model, parts=parts)
+    predicted = _by_rows if by == "rows" else functools.partial(_by_model, shares=shares)
     starts = range(0, max(rows, 1), batch)
     found: dict[int, sparse.csr_array] = {}
 
@@ -124,17 +124,17 @@ def _predict(path: str, X, k: int, beam: int | None, cpus: int) -> sparse.csr_ar
 
 
 def _by_model(
-    path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int, parts: int | None
+    path: str, starts, rows_at, k: int, beam, cpus: int, memory, attempts: int, shares: int | None
 ):
-    if parts is not None:
-        refuse_less_than_one(parts=parts)
+    if shares is not None:
+        refuse_less_than_one(shares=shares)
     combiner = _native.Combiner.open(path)
     left = list(starts)
     while left:
-        count, asked = _division(path, parts, cpus, memory)
+        count, asked = _division(path, shares, cpus, memory)
         divided = _by_shares(
             path, combiner, tuple(left), rows_at, k, beam, cpus, asked, attempts, count,
-            may_wait=parts is not None,
+            may_wait=shares is not None,
         )
         try:
             for start, scores in divided:
@@ -144,7 +144,7 @@ def _by_model(
             _log.warning("%s: it is divided anew", error)
 
 
-def _division(path: str, parts: int | None, cpus: int, memory: int | None) -> tuple[int, int]:
+def _division(path: str, shares: int | None, cpus: int, memory: int | None) -> tuple[int, int]:
     """Into how many shares a model is divided, and the bytes that each asks for.
 
     All shares must be open at once, or Ray would wait for ever.
@@ -155,14 +155,14 @@ def _division(path: str, parts: int | None, cpus: int, memory: int | None) -> tu
     def asked(count: int) -> int:
         return size // count if memory is None else memory
 
-    if parts is not None:
-        if parts > (room := slots(cpus, asked(parts))):
+    if shares is not None:
+        if shares > (room := slots(cpus, asked(shares))):
             raise InputError(
-                f"parts is {parts}, but the cluster has room for {room} at once, each with {cpus} CPUs "
-                f"and {gib(asked(parts))} of memory on one machine, and all shares must be open: give less "
-                "as parts, cpus or memory, or start more machines"
+                f"shares is {shares}, but the cluster has room for {room} at once, each with {cpus} CPUs "
+                f"and {gib(asked(shares))} of memory on one machine, and all shares must be open: give less "
+                "as shares, cpus or memory, or start more machines"
             )
-        return parts, asked(parts)
+        return shares, asked(shares)
     # Fewer shares, which are larger, may fit where machines have many CPUs and little memory.
     for count in range(slots(cpus), 0, -1):
         if slots(cpus, asked(count)) >= count:
@@ -179,7 +179,7 @@ class _TooFewLeft(Exception):
 
 def _by_shares(
     path: str, combiner: _native.Combiner, starts, rows_at, k: int, beam, cpus: int, memory: int,
-    attempts: int, parts: int, may_wait: bool,
+    attempts: int, shares: int, may_wait: bool,
 ):
     arrays = _arrays(combiner.model)
     stored: dict[int, ray.ObjectRef] = {}
@@ -193,32 +193,32 @@ def _by_shares(
     store(starts[0])
     # A call is tried as often as its actor starts, and once it has ended for good, never again.
     retries = {"max_restarts": attempts - 1, "max_task_retries": attempts - 1}
-    actor = ray.remote(Share).options(num_cpus=cpus, memory=memory, **retries)
-    actors = [actor.remote(path, share, parts, cpus) for share in range(parts)]
+    actor = ray.remote(WorkerShare).options(num_cpus=cpus, memory=memory, **retries)
+    actors = [actor.remote(path, share, shares, cpus) for share in range(shares)]
     opened = [one.is_open.remote() for one in actors]
 
     def look() -> None:
-        if parts > (room := slots(cpus, memory)):
-            lost = f"the cluster has room for {room} shares now, and the model has {parts}"
+        if shares > (room := slots(cpus, memory)):
+            lost = f"the cluster has room for {room} shares now, and the model has {shares}"
             if not may_wait:
                 raise _TooFewLeft(lost)
             _log.warning("%s: waiting for another machine", lost)
-        elif waiting := ray.wait(opened, num_returns=parts, timeout=0)[1]:
+        elif waiting := ray.wait(opened, num_returns=shares, timeout=0)[1]:
             _log.warning(
                 "%d of %d shares are not open: waiting for %d CPUs and %s of memory for each, which "
-                "others may use", len(waiting), parts, cpus, gib(memory),
+                "others may use", len(waiting), shares, cpus, gib(memory),
             )
 
     labels = json.loads(combiner.model.manifest)["labels"]
     said: dict[int, list[np.ndarray]] = {start: [] for start in starts}
-    items = [(start, share) for start in starts for share in range(parts)]
+    items = [(start, share) for start in starts for share in range(shares)]
     try:
         for (start, _), scores in each(
             lambda item: actors[item[1]].scores.remote(store(item[0]), k, beam),
-            items, 1, AHEAD * parts, look,
+            items, 1, AHEAD * shares, look,
         ):
             said[start].append(scores)
-            if len(said[start]) == parts:
+            if len(said[start]) == shares:
                 indptr, indices, data = combiner.combine(said.pop(start), k, beam)
                 del stored[start]
                 shape = (len(indptr) - 1, labels)

@@ -31,11 +31,11 @@ def train_apart(files: dict[str, np.ndarray], shard: int, stage: int, rows, cpus
                 if path.name not in known}
 
 
-class Share:
+class WorkerShare:
     """A worker that has a share of a model open."""
 
     def __init__(self, path: str, share: int, shares: int, cpus: int) -> None:
-        self.share, self.cpus = _native.ModelPart.open(path, share, shares), cpus
+        self.share, self.cpus = _native.ModelShare.open(path, share, shares), cpus
 
     def is_open(self) -> bool:
         return True

@@ -1,12 +1,11 @@
 //! `labelwood generate`: synthetic data with the shape of a public set or of given sizes.
 
-use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::builder::PossibleValuesParser;
-use labelwood::data::generate::{GenerateError, Generator, Profile};
+use labelwood::data::generate::{Generator, Profile};
 use labelwood::data::{Format, write_atomically};
 use labelwood::run::Task;
 
@@ -117,12 +116,5 @@ fn check_ending(path: &Path) -> Result<()> {
 }
 
 fn write(path: &Path, generator: &Generator, rows: Range<u64>, task: &Task) -> Result<()> {
-    let written = write_atomically(path, |mut output| {
-        generator.write_xc(rows, &mut output, task).map_err(|error| match error {
-            GenerateError::Io(error) => error,
-            GenerateError::Stopped(cancelled) => io::Error::other(cancelled),
-            other => io::Error::other(other),
-        })
-    });
-    Ok(written?)
+    Ok(write_atomically(path, |mut output| generator.write_xc(rows, &mut output, task))?)
 }

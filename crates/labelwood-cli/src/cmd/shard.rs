@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
+use labelwood::app::Fault;
 use labelwood::data::{self, ReadOptions};
 use labelwood::run::Stopped;
 use labelwood::shard::{Plan, Work};
@@ -79,9 +80,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let work = Work { stage: args.stage.map(usize::from), units: &args.units, wait: args.wait };
     let (trained, all) =
         plan.train(rows.dataset.view(), &shards, work, &task).map_err(|error| {
-            match error.is_cancelled() {
-                true => anyhow::Error::from(Stopped::Cancelled).context(kept),
-                false => error.into(),
+            match Fault::of(&error) {
+                Fault::Stopped => anyhow::Error::from(Stopped::Cancelled).context(kept),
+                _ => error.into(),
             }
         })?;
     let list: Vec<String> = shards.iter().map(usize::to_string).collect();

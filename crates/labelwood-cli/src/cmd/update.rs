@@ -19,7 +19,7 @@ use crate::prediction::RowArgs;
 #[command(
     after_help = "New rows are counted in the leaves of a forest. A model that was trained with --keep-rows also \
     divides leaves that became too large, and learns again the linear classifiers that the rows touch; \
-    label-tree and one-vs-rest models need it. A text model keeps its vocabulary. The model is replaced only \
+    label-tree and one-vs-rest models need it. A text model keeps its terms. The model is replaced only \
     when the new one is complete; an update that was stopped goes on when it is repeated, and rows that the \
     last update of the model added are not added again without --again."
 )]

@@ -126,9 +126,9 @@ fn questions_are_not_written_over_other_files() {
 #[test]
 fn a_worker_replaces_its_own_scores_and_no_other_file() {
     let folder = named();
-    let shard = "predict model three.txt --shards 1 --index 0 --output parts -q";
+    let shard = "predict model three.txt --shares 1 --index 0 --output shares -q";
     folder.run(shard).succeeds();
-    let name = "parts/part-00000-of-00001.scores";
+    let name = "shares/share-00000-of-00001.scores";
     let before = fs::read(folder.path(name)).expect("it is there");
     folder.run(shard).succeeds();
     assert_eq!(fs::read(folder.path(name)).expect("it is there"), before);
@@ -137,7 +137,7 @@ fn a_worker_replaces_its_own_scores_and_no_other_file() {
     assert!(error.contains("the file is already there"), "{error}");
     folder.run(&format!("{shard} --overwrite")).succeeds();
     let error = folder.run(&format!(
-        "predict model three.txt --parts parts --output {name} --format tsv --overwrite"
+        "predict model three.txt --join shares --output {name} --format tsv --overwrite"
     ));
     assert!(error.fails(1).contains("this is also a file to read"));
     assert_eq!(fs::read(folder.path(name)).expect("it is there"), before);

@@ -147,12 +147,12 @@ fn what_is_missing_broken_or_of_another_plan_is_named() {
         "{error}"
     );
     let error = folder.run("merge --plan plan --model merged").fails(1);
-    assert!(error.contains("the plan is not finished: tree-0000-part-00000"), "{error}");
+    assert!(error.contains("the plan is not finished: tree-0000-share-00000"), "{error}");
     assert!(error.ends_with("are missing; run shards 0, 1\n"), "{error}");
     folder.run("shard --plan plan --index 1 --stage 1 -q").succeeds();
     let inside = folder.run("inspect plan").succeeds();
     assert!(inside.contains("units       2 done"), "{inside}");
-    assert!(inside.contains("missing: tree-0000-part-00000"), "{inside}");
+    assert!(inside.contains("missing: tree-0000-share-00000"), "{inside}");
     for index in 0..2 {
         folder.run(&format!("shard --plan plan --index {index} -q")).succeeds();
     }
@@ -223,33 +223,39 @@ fn two_merges_at_once_leave_one_whole_model() {
 }
 
 #[test]
-fn workers_predict_by_shards_what_one_machine_predicts() {
+fn workers_predict_by_shares_what_one_machine_predicts() {
     let folder = generated();
     folder.run("train train.txt --algorithm grove --trees 4 -q --model model").succeeds();
     let expected = folder.run("predict model test.txt --top-k 7 --fill").succeeds();
     for index in [1, 0] {
-        let shard = "predict model test.txt --top-k 7 --shards 3 --workers 2 --output parts -q";
+        let shard = "predict model test.txt --top-k 7 --shares 3 --workers 2 --output shares -q";
         folder.run(&format!("{shard} --index {index}")).succeeds();
     }
-    let joined = folder.run("predict model test.txt --top-k 7 --fill --parts parts").succeeds();
+    let joined = folder.run("predict model test.txt --top-k 7 --fill --join shares").succeeds();
     assert!(joined == expected);
 
-    let error = folder.run("predict model test.txt --parts parts").fails(1);
-    assert!(error.contains("part 0 has the answer to another question"), "{error}");
-    let error = folder.run("predict model train.txt --top-k 7 --parts parts").fails(1);
-    assert!(error.contains("part-00000-of-00003.scores: these are the scores of other"), "{error}");
-    let path = folder.path("parts/part-00001-of-00003.scores");
+    let error = folder.run("predict model test.txt --join shares").fails(1);
+    assert!(error.contains("share 0 has the answer to another question"), "{error}");
+    let error = folder.run("predict model train.txt --top-k 7 --join shares").fails(1);
+    assert!(
+        error.contains("share-00000-of-00003.scores: these are the scores of other"),
+        "{error}"
+    );
+    let path = folder.path("shares/share-00001-of-00003.scores");
     let bytes = fs::read(&path).expect("it is there");
     fs::write(&path, &bytes[..bytes.len() - 1]).expect("it is writable");
-    let error = folder.run("predict model test.txt --top-k 7 --parts parts").fails(1);
-    assert!(error.contains("part-00001-of-00003.scores: ") && error.contains("again"), "{error}");
+    let error = folder.run("predict model test.txt --top-k 7 --join shares").fails(1);
+    assert!(error.contains("share-00001-of-00003.scores: ") && error.contains("again"), "{error}");
     fs::remove_file(&path).expect("it is there");
-    let error = folder.run("predict model test.txt --top-k 7 --parts parts").fails(1);
-    assert!(error.contains("part 1 is missing, of 3 parts counted from 0: predict it"), "{error}");
-    let error = folder.run("predict model test.txt --shards 2 --index 0").fails(1);
+    let error = folder.run("predict model test.txt --top-k 7 --join shares").fails(1);
+    assert!(
+        error.contains("share 1 is missing, of 3 shares counted from 0: predict it"),
+        "{error}"
+    );
+    let error = folder.run("predict model test.txt --shares 2 --index 0").fails(1);
     assert!(error.contains("name their folder with --output"), "{error}");
     for (worker, named) in
-        [("--index 0", "--shards"), ("--workers 2", "--shards"), ("--index 0 --parts x", "--parts")]
+        [("--index 0", "--shares"), ("--workers 2", "--shares"), ("--index 0 --join x", "--join")]
     {
         let done = folder.run(&format!("predict model test.txt {worker}"));
         assert!(done.code() == 2 && done.stderr().contains(named), "{}", done.stderr());
@@ -257,7 +263,7 @@ fn workers_predict_by_shards_what_one_machine_predicts() {
 }
 
 #[test]
-fn shards_of_a_text_model_predict_the_same_documents() {
+fn shares_of_a_text_model_predict_the_same_documents() {
     let folder = Folder::new();
     folder.run("demo --write-corpus questions --format tsv -q").succeeds();
     folder
@@ -265,10 +271,10 @@ fn shards_of_a_text_model_predict_the_same_documents() {
         .succeeds();
     let expected = folder.run("predict model questions/test.tsv --format jsonl").succeeds();
     for index in 0..2 {
-        let shard = "predict model questions/test.tsv --shards 2 --output parts -q";
+        let shard = "predict model questions/test.tsv --shares 2 --output shares -q";
         folder.run(&format!("{shard} --index {index}")).succeeds();
     }
-    let joined = folder.run("predict model questions/test.tsv --format jsonl --parts parts");
+    let joined = folder.run("predict model questions/test.tsv --format jsonl --join shares");
     assert!(joined.succeeds() == expected);
 }
 
@@ -299,10 +305,10 @@ fn mpirun_trains_and_predicts_what_one_process_does() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     folder.run("merge --plan plan --model merged -q").succeeds();
     assert!(files(&folder, "trained") == files(&folder, "merged"));
-    let shard = "predict merged test.txt --shards 4 --output parts --threads 1 -q";
+    let shard = "predict merged test.txt --shares 4 --output shares --threads 1 -q";
     let output = mpirun(&folder, shard).expect("mpirun was there");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let joined = folder.run("predict merged test.txt --parts parts").succeeds();
+    let joined = folder.run("predict merged test.txt --join shares").succeeds();
     assert!(joined == folder.run("predict trained test.txt").succeeds());
 }
 

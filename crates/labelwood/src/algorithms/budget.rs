@@ -72,12 +72,6 @@ impl From<StoreError> for GrowError {
     }
 }
 
-impl From<ParamError> for GrowError {
-    fn from(error: ParamError) -> Self {
-        GrowError::Params(error)
-    }
-}
-
 impl Budget {
     /// Whether so many seconds are left.
     pub fn has_seconds(&self, seconds: f64) -> bool {
@@ -112,18 +106,23 @@ pub(super) struct Grower<'a, T: ?Sized> {
 }
 
 impl<'a, T: Train + ?Sized> Grower<'a, T> {
-    pub fn new(train: &'a T, units: &'a UnitSink<'a>, budget: &'a Budget, task: &'a Task) -> Self {
+    pub(super) fn new(
+        train: &'a T,
+        units: &'a UnitSink<'a>,
+        budget: &'a Budget,
+        task: &'a Task,
+    ) -> Self {
         let settings = train.settings();
         Grower { train, units, budget, task, settings, seconds: None }
     }
 
     /// How many members the settings ask for.
-    pub fn most(&self) -> usize {
+    pub(super) fn most(&self) -> usize {
         self.settings.size().first().map_or(0, |&Size { count, .. }| count)
     }
 
     /// How many members grow at a time.
-    pub fn at_once(&self) -> usize {
+    pub(super) fn at_once(&self) -> usize {
         match self.settings.facts().grows {
             Some(Growth::Together) => self.task.threads(),
             _ => 1,
@@ -133,7 +132,7 @@ impl<'a, T: Train + ?Sized> Grower<'a, T> {
     /// Adds members up to so many while there is time, and room beside others of so many bytes, and
     /// says how many fit. `reserve` says how many seconds must be left after so many members, each of
     /// which takes that long; what is not done at the moment `until` is left out.
-    pub fn grow(
+    pub(super) fn grow(
         &mut self,
         most: usize,
         beside: u64,
@@ -212,7 +211,7 @@ impl<'a, T: Train + ?Sized> Grower<'a, T> {
     }
 
     /// The bytes of each finished member, from the first on, up to so many.
-    pub fn finished(&self, most: usize) -> Result<Vec<u64>, StoreError> {
+    pub(super) fn finished(&self, most: usize) -> Result<Vec<u64>, StoreError> {
         let mut sizes: Vec<Option<u64>> = Vec::new();
         for unit in self.specs()? {
             let Some(member) = self.member(&unit) else { continue };

@@ -1,9 +1,41 @@
-//! What algorithms of linear classifiers share in making their units smaller.
+//! What algorithms of linear classifiers share in writing, opening and shrinking their units.
 
-use super::{Shrink, Shrunk, StoredAs, WriteUnit};
-use crate::base::store::{ArrayRef, StoreError, Stored};
+use super::{Interrupted, Shrink, Shrunk, StoredAs, WriteUnit, weights};
+use crate::base::run::{Stage, Task};
+use crate::base::store::{ArrayRef, FormatError, StoreError, Stored};
 use crate::learn::linear::Precision;
 use crate::learn::linear::stored::{Sizes, arrays, read_nodes};
+use crate::learn::weighting::FeatureWeights;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Writes the missing of so many units, several at a time, and counts those that are there.
+pub(super) fn write_each<U: Sync>(
+    missing: &[U],
+    (total, noun): (usize, &'static str),
+    task: &Task,
+    write: impl Fn(&U) -> Result<(), Interrupted> + Sync,
+) -> Result<(), Interrupted> {
+    let done = AtomicU64::new((total - missing.len()) as u64);
+    let report = |done| task.progress(Stage::Units(noun), done, total as u64);
+    report(done.load(Ordering::Relaxed));
+    task.install(|| {
+        missing.par_iter().with_max_len(1).try_for_each(|unit| {
+            write(unit)?;
+            report(done.fetch_add(1, Ordering::Relaxed) + 1);
+            Ok(())
+        })
+    })
+}
+
+/// The weights of the features, and what the manifest says about all nodes.
+pub(super) fn sizes(
+    stored: &Stored,
+    precision: Precision,
+) -> Result<(FeatureWeights, Sizes), FormatError> {
+    let (weights, features) = weights::read(stored)?;
+    Ok((weights, Sizes { labels: stored.manifest().labels as usize, features, precision }))
+}
 
 /// The threshold and the precision of weights after shrinking; nothing if weights are not stored so.
 pub(super) fn shrunk(

@@ -41,6 +41,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt::Debug;
 use std::ops::Range;
+use units::count_units;
 
 /// All algorithms with their default settings, in the order in which help and docs list them. The
 /// first is the one that is trained unless another is asked for.
@@ -162,12 +163,7 @@ pub trait Algorithm: Values {
 
     /// Whether a training of these settings within limits may end with settings that were found.
     fn may_become(&self, found: &Settings) -> bool {
-        let sizes: Vec<usize> = found.size().iter().map(|size| size.count).collect();
-        let fits = |(planned, &found): (&Size, &usize)| found <= planned.count;
-        found.name() == self.name()
-            && self.size().len() == sizes.len()
-            && self.size().iter().zip(&sizes).all(fits)
-            && self.resized(&sizes) == *found
+        found.name() == self.name() && is_resized(self, found)
     }
 
     /// What a training within limits had to leave out, besides trees, to come to these settings.
@@ -240,6 +236,15 @@ pub trait Algorithm: Values {
         name: &str,
         write: &WriteUnit<'_>,
     ) -> Result<Option<Shrunk>, StoreError>;
+}
+
+/// Whether settings are those that were planned but for the number of trees, which is not larger.
+fn is_resized<A: Algorithm + ?Sized>(planned: &A, found: &Settings) -> bool {
+    let sizes: Vec<usize> = found.size().iter().map(|size| size.count).collect();
+    let fits = |(planned, &found): (&Size, &usize)| found <= planned.count;
+    planned.size().len() == sizes.len()
+        && planned.size().iter().zip(&sizes).all(fits)
+        && planned.resized(&sizes) == *found
 }
 
 /// Opens a unit by its name if it is finished.
@@ -488,14 +493,4 @@ pub(crate) fn learn_in_memory(
     let members = 0..settings.members(labels);
     let open = || settings.open(&Trained { stored: &stored, counts, members });
     Ok(task.install(open).map_err(StoreError::from)?)
-}
-
-/// How many features a model's manifest declares.
-pub(crate) fn declared_features(stored: &Stored) -> Result<usize, FormatError> {
-    let Manifest { features, .. } = stored.manifest();
-    // Columns are 32-bit numbers everywhere; more would ask for memory that no model needs.
-    match u32::try_from(*features) {
-        Ok(features) => Ok(features as usize),
-        Err(_) => Err(stored.refused(format!("{features} features are too many"))),
-    }
 }

@@ -1,9 +1,10 @@
 //! The units of a model while it is being trained: which there are, what they cost, and where they go.
 
-use crate::base::run::{Stopped, Task};
+use crate::base::run::{Stage, Stopped, Task};
 use crate::base::store::{ArrayRef, Load, Staging, StoreError, Unit, UnitFile, write_unit};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A unit of a model: a file that one machine makes on its own.
@@ -58,24 +59,13 @@ pub struct Costs {
 }
 
 /// Why a unit was not finished.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub enum Interrupted {
     /// The task was stopped.
-    Stopped(Stopped),
+    Stopped(#[from] Stopped),
     /// The unit could not be written or read.
-    Store(StoreError),
-}
-
-impl From<Stopped> for Interrupted {
-    fn from(stopped: Stopped) -> Self {
-        Interrupted::Stopped(stopped)
-    }
-}
-
-impl From<StoreError> for Interrupted {
-    fn from(error: StoreError) -> Self {
-        Interrupted::Store(error)
-    }
+    Store(#[from] StoreError),
 }
 
 /// Where the units of a training go: to a model's folder, to that of a plan, or to memory. Several
@@ -115,25 +105,36 @@ enum Content {
     File(PathBuf),
 }
 
+/// Reports that so many units are done of all, and one more at each call of what it returns.
+pub(super) fn count_units(
+    noun: &'static str,
+    done: usize,
+    all: usize,
+    task: &Task,
+) -> impl Fn() + Sync {
+    let (done, all) = (AtomicU64::new(done as u64), all as u64);
+    task.progress(Stage::Units(noun), done.load(Ordering::Relaxed), all);
+    move || task.progress(Stage::Units(noun), done.fetch_add(1, Ordering::Relaxed) + 1, all)
+}
+
 impl<'a> UnitSink<'a> {
     /// Goes on with the units that an earlier training left in a folder.
     pub(crate) fn resume(staging: &'a Staging, task: &Task) -> Result<Self, StoreError> {
-        let units = Self::new(Place::Staging(staging), &|_| true);
-        for file in staging.finished_units(task)? {
-            let content = Content::File(staging.folder().join(&file.file));
-            units.finished().insert(file.name().to_owned(), Finished { file, content });
-        }
-        Ok(units)
+        let finished = staging.finished_units(task)?.into_iter().map(|file| {
+            let path = staging.folder().join(&file.file);
+            (file, path)
+        });
+        Ok(Self::new(Place::Staging(staging), &|_| true, finished))
     }
 
     /// Starts with nothing, in a folder that has no units yet.
     pub(crate) fn into_folder(staging: &'a Staging) -> Self {
-        Self::new(Place::Staging(staging), &|_| true)
+        Self::new(Place::Staging(staging), &|_| true, [])
     }
 
     /// Starts with nothing, in memory.
     pub(crate) fn in_memory() -> Self {
-        Self::new(Place::Memory, &|_| true)
+        Self::new(Place::Memory, &|_| true, [])
     }
 
     /// Writes some units into the folder of a plan's units; `finished` are there or elsewhere.
@@ -143,16 +144,19 @@ impl<'a> UnitSink<'a> {
         finished: impl IntoIterator<Item = (UnitFile, PathBuf)>,
         is_chosen: &'a (dyn Fn(&str) -> bool + Sync),
     ) -> Self {
-        let units = Self::new(Place::Plan { folder, prefix }, is_chosen);
-        for (file, path) in finished {
-            let content = Content::File(path);
-            units.finished().insert(file.name().to_owned(), Finished { file, content });
-        }
-        units
+        Self::new(Place::Plan { folder, prefix }, is_chosen, finished)
     }
 
-    fn new(place: Place<'a>, is_chosen: &'a (dyn Fn(&str) -> bool + Sync)) -> Self {
-        UnitSink { place, is_chosen, finished: Arc::default(), prefix: String::new() }
+    fn new(
+        place: Place<'a>,
+        is_chosen: &'a (dyn Fn(&str) -> bool + Sync),
+        finished: impl IntoIterator<Item = (UnitFile, PathBuf)>,
+    ) -> Self {
+        let named = |(file, path): (UnitFile, PathBuf)| {
+            (file.name().to_owned(), Finished { file, content: Content::File(path) })
+        };
+        let finished = Arc::new(Mutex::new(finished.into_iter().map(named).collect()));
+        UnitSink { place, is_chosen, finished, prefix: String::new() }
     }
 
     /// The same place for the units of one part, whose names get this in front.

@@ -1,6 +1,6 @@
 //! The unit of the weights of features, which all algorithms have that weight them.
 
-use super::{Role, UnitSink, UnitSpec, declared_features};
+use super::{Role, UnitSink, UnitSpec};
 use crate::base::array::Array;
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::learn::weighting::FeatureWeights;
@@ -22,7 +22,12 @@ pub(super) fn write(weights: &FeatureWeights, units: &UnitSink<'_>) -> Result<()
 
 /// The weights of the features, if there are any, and the number of features.
 pub(super) fn read(stored: &Stored) -> Result<(FeatureWeights, usize), FormatError> {
-    let features = declared_features(stored)?;
+    let declared = stored.manifest().features;
+    // Columns are 32-bit numbers everywhere; more would ask for memory that no model needs.
+    let Ok(features) = u32::try_from(declared) else {
+        return Err(stored.refused(format!("{declared} features are too many")));
+    };
+    let features = features as usize;
     if !stored.manifest().units.iter().any(|unit| unit.name() == NAME) {
         return Ok((FeatureWeights(None), features));
     }

@@ -5,7 +5,6 @@
 
 use crate::base::run::{OutOfMemory, Stopped, ThreadError};
 use crate::search::auto::ChooseError;
-use crate::shard::{PartError, ShardError};
 use std::error::Error;
 use std::{io, iter};
 use thiserror::Error;
@@ -82,10 +81,7 @@ impl Fault {
 
 /// Whether work was stopped. These errors stand for the stop and do not name it as their cause.
 fn is_stopped(cause: &(dyn Error + 'static)) -> bool {
-    cause.is::<Stopped>()
-        || matches!(cause.downcast_ref(), Some(ShardError::Stopped(_)))
-        || matches!(cause.downcast_ref(), Some(PartError::Stopped(_)))
-        || matches!(cause.downcast_ref(), Some(ChooseError::Stopped(_)))
+    cause.is::<Stopped>() || matches!(cause.downcast_ref(), Some(ChooseError::Stopped(_)))
 }
 
 /// System error codes that have no [`io::ErrorKind`] of their own: the disk fails, or too many files
@@ -106,7 +102,8 @@ mod tests {
     use crate::base::store::StoreError;
     use crate::data::ReadError;
     use crate::model::TrainError;
-    use crate::text::{FitError, TextError};
+    use crate::shard::{ShardError, ShareError};
+    use crate::text::TextError;
 
     #[test]
     fn the_kind_of_io_error_decides() {
@@ -146,12 +143,12 @@ mod tests {
             Box::new(ReadError::Stopped(late)),
             Box::new(store()),
             Box::new(TextError::Read(ReadError::Stopped(stopped))),
-            Box::new(TextError::Fit(FitError::Stopped(stopped))),
+            Box::new(TextError::Stopped(stopped)),
             Box::new(TrainError::Store(store())),
             Box::new(ShardError::Train(train)),
             Box::new(ShardError::Store(store())),
             Box::new(ShardError::Stopped(stopped)),
-            Box::new(PartError::Stopped(stopped)),
+            Box::new(ShareError::Stopped(stopped)),
             Box::new(ChooseError::Stopped(stopped)),
             Box::new(io::Error::other(stopped)),
         ];

@@ -4,7 +4,7 @@ use super::error::InputError;
 use crate::base::run::Task;
 use crate::base::sparse::LabelSet;
 use crate::data::{
-    Excerpt, LabelIndex, LabelIndexBuilder, ReadError, Vocabulary, documents, names_beside,
+    LabelIndex, LabelIndexBuilder, ReadError, Vocabulary, documents, first_of, names_beside,
 };
 use crate::model::Model;
 use std::path::Path;
@@ -101,7 +101,7 @@ pub fn names_in(model: &Model, language: Option<&str>) -> Result<Option<LabelInd
     match labels.names_in(language) {
         Some(names) => Ok(Some(names)),
         None => {
-            let known = Excerpt::list(labels.languages().collect::<Vec<_>>().into_iter());
+            let known = first_of(labels.languages().collect::<Vec<_>>().into_iter());
             Err(InputError::Refused(format!(
                 "there are no names in the language `{language}`: the model has {known}"
             )))

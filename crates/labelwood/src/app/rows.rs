@@ -234,7 +234,7 @@ pub(super) struct Guess(Option<documents::Format>);
 
 impl Guess {
     /// Says which format was expected if the very first line is not of it.
-    pub fn explain(self, error: InputError) -> InputError {
+    pub(super) fn explain(self, error: InputError) -> InputError {
         use documents::Format::{Csv, Jsonl};
         match (self.0, error) {
             (

@@ -165,7 +165,7 @@ impl<'m> Widths<'m> {
     }
 
     /// Warns if a whole file has other widths than the model; those of labels count if given.
-    pub fn check(
+    pub(super) fn check(
         path: &Path,
         format: data::Format,
         rows: &Dataset,

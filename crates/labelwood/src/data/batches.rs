@@ -1,6 +1,6 @@
 //! The rows of a data file some at a time, for work that does not need them all at once.
 
-use super::error::{ReadError, Warning};
+use super::error::ReadError;
 use super::read::{BlockSizes, Format, Parser, ReadOptions, format_of};
 use super::rows::Rows;
 use super::source::Source;
@@ -37,7 +37,7 @@ const SHARE: u64 = 8;
 pub struct Batches<'a> {
     origin: Origin<'a>,
     handed_out: u64,
-    warnings: Vec<Warning>,
+    warnings: Vec<String>,
     batch: usize,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Batches<'a> {
     }
 
     /// Doubtful places of the file; complete after the last batch.
-    pub fn warnings(&self) -> &[Warning] {
+    pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
@@ -165,7 +165,7 @@ mod tests {
     }
 
     /// Everything that a file gives, rows and warnings, or its error.
-    type Outcome = Result<(Vec<(Vec<u32>, Vec<f32>, Vec<u32>)>, usize, Vec<Warning>), String>;
+    type Outcome = Result<(Vec<(Vec<u32>, Vec<f32>, Vec<u32>)>, usize, Vec<String>), String>;
 
     fn rows(features: &Csr, labels: &LabelRows) -> Vec<(Vec<u32>, Vec<f32>, Vec<u32>)> {
         let both = features.rows().zip(labels.rows());

@@ -7,7 +7,7 @@
 use super::error::{ReadError, WriteError};
 use super::source::{Source, is_of_system};
 use super::write::{write_atomically, write_own};
-use super::{Dataset, DatasetView, LabelIndex, LabelIndexError};
+use super::{Dataset, DatasetView, LabelIndex};
 use crate::base::array::{Array, FileBytes};
 use crate::base::run::Memory;
 use crate::base::sparse::Csr;
@@ -95,7 +95,7 @@ pub(super) fn from_source(source: Source<'_>) -> Result<Dataset, ReadError> {
     // Counted twice, because the bytes are copied once more to an aligned address.
     let bytes = meter.read_all(source.into_reader(), 2).map_err(|error| match error {
         ReadError::Io { path, source } if !is_of_system(&source) => {
-            ReadError::Binary { path, reason: source.to_string() }
+            refused(&path, source.to_string())
         }
         other => other,
     })?;
@@ -109,7 +109,13 @@ pub(super) fn from_source(source: Source<'_>) -> Result<Dataset, ReadError> {
 }
 
 fn open_bytes(name: &str, bytes: FileBytes) -> Result<Dataset, ReadError> {
-    dataset_of(bytes).map_err(|reason| ReadError::Binary { path: name.to_owned(), reason })
+    dataset_of(bytes).map_err(|reason| refused(name, reason))
+}
+
+fn refused(path: &str, reason: String) -> ReadError {
+    let problem =
+        format!("these are not labelwood's binary data: {reason}; convert the data again");
+    ReadError::file(path, problem)
 }
 
 /// Makes a data set of the bytes of a file; an error says what is wrong with them.
@@ -149,10 +155,7 @@ fn dataset_of(bytes: FileBytes) -> Result<Dataset, String> {
 }
 
 fn names_of(unit: &Unit, labels: usize) -> Result<Option<LabelIndex>, String> {
-    let names = LabelIndex::from_unit(unit).map_err(|error| match error {
-        LabelIndexError::Array(error) => reason(error),
-        LabelIndexError::Content(reason) => reason,
-    })?;
+    let names = LabelIndex::from_unit(unit).map_err(reason)?;
     match &names {
         Some(names) if names.len() < labels => {
             Err(format!("{} names for {labels} labels", names.len()))
@@ -163,15 +166,7 @@ fn names_of(unit: &Unit, labels: usize) -> Result<Option<LabelIndex>, String> {
 
 /// The text of an error without its advice, which is about models.
 fn reason(error: FormatError) -> String {
-    match error {
-        FormatError::Header { reason, .. } => format!("not a valid safetensors file: {reason}"),
-        FormatError::NoArray { name, .. } => format!("it has no array `{name}`"),
-        FormatError::Type { name, expected, found, .. } => {
-            format!("its array `{name}` should be a list of {expected}, but is {found}")
-        }
-        FormatError::Section { name, reason, .. } => format!("its array `{name}`: {reason}"),
-        other => other.to_string(),
-    }
+    error.reason
 }
 
 #[cfg(test)]

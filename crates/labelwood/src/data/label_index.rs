@@ -1,6 +1,6 @@
 //! Label names by id, and ids by name.
 
-use super::error::{Problem, ReadError, Warning, WriteError};
+use super::error::{ReadError, WriteError};
 use super::source::{Blocks, Source};
 use super::vocabulary::Thesaurus;
 use super::write::write_atomically;
@@ -68,7 +68,7 @@ impl Default for LineCollector {
 
 impl LineCollector {
     /// Adds the line of the next label.
-    pub fn push(&mut self, line: &str) {
+    pub(super) fn push(&mut self, line: &str) {
         let text = &mut self.text;
         match line.split_once('\t') {
             None if line.is_empty() => text.push_str(&(self.starts.len() - 1).to_string()),
@@ -86,12 +86,12 @@ impl LineCollector {
     }
 
     /// How much memory the lines take.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.text.len() + 8 * self.starts.len()
     }
 
     /// The index of the lines.
-    pub fn finish(self) -> LabelIndex {
+    pub(super) fn finish(self) -> LabelIndex {
         LabelIndex::from_arrays(self.text.into_bytes().into(), self.starts.into())
     }
 }
@@ -184,7 +184,7 @@ impl LabelIndex {
     pub(super) fn from_source(
         source: Source,
         lenient: bool,
-    ) -> Result<(Self, Option<Warning>), ReadError> {
+    ) -> Result<(Self, Option<String>), ReadError> {
         let mut blocks = Blocks::new(source, BLOCK);
         let mut meter = blocks.meter();
         let (mut lines, mut damaged) = (LineCollector::default(), 0);
@@ -205,7 +205,9 @@ impl LabelIndex {
                     }
                     Err(error) => {
                         let place = (at, error.valid_up_to() as u64 + 1);
-                        return Err(ReadError::content(blocks.name(), place, Problem::Encoding));
+                        let problem = "the label name is not UTF-8 text: convert the file, for \
+                                       example with `iconv -t UTF-8`";
+                        return Err(ReadError::content(blocks.name(), place, problem));
                     }
                 };
                 for _ in 0..std::mem::take(&mut pending) {
@@ -220,8 +222,9 @@ impl LabelIndex {
             meter.set(lines.bytes() + 16 * pending)?;
         }
         meter.keep();
-        let path = blocks.name().to_owned();
-        let warning = (damaged > 0).then_some(Warning::Encoding { path, lines: damaged });
+        let path = blocks.name();
+        let warning =
+            (damaged > 0).then(|| format!("{path}: {damaged} label names are not UTF-8 text"));
         Ok((lines.finish(), warning))
     }
 
@@ -501,7 +504,7 @@ mod tests {
         let source = Source::from_bytes("labels.txt", b"ok\nab\xff\n", &memory).unwrap();
         let (labels, warning) = LabelIndex::from_source(source, true).unwrap();
         assert_eq!(labels.display(1), "ab\u{fffd}");
-        assert_eq!(warning, Some(Warning::Encoding { path: "labels.txt".into(), lines: 1 }));
+        assert_eq!(warning.as_deref(), Some("labels.txt: 1 label names are not UTF-8 text"));
     }
 
     #[test]

@@ -32,11 +32,11 @@ pub mod predictions;
 pub use batches::Batches;
 pub use binary::write_binary;
 pub(crate) use binary::write_own_binary;
-pub use error::{Excerpt, Problem, ReadError, Warning, WriteError};
+pub(crate) use error::first_of;
+pub use error::{ReadError, WriteError};
 pub use label_index::{LabelIndex, LabelIndexBuilder};
 pub use read::{Format, Read, ReadOptions, names_beside, read, read_bytes};
 pub use tables::{Splits, read_filter};
-pub(crate) use vocabulary::LabelIndexError;
 pub use vocabulary::Vocabulary;
 pub use write::{check_output, write, write_atomically, write_header, write_own, write_row};
 

@@ -13,28 +13,28 @@ pub(super) fn is_blank(byte: u8) -> bool {
 }
 
 impl<'a> Cursor<'a> {
-    pub fn new(text: &'a [u8]) -> Self {
+    pub(super) fn new(text: &'a [u8]) -> Self {
         Cursor { text, at: 0 }
     }
 
     #[inline]
-    pub fn peek(&self) -> u8 {
+    pub(super) fn peek(&self) -> u8 {
         self.text.get(self.at).copied().unwrap_or(b'\n')
     }
 
     /// Whether a blank or a line end comes next.
     #[inline]
-    pub fn ends_field(&self) -> bool {
+    pub(super) fn ends_field(&self) -> bool {
         is_blank(self.peek()) || self.peek() == b'\n'
     }
 
     #[inline]
-    pub fn is_at_end(&self) -> bool {
+    pub(super) fn is_at_end(&self) -> bool {
         self.at >= self.text.len()
     }
 
     #[inline]
-    pub fn skip_blanks(&mut self) {
+    pub(super) fn skip_blanks(&mut self) {
         while is_blank(self.peek()) {
             self.at += 1;
         }
@@ -42,14 +42,14 @@ impl<'a> Cursor<'a> {
 
     /// The bytes from `start` to the next blank or line end.
     #[cold]
-    pub fn field_from(&self, start: usize) -> &'a [u8] {
+    pub(super) fn field_from(&self, start: usize) -> &'a [u8] {
         let rest = self.text.get(start..).unwrap_or_default();
         &rest[..rest.iter().position(|&byte| is_blank(byte) || byte == b'\n').unwrap_or(rest.len())]
     }
 
     /// A run of digits as a number, `u64::MAX` when it is larger; nothing if there is no digit.
     #[inline]
-    pub fn integer(&mut self) -> Option<u64> {
+    pub(super) fn integer(&mut self) -> Option<u64> {
         let start = self.at;
         let number = self.digits(0);
         match self.at - start {
@@ -66,7 +66,7 @@ impl<'a> Cursor<'a> {
     /// units in the last place of the true value, so the nearest `f32` is the right one unless the
     /// quotient lies next to the middle between two; that one in millions takes the slow way.
     #[inline]
-    pub fn value(&mut self) -> Option<f32> {
+    pub(super) fn value(&mut self) -> Option<f32> {
         let start = self.at;
         let is_negative = self.peek() == b'-';
         if is_negative || self.peek() == b'+' {

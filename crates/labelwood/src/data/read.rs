@@ -1,6 +1,6 @@
 //! Data files: which format, its header, its rows and the label names beside it.
 
-use super::error::{Excerpt, Problem, ReadError, Warning};
+use super::error::{ReadError, UNKNOWN_FORMAT, excerpt};
 use super::number::Cursor;
 use super::rows::{ParseFailure, Rows, Rules};
 use super::source::{Block, Blocks, MemoryMeter, Source};
@@ -80,7 +80,7 @@ pub struct Read {
     /// Its format.
     pub format: Format,
     /// Doubtful places of the file.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<String>,
 }
 
 /// Reads a data file, or standard input for `-`; gzip and zstd are decompressed.
@@ -179,7 +179,7 @@ impl ReadOptions {
 pub(super) fn format_of(path: &Path, options: &ReadOptions) -> Result<Option<Format>, ReadError> {
     let format = options.format.or_else(|| Format::of_path(path));
     if format.is_none() && plain_ending(path).is_some() {
-        return Err(ReadError::UnknownFormat { path: path.display().to_string() });
+        return Err(ReadError::file(path.display(), UNKNOWN_FORMAT));
     }
     Ok(format)
 }
@@ -194,7 +194,7 @@ pub(super) struct BlockSizes {
 impl BlockSizes {
     /// Blocks that keep all threads busy, but are small against the memory limit: parsed rows may take
     /// 16 times as much as their text.
-    pub fn of(task: &Task) -> Self {
+    pub(super) fn of(task: &Task) -> Self {
         let chunk = 256 << 10;
         let block = (chunk * 8 * task.threads()).min(task.memory().share(64)).max(chunk);
         BlockSizes { block, chunk }
@@ -235,7 +235,7 @@ pub(super) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     /// Reads the header.
-    pub fn new(
+    pub(super) fn new(
         source: Source<'a>,
         format: Option<Format>,
         options: ReadOptions,
@@ -247,7 +247,7 @@ impl<'a> Parser<'a> {
                 Some(Format::Libsvm) => "lines such as `3,17 1:0.5 12:1`",
                 _ => "a header `rows features labels` and one line per row",
             };
-            return Err(ReadError::content(blocks.name(), (1, 1), Problem::Empty { expected }));
+            return Err(ReadError::empty(blocks.name(), expected));
         };
         let format = format.unwrap_or_else(|| format_of_first_line(&first.text));
         let (header, body) = match format {
@@ -271,12 +271,12 @@ impl<'a> Parser<'a> {
     }
 
     /// The number of rows in the header, if the file is held to it.
-    pub fn declared_rows(&self) -> Option<u64> {
+    pub(super) fn declared_rows(&self) -> Option<u64> {
         self.header.filter(|_| !self.options.lenient).map(|header| header.rows)
     }
 
     /// The least numbers of features and labels.
-    pub fn widths(&self) -> (u64, u64) {
+    pub(super) fn widths(&self) -> (u64, u64) {
         let declared = self.header.unwrap_or_default();
         (
             declared.features.max(self.options.features as u64),
@@ -285,7 +285,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Appends the rows of the next block, reading the one after it meanwhile; false at the end.
-    pub fn parse_block(&mut self, rows: &mut Rows, task: &Task) -> Result<bool, ReadError> {
+    pub(super) fn parse_block(&mut self, rows: &mut Rows, task: &Task) -> Result<bool, ReadError> {
         let Some(block) = self.next.take() else {
             return Ok(false);
         };
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
 
     /// Removes empty lines at the end that are no rows, then compares with the header. `rows` are the
     /// last rows, and `before` counts the rows that were handed out before them.
-    pub fn check_end(&self, before: u64, rows: &mut Rows) -> Result<Vec<Warning>, ReadError> {
+    pub(super) fn check_end(&self, before: u64, rows: &mut Rows) -> Result<Vec<String>, ReadError> {
         let Some(header) = self.header else {
             rows.drop_empty_tail(rows.empty_tail);
             return Ok(Vec::new());
@@ -318,17 +318,21 @@ impl<'a> Parser<'a> {
         let mut warnings = Vec::new();
         let (declared, found) = (header.rows, before + rows.len() as u64);
         if declared != found {
+            let problem = format!("the header declares {declared} rows, but there are {found}");
             if !self.options.lenient {
-                return Err(ReadError::content(path, (1, 1), Problem::Rows { declared, found }));
+                let remedy = "correct the header, or read leniently to go by the rows";
+                return Err(ReadError::content(path, (1, 1), format!("{problem}: {remedy}")));
             }
-            warnings.push(Warning::Rows { path: path.to_owned(), declared, found });
+            warnings.push(format!("{path}:1: {problem}"));
         }
         for (what, declared, found) in [
             ("feature", header.features, rows.feature_width),
             ("label", header.labels, rows.label_width),
         ] {
             if found > declared {
-                warnings.push(Warning::Width { path: path.to_owned(), what, declared, found });
+                warnings.push(format!(
+                    "{path}:1: the header declares {declared} {what}s, but the ids need {found}"
+                ));
             }
         }
         Ok(warnings)
@@ -345,9 +349,16 @@ struct Header {
 
 impl Header {
     /// Parses the first line; gives the header and the length of the line. An error has its column.
-    fn parse(text: &[u8]) -> Result<(Header, usize), (u64, Problem)> {
+    fn parse(text: &[u8]) -> Result<(Header, usize), (u64, String)> {
         let length = memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1);
         let line = text[..length].trim_ascii_end();
+        let no_header = || {
+            format!(
+                "expected a header of three whole numbers, `rows features labels`, but found `{}`: \
+                 add the header, or state the format if this is no XC file",
+                excerpt(line)
+            )
+        };
         let mut cursor = Cursor::new(line);
         let mut numbers = [0; 3];
         for (number, what) in numbers.iter_mut().zip(["rows", "features", "labels"]) {
@@ -355,16 +366,17 @@ impl Header {
             let at = cursor.at;
             let place = at as u64 + 1;
             let whole = cursor.integer().filter(|_| cursor.ends_field());
-            *number =
-                whole.ok_or_else(|| (place, Problem::Header { found: Excerpt::new(line) }))?;
+            *number = whole.ok_or_else(|| (place, no_header()))?;
             if *number > u64::from(u32::MAX) {
-                let value = Excerpt::new(cursor.field_from(at));
-                return Err((place, Problem::HeaderSize { what, value }));
+                let (value, most) = (excerpt(cursor.field_from(at)), u32::MAX);
+                let problem =
+                    format!("the header declares {value} {what}: there can be at most {most}");
+                return Err((place, problem));
             }
         }
         cursor.skip_blanks();
         if !cursor.is_at_end() {
-            return Err((cursor.at as u64 + 1, Problem::Header { found: Excerpt::new(line) }));
+            return Err((cursor.at as u64 + 1, no_header()));
         }
         let [rows, features, labels] = numbers;
         Ok((Header { rows, features, labels }, length))
@@ -396,14 +408,21 @@ fn attach_names(
         Vocabulary::read_noting(path, language, options.lenient, task)?;
     read.warnings.extend(warnings);
     let (count, labels) = (names.len(), read.dataset.labels.columns());
-    let path = path.display().to_string();
+    let path = path.display();
+    let counts = format!("{count} label names for {labels} labels");
     if count < labels {
-        return Err(ReadError::TooFewNames { path, names: count, labels });
+        return Err(ReadError::file(
+            path,
+            format!(
+                "{counts}: line i must name label i, counted from 0; add the missing lines or give \
+                 another file of label names"
+            ),
+        ));
     }
     if read.format == Format::Libsvm {
         read.dataset.labels.widen(count);
     } else if count > labels {
-        read.warnings.push(Warning::MoreNames { path, names: count, labels });
+        read.warnings.push(format!("{path}: {counts}: the last names are not used"));
     }
     read.dataset.label_names = Some(names);
     Ok(read)

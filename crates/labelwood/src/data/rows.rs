@@ -4,7 +4,7 @@
 //! the result and the first error are the same on any number of threads.
 
 use super::Dataset;
-use super::error::{Excerpt, Problem};
+use super::error::excerpt;
 use super::number::{Cursor, is_blank};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::Csr;
@@ -44,7 +44,7 @@ pub(super) struct Fault {
     pub row: usize,
     /// The byte within its line, counted from 1.
     pub column: u64,
-    pub problem: Problem,
+    pub problem: String,
 }
 
 /// Why parsing a block stopped.
@@ -54,7 +54,7 @@ pub(super) enum ParseFailure {
 }
 
 impl Rows {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Rows {
             feature_offsets: vec![0],
             features: Vec::new(),
@@ -67,18 +67,23 @@ impl Rows {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.feature_offsets.len() - 1
     }
 
     /// The memory that they take.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         8 * (self.feature_offsets.len() + self.label_offsets.len())
             + 4 * (self.features.len() + self.values.len() + self.labels.len())
     }
 
     /// Parses whole lines on the threads of the pool it is called in, and appends them.
-    pub fn parse(&mut self, text: &[u8], rules: Rules, task: &Task) -> Result<(), ParseFailure> {
+    pub(super) fn parse(
+        &mut self,
+        text: &[u8],
+        rules: Rules,
+        task: &Task,
+    ) -> Result<(), ParseFailure> {
         let chunks = split_at_lines(text, rules.chunk);
         let first_failed = AtomicUsize::new(usize::MAX);
         let parsed: Vec<_> = chunks
@@ -125,7 +130,7 @@ impl Rows {
     }
 
     /// Takes the first `count` rows off; the widths stay those of all.
-    pub fn split_front(&mut self, count: usize) -> Rows {
+    pub(super) fn split_front(&mut self, count: usize) -> Rows {
         fn split<T>(from: &mut Vec<T>, at: usize) -> Vec<T> {
             let rest = from.split_off(at);
             std::mem::replace(from, rest)
@@ -154,7 +159,7 @@ impl Rows {
     }
 
     /// Takes `count` empty lines off the end.
-    pub fn drop_empty_tail(&mut self, count: usize) {
+    pub(super) fn drop_empty_tail(&mut self, count: usize) {
         debug_assert!(count <= self.empty_tail);
         self.feature_offsets.truncate(self.len() + 1 - count);
         self.label_offsets.truncate(self.feature_offsets.len());
@@ -162,7 +167,7 @@ impl Rows {
     }
 
     /// The rows as matrices of at least the given widths.
-    pub fn into_dataset(self, features: u64, labels: u64) -> Dataset {
+    pub(super) fn into_dataset(self, features: u64, labels: u64) -> Dataset {
         const SOUND: &str = "parsed rows are sorted, merged, finite and within their widths";
         let columns = features.max(self.feature_width) as usize;
         let no_values = vec![(); self.labels.len()];
@@ -195,7 +200,7 @@ impl Rows {
 
     /// One line: labels, if it does not start with a blank, then features.
     #[inline]
-    fn parse_line(&mut self, cursor: &mut Cursor, rules: Rules) -> Result<(), (usize, Problem)> {
+    fn parse_line(&mut self, cursor: &mut Cursor, rules: Rules) -> Result<(), (usize, String)> {
         let start = cursor.at;
         let first_byte = cursor.peek();
         let (first_feature, first_label) = (self.features.len(), self.labels.len());
@@ -216,10 +221,7 @@ impl Rows {
                     let at = cursor.at;
                     match cursor.integer() {
                         Some(id) if cursor.peek() == b':' => (id, at),
-                        _ => {
-                            let found = Excerpt::new(cursor.field_from(at));
-                            return Err((at, Problem::Feature { found }));
-                        }
+                        _ => return Err((at, no_feature(cursor.field_from(at)))),
                     }
                 }
             };
@@ -246,19 +248,19 @@ impl Rows {
         &mut self,
         cursor: &mut Cursor,
         rules: Rules,
-    ) -> Result<Option<(u64, usize)>, (usize, Problem)> {
+    ) -> Result<Option<(u64, usize)>, (usize, String)> {
         let start = cursor.at;
         loop {
             let at = cursor.at;
             let Some(id) = cursor.integer() else {
-                return Err((at, Problem::Label { found: Excerpt::new(cursor.field_from(at)) }));
+                return Err((at, no_label(cursor.field_from(at))));
             };
             let after = cursor.peek();
             if after == b':' && at == start {
                 return Ok(Some((id, at)));
             }
             if after != b',' && !cursor.ends_field() {
-                return Err((at, Problem::Label { found: Excerpt::new(cursor.field_from(at)) }));
+                return Err((at, no_label(cursor.field_from(at))));
             }
             let width = rules.header.map(|(_, labels)| labels);
             check_id("label", id, width, || cursor.field_from(at)).map_err(|p| (at, p))?;
@@ -279,9 +281,12 @@ impl Rows {
         (id, at): (u64, usize),
         first_feature: usize,
         rules: Rules,
-    ) -> Result<bool, (usize, Problem)> {
+    ) -> Result<bool, (usize, String)> {
         if id < rules.first_feature {
-            return Err((at, Problem::FeatureZero));
+            let problem = "feature 0 in a LIBSVM file: its features count from 1; add 1 to every \
+                           feature, or write a header `rows features labels` and read it as an XC \
+                           file, which counts from 0";
+            return Err((at, problem.to_owned()));
         }
         let index = id - rules.first_feature;
         let width = rules.header.map(|(features, _)| features);
@@ -289,7 +294,6 @@ impl Rows {
         cursor.at += 1;
         let start = cursor.at;
         let value = cursor.value();
-        let found = || Excerpt::new(cursor.field_from(start));
         match value {
             Some(value) if value.is_finite() => {
                 self.feature_width = self.feature_width.max(index + 1);
@@ -302,15 +306,14 @@ impl Rows {
                 }
                 Ok(is_sorted)
             }
-            Some(_) => Err((start, Problem::NotFinite { found: found() })),
-            None => Err((start, Problem::Value { found: found() })),
+            _ => Err((start, no_value(cursor.field_from(start), value.is_some()))),
         }
     }
 
     /// Sorts the last row and adds up repeated features. They are added in the order of their values, so
     /// that the sum does not depend on the order in the file.
     #[cold]
-    fn merge_features(&mut self, first: usize) -> Result<(), Problem> {
+    fn merge_features(&mut self, first: usize) -> Result<(), String> {
         let mut entries: Vec<(u32, f32)> =
             self.features.drain(first..).zip(self.values.drain(first..)).collect();
         entries
@@ -318,7 +321,11 @@ impl Rows {
         for same in entries.chunk_by(|left, right| left.0 == right.0) {
             let sum = same.iter().map(|entry| f64::from(entry.1)).sum::<f64>() as f32;
             if !sum.is_finite() {
-                return Err(Problem::SumNotFinite);
+                return Err(
+                    "the values of a repeated feature in this row do not add up to a finite \
+                            32-bit number: remove the repetition or scale the values"
+                        .to_owned(),
+                );
             }
             if sum != 0.0 {
                 self.features.push(same[0].0);
@@ -339,22 +346,60 @@ impl Rows {
 
 #[inline]
 fn check_id<'a>(
-    what: &'static str,
+    what: &str,
     id: u64,
     width: Option<u64>,
     field: impl Fn() -> &'a [u8],
-) -> Result<(), Problem> {
+) -> Result<(), String> {
     if id < width.unwrap_or(u64::from(u32::MAX)) {
-        return Ok(());
+        Ok(())
+    } else {
+        Err(wrong_id(what, id, width, field()))
     }
-    Err(match width {
-        Some(width) if id < u64::from(u32::MAX) => Problem::OutOfRange { what, id, width },
-        _ => {
-            let field = field();
-            let digits = field.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            Problem::IdTooLarge { what, found: Excerpt::new(&field[..digits]) }
-        }
-    })
+}
+
+#[cold]
+fn wrong_id(what: &str, id: u64, width: Option<u64>, field: &[u8]) -> String {
+    let most = u32::MAX;
+    if let Some(width) = width.filter(|_| id < u64::from(most)) {
+        return format!(
+            "{what} {id} is out of range: the header declares {width} {what}s, so ids count from 0 \
+             and stay below {width}; correct the header, or read leniently to widen it"
+        );
+    }
+    let digits = field.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let found = excerpt(&field[..digits]);
+    format!("{what} {found} is too large: ids stay below {most}; number them densely")
+}
+
+#[cold]
+fn no_label(field: &[u8]) -> String {
+    format!(
+        "expected label ids separated by commas but found `{}`: labels are whole numbers from 0, such \
+         as `3,17`, and a line without labels starts with a space",
+        excerpt(field)
+    )
+}
+
+#[cold]
+fn no_feature(field: &[u8]) -> String {
+    format!(
+        "expected feature:value but found `{}`: features are whole numbers with a value, such as \
+         `12:0.5`, separated by spaces",
+        excerpt(field)
+    )
+}
+
+#[cold]
+fn no_value(field: &[u8], is_number: bool) -> String {
+    let found = excerpt(field);
+    if is_number {
+        return format!(
+            "`{found}` is not a finite 32-bit number: remove the entry or scale the values to below \
+             3.4e38"
+        );
+    }
+    format!("`{found}` is not a number: write the value as in `12:0.5`")
 }
 
 /// Cuts `text` behind line feeds into pieces of at least `size` bytes but for the last.

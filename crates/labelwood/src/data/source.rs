@@ -1,6 +1,6 @@
 //! Bytes from a file, standard input or memory, decompressed, in blocks of whole lines.
 
-use super::error::{Problem, ReadError, with_remedy};
+use super::error::{ReadError, with_remedy};
 use crate::base::run::{Held, Memory, OutOfMemory};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -27,7 +27,7 @@ pub(super) struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// Opens a file, or standard input for `-`. Data that are kept of it count towards `memory`.
-    pub fn open(path: &Path, memory: &Memory) -> Result<Source<'static>, ReadError> {
+    pub(super) fn open(path: &Path, memory: &Memory) -> Result<Source<'static>, ReadError> {
         if path.as_os_str() == "-" {
             return Source::new("standard input".to_owned(), io::stdin(), memory);
         }
@@ -39,7 +39,7 @@ impl<'a> Source<'a> {
     }
 
     /// Reads the bytes of a file that is in memory.
-    pub fn from_bytes(
+    pub(super) fn from_bytes(
         name: &str,
         bytes: &'a [u8],
         memory: &Memory,
@@ -48,7 +48,7 @@ impl<'a> Source<'a> {
     }
 
     /// Reads from any reader.
-    pub fn new(
+    pub(super) fn new(
         name: String,
         input: impl Read + Send + 'a,
         memory: &Memory,
@@ -63,12 +63,12 @@ impl<'a> Source<'a> {
     }
 
     /// The decompressed bytes.
-    pub fn into_reader(self) -> impl Read + Send + 'a {
+    pub(super) fn into_reader(self) -> impl Read + Send + 'a {
         self.input
     }
 
     /// Counts the memory of data that are kept of this source, from 0.
-    pub fn meter(&self) -> MemoryMeter {
+    pub(super) fn meter(&self) -> MemoryMeter {
         MemoryMeter {
             name: self.name.clone(),
             read: self.input.read.clone(),
@@ -118,14 +118,9 @@ impl MemoryMeter {
         self.held.keep();
     }
 
-    /// Lines up to this length fit; [`fits_line`](Self::fits_line) decides on longer ones.
-    pub(crate) fn longest_line(&self) -> usize {
-        self.longest_line
-    }
-
     /// Whether a line of `bytes` bytes may be parsed: false beyond [`LONGEST_LINE`], an error if the
     /// memory does not suffice.
-    pub(crate) fn fits_line(&mut self, bytes: usize) -> Result<bool, ReadError> {
+    fn fits_line(&mut self, bytes: usize) -> Result<bool, ReadError> {
         if bytes > self.longest_line {
             self.set(bytes.saturating_mul(LINE_FACTOR as usize))?;
         }
@@ -210,7 +205,7 @@ pub(super) struct Block {
 
 impl<'a> Blocks<'a> {
     /// Blocks of about `size` bytes; a longer line makes a longer block.
-    pub fn new(source: Source<'a>, size: usize) -> Self {
+    pub(super) fn new(source: Source<'a>, size: usize) -> Self {
         Blocks {
             meter: source.meter(),
             source,
@@ -224,17 +219,17 @@ impl<'a> Blocks<'a> {
     }
 
     /// What messages call the source.
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.source.name
     }
 
     /// Counts the memory of data that are made of the blocks, from 0.
-    pub fn meter(&self) -> MemoryMeter {
+    pub(super) fn meter(&self) -> MemoryMeter {
         self.source.meter()
     }
 
     /// The next block, never empty; nothing at the end.
-    pub fn next(&mut self) -> Result<Option<Block>, ReadError> {
+    pub(super) fn next(&mut self) -> Result<Option<Block>, ReadError> {
         let mut text = std::mem::take(&mut self.rest);
         let mut end = None;
         while end.is_none() && !self.has_ended {
@@ -268,11 +263,13 @@ impl<'a> Blocks<'a> {
     }
 
     /// Refuses a line, or a row of several lines, that is too long.
-    pub fn check_line(&mut self, line: u64, bytes: usize) -> Result<(), ReadError> {
+    pub(super) fn check_line(&mut self, line: u64, bytes: usize) -> Result<(), ReadError> {
         if self.meter.fits_line(bytes)? {
             return Ok(());
         }
-        let problem = Problem::LineTooLong { limit: LONGEST_LINE };
+        let problem = format!(
+            "the line is longer than {LONGEST_LINE} bytes: this is no text file with one row per line"
+        );
         Err(ReadError::content(self.name(), (line, 1), problem))
     }
 
@@ -297,9 +294,13 @@ impl<'a> Blocks<'a> {
         }
         let line = self.next_line + memchr::memchr_iter(b'\n', text).count() as u64;
         let column = text.len() - memchr::memrchr(b'\n', text).map_or(0, |at| at + 1) + 1;
-        let problem = Problem::Damaged { reason: source.to_string() };
-        ReadError::content(self.name(), (line, column as u64), problem)
+        ReadError::content(self.name(), (line, column as u64), damaged(&source))
     }
+}
+
+/// What is wrong where compressed data cannot be read on.
+pub(super) fn damaged(source: &io::Error) -> String {
+    format!("the compressed data are damaged or cut short here ({source}): copy the file again")
 }
 
 /// Whether a read failed because of the system or lack of memory, and not because of damaged data.
@@ -367,10 +368,7 @@ mod tests {
                 usize::MAX,
             );
             let error = blocks.next().err().unwrap();
-            assert!(
-                matches!(&error, ReadError::Content { problem: Problem::Damaged { .. }, .. }),
-                "{error}"
-            );
+            assert!(error.to_string().contains("are damaged or cut short here"), "{error}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Split files, which list the rows of each split, and filter files, which list pairs to leave out.
 
-use super::error::{Excerpt, Problem, ReadError};
+use super::error::{ReadError, excerpt};
 use super::number::Cursor;
 use super::source::{Blocks, Source};
 use crate::base::run::{Memory, Task};
@@ -52,7 +52,7 @@ impl Splits {
         })?;
         if columns.is_empty() {
             let expected = "row numbers counted from 1, one column per split";
-            return Err(ReadError::content(&path, (1, 1), Problem::Empty { expected }));
+            return Err(ReadError::empty(&path, expected));
         }
         Ok(Splits { path, columns })
     }
@@ -71,10 +71,11 @@ impl Splits {
     /// 0.
     pub fn column(&self, number: usize) -> Result<&[usize], ReadError> {
         let column = number.checked_sub(1).and_then(|at| self.columns.get(at));
-        column.map(Vec::as_slice).ok_or_else(|| ReadError::NoSuchSplit {
-            path: self.path.clone(),
-            column: number,
-            columns: self.columns.len(),
+        column.map(Vec::as_slice).ok_or_else(|| {
+            let columns = self.columns.len();
+            let problem =
+                format!("there is no column {number}: the splits are numbered from 1 to {columns}");
+            ReadError::file(&self.path, problem)
         })
     }
 }
@@ -127,26 +128,25 @@ struct Field<'a> {
 
 impl Field<'_> {
     /// The number as an id counted from 0, where the file counts `count` ids from `first`.
-    fn id(&self, what: &'static str, first: u64, count: usize) -> Result<usize, (u64, Problem)> {
-        match self.number.checked_sub(first) {
-            Some(id) if id < count as u64 => Ok(id as usize),
-            _ => {
-                let found = Excerpt::new(self.text);
-                Err((self.column, Problem::NotInData { what, found, first, count }))
-            }
-        }
+    fn id(&self, what: &str, first: u64, count: usize) -> Result<usize, (u64, String)> {
+        let id = self.number.checked_sub(first).filter(|&id| id < count as u64);
+        id.map(|id| id as usize).ok_or_else(|| {
+            let found = excerpt(self.text);
+            let problem = format!(
+                "{what} {found} is out of range: the data have {count} {what}s, counted from {first} \
+                 here; check that both files belong together"
+            );
+            (self.column, problem)
+        })
     }
 }
 
-fn expect_fields(
-    fields: &[Field],
-    expected: usize,
-    remedy: &'static str,
-) -> Result<(), (u64, Problem)> {
-    match fields.len() {
-        found if found != expected => Err((1, Problem::Fields { expected, found, remedy })),
-        _ => Ok(()),
+fn expect_fields(fields: &[Field], expected: usize, remedy: &str) -> Result<(), (u64, String)> {
+    let found = fields.len();
+    if found == expected {
+        return Ok(());
     }
+    Err((1, format!("expected {expected} numbers in this line but found {found}: {remedy}")))
 }
 
 /// How much of a table is read at a time.
@@ -156,8 +156,8 @@ const BLOCK: usize = 1 << 20;
 /// in all, or an error with its column.
 fn for_each_line(
     source: Source<'_>,
-    remedy: &'static str,
-    mut take: impl FnMut(&[Field]) -> Result<usize, (u64, Problem)>,
+    remedy: &str,
+    mut take: impl FnMut(&[Field]) -> Result<usize, (u64, String)>,
 ) -> Result<(), ReadError> {
     let mut blocks = Blocks::new(source, BLOCK);
     let mut meter = blocks.meter();
@@ -166,7 +166,7 @@ fn for_each_line(
         let mut fields = Vec::new();
         let mut line = block.first_line;
         while !cursor.is_at_end() {
-            let at_line = |(column, problem): (u64, Problem)| {
+            let at_line = |(column, problem): (u64, String)| {
                 ReadError::content(blocks.name(), (line, column), problem)
             };
             parse_line(&mut cursor, remedy, &mut fields).map_err(at_line)?;
@@ -183,9 +183,9 @@ fn for_each_line(
 /// Parses the whole numbers of the next line.
 fn parse_line<'t>(
     cursor: &mut Cursor<'t>,
-    remedy: &'static str,
+    remedy: &str,
     fields: &mut Vec<Field<'t>>,
-) -> Result<(), (u64, Problem)> {
+) -> Result<(), (u64, String)> {
     fields.clear();
     let start = cursor.at;
     loop {
@@ -197,8 +197,11 @@ fn parse_line<'t>(
         let column = (at - start) as u64 + 1;
         let number = cursor.integer().filter(|_| cursor.ends_field());
         let text = cursor.field_from(at);
-        let integer = || (column, Problem::Integer { found: Excerpt::new(text), remedy });
-        fields.push(Field { number: number.ok_or_else(integer)?, text, column });
+        let no_number = || {
+            let found = excerpt(text);
+            (column, format!("expected a whole number but found `{found}`: {remedy}"))
+        };
+        fields.push(Field { number: number.ok_or_else(no_number)?, text, column });
     }
     cursor.at += 1;
     Ok(())

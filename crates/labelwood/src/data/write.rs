@@ -2,7 +2,7 @@
 
 use super::Dataset;
 use super::binary::write_binary;
-use super::error::{WriteError, with_remedy};
+use super::error::{UNKNOWN_FORMAT, WriteError, with_remedy};
 use super::read::Format;
 use crate::base::sparse::Row;
 use std::fs::{self, File, OpenOptions};
@@ -31,7 +31,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```
 pub fn write(path: &Path, dataset: &Dataset, format: Option<Format>) -> Result<(), WriteError> {
     let Some(format) = format.or_else(|| Format::of_path(path)) else {
-        return Err(WriteError::UnknownFormat { path: path.display().to_string() });
+        let (path, problem) = (path.display().to_string(), UNKNOWN_FORMAT.to_owned());
+        return Err(WriteError::Name { path, problem });
     };
     if format == Format::Binary {
         return write_binary(path, dataset.view());
@@ -109,7 +110,10 @@ pub fn check_output(path: &Path, inputs: &[&Path], overwrite: bool) -> Result<()
     let name = || path.display().to_string();
     let is_same = |input: &&&Path| PlainFile::find(input, &io::stdin()).as_ref() == Some(&found);
     if let Some(input) = inputs.iter().find(is_same) {
-        return Err(WriteError::IsInput { path: name(), input: input.display().to_string() });
+        let input = input.display();
+        let problem =
+            format!("this is also a file to read ({input}); choose another name to write to");
+        return Err(WriteError::Name { path: name(), problem });
     }
     if !overwrite && path.as_os_str() != "-" {
         return Err(WriteError::Exists { path: name() });

@@ -151,8 +151,11 @@ pub struct AtK {
     pub coverage: f64,
 }
 
+/// A figure at a cut.
+type Figure = fn(&AtK) -> f64;
+
 /// The figures at a cut: each one's name in JSON and in Python, and in tables.
-pub(crate) const FIGURES: [(&str, &str, fn(&AtK) -> f64); 7] = [
+pub(crate) const FIGURES: [(&str, &str, Figure); 7] = [
     ("p", "P", |at| at.precision),
     ("recall", "recall", |at| at.recall),
     ("rprecision", "R-precision", |at| at.r_precision),

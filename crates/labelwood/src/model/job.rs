@@ -118,7 +118,9 @@ pub(super) fn manifest(
     units: &UnitSink<'_>,
 ) -> Result<Manifest, StoreError> {
     let DatasetView { features, labels, .. } = dataset;
-    let names = unit_names(settings, labels.columns(), units)?;
+    let own = settings.units(labels.columns(), &|name| units.open(name))?;
+    // Some models have no weights of features, no calibration, no text or no rows.
+    let names: Vec<String> = own.into_iter().map(|unit| unit.name).chain(common_units()).collect();
     Ok(Manifest {
         training,
         instances: features.len() as u64,
@@ -126,17 +128,6 @@ pub(super) fn manifest(
         labels: labels.columns() as u64,
         units: units.listed(names.iter().map(String::as_str)),
     })
-}
-
-/// The names of all units that a model may have, in the manifest's order. Some models have no weights
-/// of features, no calibration, no text or no rows.
-fn unit_names(
-    settings: &Settings,
-    labels: usize,
-    units: &UnitSink<'_>,
-) -> Result<Vec<String>, StoreError> {
-    let own = settings.units(labels, &|name| units.open(name))?;
-    Ok(own.into_iter().map(|unit| unit.name).chain(common_units()).collect())
 }
 
 /// The unit of the calibration.

@@ -3,7 +3,7 @@
 use crate::algorithms::UnitSink;
 use crate::base::array::Array;
 use crate::base::store::{FormatError, StoreError, Stored};
-use crate::data::{DatasetView, LabelIndex, LabelIndexError};
+use crate::data::{DatasetView, LabelIndex};
 
 /// The unit of the labels.
 pub(super) const UNIT: &str = "labels";
@@ -11,7 +11,7 @@ pub(super) const UNIT: &str = "labels";
 /// The labels of a model.
 #[derive(Clone, Debug)]
 pub struct Labels {
-    counts: Array<u32>,
+    pub(super) counts: Array<u32>,
     names: Option<LabelIndex>,
 }
 
@@ -19,11 +19,6 @@ impl Labels {
     /// How many training rows have each label.
     pub fn counts(&self) -> &[u32] {
         &self.counts
-    }
-
-    /// The same, shared.
-    pub(super) fn shared_counts(&self) -> Array<u32> {
-        self.counts.clone()
     }
 
     /// The labels' names, if training knew them.
@@ -108,10 +103,7 @@ pub(super) fn read(stored: &Stored) -> Result<Labels, FormatError> {
     if counts.len() as u64 != stored.manifest().labels {
         return Err(unit.refused(format!("it counts {} labels", counts.len())));
     }
-    let names = LabelIndex::from_unit(unit).map_err(|error| match error {
-        LabelIndexError::Array(error) => error,
-        LabelIndexError::Content(reason) => unit.refused(reason),
-    })?;
+    let names = LabelIndex::from_unit(unit)?;
     match &names {
         Some(names) if names.len() != counts.len() => {
             Err(unit.refused(format!("{} names for {} labels", names.len(), counts.len())))

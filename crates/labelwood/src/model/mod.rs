@@ -1,7 +1,7 @@
 //! The one model: an algorithm's learned state with the labels' counts and names.
 //!
 //! [`train`] writes a model folder unit by unit, so that a killed training goes on where it was;
-//! [`Model::open`] maps one back. [`store`] knows the files, whatever the algorithm.
+//! [`Model::open`] maps one back. [`Stored`](crate::store::Stored) knows the files, whatever the algorithm.
 //!
 //! ```
 //! use labelwood::Settings;
@@ -29,7 +29,7 @@ mod calibrate;
 pub(crate) mod job;
 mod labels;
 mod options;
-pub(crate) mod part;
+pub(crate) mod share;
 mod rows;
 mod shrink;
 mod text;
@@ -330,8 +330,8 @@ impl Model {
     ) -> Result<Self, StoreError> {
         let labels = labels::read(&stored)?;
         let training = &stored.manifest().training;
-        let counts = &labels.shared_counts();
-        let learned = settings.open(&TrainedUnits { stored: &stored, counts, members })?.into();
+        let trained = TrainedUnits { stored: &stored, counts: &labels.counts, members };
+        let learned = settings.open(&trained)?.into();
         let text = text::read(&stored)?;
         let label_terms = text::read_label_terms(&stored)?;
         let calibration = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;

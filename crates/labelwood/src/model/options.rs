@@ -29,15 +29,8 @@ pub(super) fn describe(
     options: TrainOptions<'_>,
     settings: &Settings,
 ) -> Training {
-    Training {
-        algorithm: settings.name().to_owned(),
-        settings: settings.values(),
-        data: format!("{:032x}", dataset.digest()),
-        text: options.text.map(text::settings),
-        calibrate: options.calibrate,
-        favour: options.favour,
-        shrunk: None,
-        keep_rows: options.keep_rows,
-        updates: Vec::new(),
-    }
+    let TrainOptions { text, calibrate, favour, keep_rows } = options;
+    let data = format!("{:032x}", dataset.digest());
+    let plain = Training::of(settings.name(), settings.values(), data);
+    Training { text: text.map(text::settings), calibrate, favour, keep_rows, ..plain }
 }

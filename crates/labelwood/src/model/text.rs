@@ -1,7 +1,7 @@
 //! What a model keeps when it was trained on text: how it reads text, and the terms that tell most
 //! about each label.
 //!
-//! The settings stand in the manifest; the vocabulary is the unit `text`, the terms of the labels
+//! The settings stand in the manifest; the terms are the unit `text`, the terms of the labels
 //! the unit `label-terms`.
 
 use super::Model;
@@ -9,7 +9,7 @@ use super::labels::{self, Labels};
 use crate::algorithms::UnitSink;
 use crate::base::array::Array;
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{Csr, CsrView, Predictions, Query};
+use crate::base::sparse::{Csr, CsrView, Predictions, Query, Scored, top_k};
 use crate::base::store::{
     Begin, FormatError, Manifest, Options, Staging, Start, StoreError, Stored, Training,
 };
@@ -18,7 +18,7 @@ use crate::text::{Arrays, TextError, TextReader, TextSettings, Vectoriser};
 use rayon::prelude::*;
 use std::path::Path;
 
-/// The unit of the vocabulary, and that of the labels' terms.
+/// The unit of the terms, and that of the labels' terms.
 pub(super) const TEXT: &str = "text";
 pub(super) const LABEL_TERMS: &str = "label-terms";
 /// The algorithm's name in the manifest of a folder that holds a vectoriser and no model.
@@ -91,7 +91,7 @@ pub(super) struct LabelTerms {
 
 impl LabelTerms {
     /// Columns and weights, best first; none for a label beyond those of training.
-    pub fn of(&self, label: u32) -> impl Iterator<Item = (u32, f32)> {
+    pub(super) fn of(&self, label: u32) -> impl Iterator<Item = (u32, f32)> {
         let place = |at: usize| self.starts.get(at).map(|&start| start as usize);
         let range = place(label as usize).zip(place(label as usize + 1));
         let range = range.map_or(0..0, |(start, end)| start..end);
@@ -121,8 +121,8 @@ impl LabelTerms {
         for terms in &best {
             starts.push(starts[starts.len() - 1] + terms.len() as u64);
         }
-        let terms: Vec<u32> = best.iter().flatten().map(|&(term, _)| term).collect();
-        let weights: Vec<f32> = best.iter().flatten().map(|&(_, weight)| weight).collect();
+        let terms: Vec<u32> = best.iter().flatten().map(|term| term.id).collect();
+        let weights: Vec<f32> = best.iter().flatten().map(|term| term.score).collect();
         Ok(LabelTerms { starts: starts.into(), terms: terms.into(), weights: weights.into() })
     }
 }
@@ -138,12 +138,7 @@ fn means(features: CsrView<'_>) -> Vec<f64> {
 }
 
 /// The columns whose mean in `rows` exceeds `means` most; `sums` holds zeros before and after.
-fn best_terms(
-    features: CsrView<'_>,
-    rows: &[u32],
-    means: &[f64],
-    sums: &mut [f64],
-) -> Vec<(u32, f32)> {
+fn best_terms(features: CsrView<'_>, rows: &[u32], means: &[f64], sums: &mut [f64]) -> Vec<Scored> {
     let looked_at = rows.len().min(ROWS);
     let mut seen = Vec::new();
     for row in (0..looked_at).map(|at| rows[at * rows.len() / looked_at]) {
@@ -155,21 +150,12 @@ fn best_terms(
             *sum += f64::from(value);
         }
     }
-    let mut best: Vec<(u32, f32)> = seen
-        .iter()
-        .map(|&column| {
-            let sum = std::mem::take(&mut sums[column as usize]);
-            (column, (sum / looked_at as f64 - means[column as usize]) as f32)
-        })
-        .filter(|&(_, weight)| weight > 0.0)
-        .collect();
-    let order =
-        |one: &(u32, f32), other: &(u32, f32)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
-    if best.len() > TERMS {
-        best.select_nth_unstable_by(TERMS, order);
-        best.truncate(TERMS);
-    }
-    best.sort_unstable_by(order);
+    let weighed = seen.iter().map(|&id| {
+        let sum = std::mem::take(&mut sums[id as usize]);
+        Scored { id, score: (sum / looked_at as f64 - means[id as usize]) as f32 }
+    });
+    let mut best: Vec<Scored> = weighed.filter(|term| term.score > 0.0).collect();
+    top_k(&mut best, TERMS);
     best
 }
 

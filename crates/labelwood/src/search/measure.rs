@@ -1,38 +1,31 @@
 //! What settings are ranked by.
 
-use serde::{Deserialize, Serialize};
+use crate::base::settings::choices;
 
 /// Labels of a row that are looked at, the best first.
 pub(super) const CUT: usize = 5;
 
-/// What settings are ranked by. Means run over all rows held out, as in [`metrics`](crate::metrics).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Measure {
-    /// The mean of P@1, P@3 and P@5.
-    #[default]
-    #[serde(rename = "p")]
-    Precision,
-    /// P@1.
-    #[serde(rename = "p@1")]
-    PrecisionAt1,
-    /// P@3.
-    #[serde(rename = "p@3")]
-    PrecisionAt3,
-    /// P@5.
-    #[serde(rename = "p@5")]
-    PrecisionAt5,
-    /// nDCG@3.
-    #[serde(rename = "ndcg@3")]
-    NdcgAt3,
-    /// nDCG@5.
-    #[serde(rename = "ndcg@5")]
-    NdcgAt5,
+choices! {
+    /// What settings are ranked by. Means run over all rows held out, as in [`metrics`](crate::metrics).
+    #[derive(Default)]
+    pub enum Measure {
+        /// The mean of P@1, P@3 and P@5.
+        #[default]
+        Precision = "p",
+        /// P@1.
+        PrecisionAt1 = "p@1",
+        /// P@3.
+        PrecisionAt3 = "p@3",
+        /// P@5.
+        PrecisionAt5 = "p@5",
+        /// nDCG@3.
+        NdcgAt3 = "ndcg@3",
+        /// nDCG@5.
+        NdcgAt5 = "ndcg@5",
+    }
 }
 
 impl Measure {
-    /// The names that measures have on the command line and in files.
-    pub const NAMES: [&'static str; 6] = ["p", "p@1", "p@3", "p@5", "ndcg@3", "ndcg@5"];
-
     /// What the figures are called in tables.
     pub fn title(self) -> &'static str {
         match self {
@@ -94,8 +87,8 @@ mod tests {
     #[test]
     fn every_name_is_a_measure() {
         for name in Measure::NAMES {
-            let measure: Measure = serde_json::from_value(name.into()).unwrap();
-            assert_eq!(serde_json::to_value(measure).unwrap(), name);
+            let measure: Measure = serde_json::from_value((*name).into()).unwrap();
+            assert_eq!(serde_json::to_value(measure).unwrap(), *name);
         }
     }
 

@@ -37,12 +37,12 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub fn new(dataset: DatasetView<'_>, train: &[usize], test: &[usize]) -> Rows {
+    pub(super) fn new(dataset: DatasetView<'_>, train: &[usize], test: &[usize]) -> Rows {
         Rows { train: dataset.select(train), test: dataset.select(test) }
     }
 
     /// Trains and tests; the settings must have been checked.
-    pub fn try_out(&self, settings: &Settings, task: &Task) -> Result<Trial, Stopped> {
+    pub(super) fn try_out(&self, settings: &Settings, task: &Task) -> Result<Trial, Stopped> {
         let (start, task) = (Instant::now(), &task.quiet());
         let model = match Model::train(self.train.view(), Default::default(), settings, task) {
             Ok(model) => model,
@@ -64,7 +64,7 @@ impl Rows {
 
 impl Trial {
     /// The figure of each test row, which has so many true labels.
-    pub fn figures(
+    pub(super) fn figures(
         &self,
         true_labels: impl Iterator<Item = usize>,
         measure: Measure,

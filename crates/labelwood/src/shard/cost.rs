@@ -27,7 +27,7 @@ pub(super) struct PlanCosts {
 }
 
 impl PlanCosts {
-    pub fn of(
+    pub(super) fn of(
         settings: &Settings,
         mut first: Vec<UnitSpec>,
         dataset: DatasetView<'_>,
@@ -50,10 +50,9 @@ impl PlanCosts {
         PlanCosts { units, below, prepare: PREPARE * dataset.features.entries() as f64 }
     }
 
-    /// Groups the units into shards that take about as long.
-    pub fn shards(self, count: usize) -> Vec<Shard> {
+    /// Divides the units into shards that take about as long.
+    pub(super) fn shards(self, count: usize) -> Vec<Shard> {
         let weighed = self.units.iter().map(|(unit, cost)| (unit.clone(), cost.seconds));
-        let groups = share_out(weighed.collect(), count);
         let shard = |units: Vec<String>| {
             let Cost { seconds: below, mut memory } = self.below;
             // Each stage that has something to do for the shard prepares the rows.
@@ -68,25 +67,25 @@ impl PlanCosts {
             // More digits would look as if they were known.
             Shard { units, memory: PROCESS + memory, seconds: (seconds * 1000.0).round() / 1000.0 }
         };
-        groups.into_iter().map(shard).collect()
+        share_out(weighed.collect(), count).into_iter().map(shard).collect()
     }
 }
 
-/// Puts the heaviest first into the group that has least so far; names keep their order within a
-/// group, and each group is the same wherever this is computed.
+/// Gives the heaviest first to the shard that has least so far; names keep their order within a
+/// shard, and each shard gets the same wherever this is computed.
 pub(super) fn share_out(weighed: Vec<(String, f64)>, count: usize) -> Vec<Vec<String>> {
     let mut order: Vec<usize> = (0..weighed.len()).collect();
     order.sort_by(|&one, &other| weighed[other].1.total_cmp(&weighed[one].1));
     let mut loads = vec![0.0; count];
-    let mut group_of = vec![0; weighed.len()];
+    let mut shard_of = vec![0; weighed.len()];
     for at in order {
         let least = (0..count).min_by(|&one, &other| f64::total_cmp(&loads[one], &loads[other]));
-        group_of[at] = least.unwrap_or(0);
-        loads[group_of[at]] += weighed[at].1;
+        shard_of[at] = least.unwrap_or(0);
+        loads[shard_of[at]] += weighed[at].1;
     }
-    let mut groups = vec![Vec::new(); count];
-    for ((stem, _), group) in weighed.into_iter().zip(group_of) {
-        groups[group].push(stem);
+    let mut shards = vec![Vec::new(); count];
+    for ((name, _), shard) in weighed.into_iter().zip(shard_of) {
+        shards[shard].push(name);
     }
-    groups
+    shards
 }

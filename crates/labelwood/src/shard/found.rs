@@ -3,7 +3,7 @@
 use super::{PLAN, Plan, ShardError, UNITS};
 use crate::algorithms::{Role, UnitSpec};
 use crate::base::run::Task;
-use crate::base::store::{Load, Scanned, StoreError, Unit, UnitFile, scan};
+use crate::base::store::{Load, Scanned, StoreError, Unit, UnitFile, listed, scan};
 use crate::model::job::common_units;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -49,11 +49,13 @@ impl Found {
     }
 
     /// Of units that are not finished, those of which nothing is there, and the files of the others.
-    pub fn missing_or_damaged(&self, unfinished: Vec<String>) -> (Vec<String>, Vec<PathBuf>) {
-        let damaged = self.broken.iter().filter(|(stem, _)| unfinished.contains(stem));
-        let damaged = damaged.map(|(_, path)| path.clone()).collect();
-        let is_damaged = |unit: &String| self.broken.iter().any(|(stem, _)| stem == unit);
-        (unfinished.into_iter().filter(|unit| !is_damaged(unit)).collect(), damaged)
+    pub(super) fn lacking(&self, mut unfinished: Vec<String>) -> String {
+        let damaged = self.broken.iter().filter(|(name, _)| unfinished.contains(name));
+        let damaged: Vec<String> = damaged.map(|(_, path)| path.display().to_string()).collect();
+        unfinished.retain(|unit| self.broken.iter().all(|(name, _)| name != unit));
+        let lists = [(&unfinished, "missing"), (&damaged, "damaged")];
+        let told = lists.iter().filter(|(names, _)| !names.is_empty());
+        told.map(|(names, what)| listed(names, what)).collect::<Vec<_>>().join(" and ")
     }
 }
 
@@ -68,20 +70,20 @@ impl Plan {
         let prefix = self.prefix();
         let mut found = Found::default();
         for folder in self.folders(more)? {
-            let is_wanted = |stem: &str| stem.strip_prefix(&prefix).is_none_or(&is_wanted);
-            for Scanned { path, name: stem, sound } in scan(&folder, is_wanted, task)? {
-                match (stem.strip_prefix(&prefix), sound) {
+            let is_wanted = |name: &str| name.strip_prefix(&prefix).is_none_or(&is_wanted);
+            for Scanned { path, name, sound } in scan(&folder, is_wanted, task)? {
+                match (name.strip_prefix(&prefix), sound) {
                     (None, _) => found.foreign.push(path),
-                    (Some(stem), None) => found.broken.push((stem.to_owned(), path)),
-                    (Some(stem), Some(unit)) => {
-                        let file = unit.renamed(stem);
-                        match found.sound.get(stem) {
+                    (Some(name), None) => found.broken.push((name.to_owned(), path)),
+                    (Some(name), Some(unit)) => {
+                        let file = unit.renamed(name);
+                        match found.sound.get(name) {
                             Some((other, _)) if *other == file => {}
                             Some((_, other)) => {
                                 found.mixed.get_or_insert((other.clone(), path));
                             }
                             None => {
-                                found.sound.insert(stem.to_owned(), (file, path));
+                                found.sound.insert(name.to_owned(), (file, path));
                             }
                         }
                     }
@@ -98,7 +100,9 @@ impl Plan {
             let is_there = fs::exists(folder);
             let is_there = is_there.map_err(|error| StoreError::io("find", folder, error))?;
             if !is_there {
-                return Err(ShardError::NoUnits { folder: folder.clone() });
+                let advice = "give the folder of a plan or of its units";
+                let reason = format_args!("there is no such folder; {advice}");
+                return Err(ShardError::at(folder, reason));
             }
             // A plan of which nothing is trained may have no folder for units.
             folders.push(match folder.join(PLAN).is_file() {
@@ -115,7 +119,7 @@ impl Plan {
     }
 
     /// All units below roots that are there, shared out: for each shard its own.
-    pub(super) fn parts(&self, found: &Found) -> Result<Vec<Vec<String>>, StoreError> {
+    pub(super) fn below(&self, found: &Found) -> Result<Vec<Vec<String>>, StoreError> {
         let below = self.units(found)?.into_iter().filter(|unit| unit.role == Role::Below);
         let weighed = below.map(|unit| (unit.name, unit.weight)).collect();
         Ok(super::cost::share_out(weighed, self.shards().len()))
@@ -128,20 +132,20 @@ impl Plan {
     }
 
     pub(super) fn status_of(&self, found: &Found) -> Result<Status, ShardError> {
-        let parts = self.parts(found)?;
-        let is_there = |stem: &&String| found.sound.contains_key(*stem);
-        let shards = self.shards().iter().zip(&parts).map(|(shard, parts)| {
-            let units = || shard.units.iter().chain(parts);
+        let below = self.below(found)?;
+        let is_there = |name: &&String| found.sound.contains_key(*name);
+        let shards = self.shards().iter().zip(&below).map(|(shard, below)| {
+            let units = || shard.units.iter().chain(below);
             (units().filter(is_there).count(), units().count())
         });
         let shards = shards.collect();
         let first = self.first_stage();
-        let known: BTreeSet<&String> = first.iter().chain(parts.iter().flatten()).collect();
+        let known: BTreeSet<&String> = first.iter().chain(below.iter().flatten()).collect();
         let (done, missing) = self
             .order(found)?
             .into_iter()
-            .filter(|stem| known.contains(stem))
-            .partition(|stem| found.sound.contains_key(stem));
+            .filter(|name| known.contains(name))
+            .partition(|name| found.sound.contains_key(name));
         let broken = found.broken.iter().map(|(_, path)| path.clone()).collect();
         let foreign = found.foreign.clone();
         Ok(Status { done, missing, broken, foreign, lost: Vec::new(), shards })
@@ -155,11 +159,11 @@ impl Plan {
 
     /// The units that were made with the plan, where they are, and the files of those that are not.
     pub(super) fn common(&self, task: &Task) -> Result<(Common, Vec<String>), ShardError> {
-        let expected = &self.content.identity.units;
+        let expected = &self.content.identity.manifest.units;
         let mut common = BTreeMap::new();
-        for Scanned { path, name: stem, sound } in scan(&self.folder, |_| true, task)? {
+        for Scanned { path, name, sound } in scan(&self.folder, |_| true, task)? {
             if let Some(unit) = sound.filter(|unit| expected.contains(unit)) {
-                common.insert(stem, (unit, path));
+                common.insert(name, (unit, path));
             }
         }
         let lost = expected.iter().filter(|unit| !common.contains_key(unit.name()));

@@ -19,51 +19,61 @@ impl Plan {
         overwrite: bool,
         task: &Task,
     ) -> Result<Trained, ShardError> {
-        let mut found = self.find(more, |_| true, task)?;
-        if let Some(path) = found.foreign.into_iter().next() {
-            return Err(ShardError::Foreign { path });
+        let found = self.find(more, |_| true, task)?;
+        if let Some(path) = found.foreign.first() {
+            let advice = "merge the units of one plan, or move it away";
+            return Err(ShardError::at(
+                path,
+                format_args!("this unit is of another plan: {advice}"),
+            ));
         }
-        found.foreign = Vec::new();
-        if let Some((one, other)) = found.mixed {
-            return Err(ShardError::Mixture { one, other });
+        if let Some((one, other)) = &found.mixed {
+            return Err(ShardError::Refused(format!(
+                "{} and {} differ, but are the same unit: remove the one that does not belong here",
+                one.display(),
+                other.display()
+            )));
         }
-        found.mixed = None;
         let status = self.status_of(&found)?;
         if !status.missing.is_empty() {
             let unfinished = status.shards.iter().enumerate().filter(|(_, (done, all))| done < all);
-            let shards = unfinished.map(|(shard, _)| shard).collect();
-            let (missing, damaged) = found.missing_or_damaged(status.missing);
-            return Err(ShardError::Incomplete { missing, damaged, shards });
+            let shards: Vec<String> = unfinished.map(|(shard, _)| shard.to_string()).collect();
+            let advice = match shards.len() {
+                0 => String::new(),
+                1 => format!("; run shard {}", shards[0]),
+                _ => format!("; run shards {}", shards.join(", ")),
+            };
+            let lacking = found.lacking(status.missing);
+            return Err(ShardError::Refused(format!(
+                "the plan is not finished: {lacking}{advice}"
+            )));
         }
         // What killed workers left takes room, but is in nobody's way if it cannot be removed.
         let _ = remove_abandoned(&self.units_folder());
         let (common, lost) = self.common(task)?;
-        if let Some(file) = lost.into_iter().next() {
-            return Err(ShardError::Lost { folder: self.folder.clone(), file });
+        if let Some(file) = lost.first() {
+            return Err(ShardError::at(
+                &self.folder,
+                format_args!(
+                    "{file} is missing or damaged; plan the training again with --overwrite, which \
+                     keeps the units that are finished"
+                ),
+            ));
         }
-        let training = self.training().clone();
         // A merge that was killed has nothing that this one does not make again.
         let start = Start { resume: true, overwrite };
-        let partial = match Staging::begin(target, &training, start)? {
+        let partial = match Staging::begin(target, self.training(), start)? {
             Begin::Work(partial) => partial,
             Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
         };
         let mut units = Vec::new();
-        for stem in self.order(&found)? {
-            if let Some((unit, path)) = found.sound.get(&stem).or_else(|| common.get(&stem)) {
+        for name in self.order(&found)? {
+            if let Some((unit, path)) = found.sound.get(&name).or_else(|| common.get(&name)) {
                 task.check()?;
-                partial.adopt_file(path, unit)?;
-                units.push(unit.clone());
+                units.push(partial.adopt_file(path, unit)?);
             }
         }
-        let identity = &self.content.identity;
-        let manifest = Manifest {
-            training,
-            instances: identity.instances,
-            features: identity.features,
-            labels: identity.labels,
-            units,
-        };
+        let manifest = Manifest { units, ..self.content.identity.manifest.clone() };
         partial.commit(&manifest)?;
         Ok(Trained::Written(manifest))
     }

@@ -7,7 +7,7 @@
 //! [`train`](crate::model::train) writes. What starts the workers is somebody else's: a cluster's
 //! scheduler, `mpirun`, or Ray.
 //!
-//! Label trees have two stages: the parts below a root are known once the root is grown. All else
+//! Label trees have two stages: the units below a root are known once the root is grown. All else
 //! is done in the first.
 //!
 //! ```
@@ -35,7 +35,7 @@
 //! ```
 //!
 //! A model that is larger than a machine's memory predicts in the same way: each worker maps a
-//! [`ModelPart`], whose [`Scores`] a [`Combiner`] joins to the predictions of the whole model.
+//! [`ModelShare`], whose [`Scores`] a [`Combiner`] joins to the predictions of the whole model.
 
 mod cost;
 mod error;
@@ -43,7 +43,7 @@ mod found;
 mod merge;
 mod train;
 
-pub use crate::model::part::{Combiner, ModelPart, PartError, Scores, ScoresReader, Share};
+pub use crate::model::share::{Combiner, ModelShare, Scores, ScoresReader, Share, ShareError};
 pub use error::ShardError;
 pub use found::Status;
 pub use train::Work;
@@ -51,8 +51,8 @@ pub use train::Work;
 use crate::algorithms::{Role, Settings, UnitSink, UnitSpec};
 use crate::base::run::Task;
 use crate::base::store::{
-    Digest, FORMAT, LOCK, StoreError, Training, UnitFile, lock, plan_prefix, read_limited,
-    remove_abandoned, remove_if_there, scan, write_json,
+    Digest, FORMAT, LOCK, Manifest, StoreError, Training, lock, plan_prefix, read_limited, remove,
+    remove_abandoned, scan, write_json,
 };
 use crate::data::{DatasetView, write_own_binary};
 use crate::model::TrainOptions;
@@ -85,7 +85,7 @@ pub struct Plan {
 /// How a plan is made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Into how many shards the units are grouped.
+    /// Into how many shards the units are divided.
     pub shards: usize,
     /// Where the rows lie as binary data, for all workers to see; without it, they are written into
     /// the plan's folder.
@@ -110,9 +110,12 @@ impl Options {
     /// ```
     pub fn check(&self) -> Result<(), ShardError> {
         match self.shards {
-            0 => Err(ShardError::NoShards),
+            0 => Err(ShardError::Refused("a plan needs at least one shard".to_owned())),
             1..=MOST_SHARDS => Ok(()),
-            shards => Err(ShardError::TooManyShards { shards, most: MOST_SHARDS }),
+            shards => Err(ShardError::Refused(format!(
+                "{shards} shards are too many: a plan has at most {MOST_SHARDS}, and those beyond its \
+                 units, such as trees, have nothing to do"
+            ))),
         }
     }
 }
@@ -148,12 +151,9 @@ struct Content {
 struct Identity {
     labelwood: String,
     format: u64,
-    training: Training,
-    instances: u64,
-    features: u64,
-    labels: u64,
-    /// The units that were made with the plan.
-    units: Vec<UnitFile>,
+    /// The model, of which only the units that were made with the plan are there.
+    #[serde(flatten)]
+    manifest: Manifest,
 }
 
 /// What every version of a plan has.
@@ -190,7 +190,7 @@ impl Plan {
         let units_folder = folder.join(UNITS);
         fs::create_dir_all(&units_folder)
             .map_err(|error| StoreError::io("create", &units_folder, error))?;
-        let settings = parsed(&training).map_err(|reason| ShardError::content(folder, reason))?;
+        let settings = job.settings().clone();
         let specs = known_units(&settings, dataset.labels.columns());
         // Small units are made with the plan.
         let small = specs.iter().filter(|unit| unit.role == Role::Prepared);
@@ -200,16 +200,10 @@ impl Plan {
         };
         let units = UnitSink::of_plan(folder, "", [], &is_small);
         job.write(&units, task)?;
-        let names: Vec<String> =
-            specs.into_iter().map(|unit| unit.name).chain(common_units()).collect();
         let identity = Identity {
             labelwood: env!("CARGO_PKG_VERSION").to_owned(),
             format: FORMAT,
-            training,
-            instances: dataset.len() as u64,
-            features: dataset.features.columns() as u64,
-            labels: dataset.labels.columns() as u64,
-            units: units.listed(names.iter().map(String::as_str)),
+            manifest: job.manifest(training, &units)?,
         };
         drop(job);
         if options.data.is_none() {
@@ -235,16 +229,26 @@ impl Plan {
     /// Opens the folder of a plan.
     pub fn open(folder: &Path) -> Result<Plan, ShardError> {
         let path = folder.join(PLAN);
-        let bytes = match read_limited(&path, LIMIT) {
-            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                return Err(ShardError::NoPlan { folder: folder.to_owned() });
-            }
-            other => other?,
+        let no_plan = || ShardError::NoPlan { folder: folder.to_owned() };
+        let bytes = read_limited(&path, LIMIT)?.ok_or_else(no_plan)?;
+        let invalid = |reason| {
+            let advice = "plan the training again";
+            ShardError::at(&path, format_args!("not a valid plan: {reason}; {advice}"))
         };
-        let content = parse(&bytes).map_err(|wrong| match wrong {
-            Wrong::Content(reason) => ShardError::content(folder, reason),
-            Wrong::Version(found) => ShardError::Version { path, found, here: here() },
-        })?;
+        let version = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+        let Version { labelwood, format } = version;
+        if (labelwood.as_str(), format) != (env!("CARGO_PKG_VERSION"), FORMAT) {
+            return Err(ShardError::at(
+                &path,
+                format_args!(
+                    "the plan was made by labelwood {labelwood} (format {format}), but this is \
+                     labelwood {} (format {FORMAT}): their units may differ; use the same version \
+                     everywhere",
+                    env!("CARGO_PKG_VERSION")
+                ),
+            ));
+        }
+        let content = parse(&bytes).map_err(invalid)?;
         Ok(Plan { folder: folder.to_owned(), content })
     }
 
@@ -255,7 +259,7 @@ impl Plan {
 
     /// What determines the model.
     pub fn training(&self) -> &Training {
-        &self.content.identity.training
+        &self.content.identity.manifest.training
     }
 
     /// The shards.
@@ -301,7 +305,7 @@ impl Plan {
     }
 
     fn labels(&self) -> usize {
-        self.content.identity.labels as usize
+        self.content.identity.manifest.labels as usize
     }
 
     fn units_folder(&self) -> PathBuf {
@@ -318,11 +322,12 @@ impl Plan {
         let prefix = self.prefix();
         let units = self.units_folder();
         remove_abandoned(&units)?;
-        for other in scan(&units, |stem| !stem.starts_with(&prefix), task)? {
+        for other in scan(&units, |name| !name.starts_with(&prefix), task)? {
             remove(&other.path)?;
         }
         for other in scan(&self.folder, |_| true, task)? {
-            if other.sound.is_none_or(|unit| !self.content.identity.units.contains(&unit)) {
+            if other.sound.is_none_or(|unit| !self.content.identity.manifest.units.contains(&unit))
+            {
                 remove(&other.path)?;
             }
         }
@@ -333,16 +338,16 @@ impl Plan {
     }
 }
 
-fn remove(path: &Path) -> Result<(), StoreError> {
-    remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))
-}
-
 /// Refuses a folder that a plan must not be written to.
 fn check_target(folder: &Path, overwrite: bool) -> Result<(), ShardError> {
     if folder.join(PLAN).exists() {
         return match overwrite {
             true => Ok(()),
-            false => Err(ShardError::Exists { folder: folder.to_owned() }),
+            false => Err(ShardError::at(
+                folder,
+                "a plan is already here; add --overwrite to replace it, which keeps units that are the \
+                 same, or choose another folder",
+            )),
         };
     }
     match fs::read_dir(folder) {
@@ -361,7 +366,11 @@ fn check_target(folder: &Path, overwrite: bool) -> Result<(), ShardError> {
                 is_other(&name).then_some(name)
             });
             match other {
-                Some(found) => Err(ShardError::NotAPlan { folder: folder.to_owned(), found }),
+                Some(found) => {
+                    let advice = "choose another folder";
+                    let reason = format_args!("this is not a plan but holds `{found}`; {advice}");
+                    Err(ShardError::at(folder, reason))
+                }
                 None => Ok(()),
             }
         }
@@ -381,54 +390,32 @@ fn first_stage(settings: &Settings, labels: usize, calibrate: bool) -> Vec<UnitS
     units
 }
 
-/// What is wrong with the bytes of a plan.
-enum Wrong {
-    Content(String),
-    Version(String),
-}
-
-impl From<serde_json::Error> for Wrong {
-    fn from(error: serde_json::Error) -> Self {
-        Wrong::Content(error.to_string())
+/// The content of a plan of this version, or what is wrong with it.
+fn parse(bytes: &[u8]) -> Result<Content, String> {
+    let content: Content = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let Content { identity, plan_id, shards, .. } = &content;
+    if identity.id() != *plan_id {
+        return Err("its content does not give its plan_id".to_owned());
     }
-}
-
-fn version(labelwood: &str, format: u64) -> String {
-    format!("labelwood {labelwood} (format {format})")
-}
-
-fn here() -> String {
-    version(env!("CARGO_PKG_VERSION"), FORMAT)
-}
-
-fn parse(bytes: &[u8]) -> Result<Content, Wrong> {
-    let Version { labelwood, format } = serde_json::from_slice(bytes)?;
-    let found = version(&labelwood, format);
-    if found != here() {
-        return Err(Wrong::Version(found));
+    let manifest = &identity.manifest;
+    let settings = parsed(&manifest.training)?;
+    if shards.is_empty() {
+        return Err("it has no shards".to_owned());
     }
-    let content: Content = serde_json::from_slice(bytes)?;
-    if content.identity.id() != content.plan_id {
-        return Err(Wrong::Content("its content does not give its plan_id".to_owned()));
+    if u32::try_from(manifest.labels).is_err() {
+        return Err(format!("{} labels are too many", manifest.labels));
     }
-    let settings = parsed(&content.identity.training).map_err(Wrong::Content)?;
-    if content.shards.is_empty() {
-        return Err(Wrong::Content("it has no shards".to_owned()));
+    check_units(&content, &settings)?;
+    match manifest.units.iter().find(|unit| !unit.has_valid_name()) {
+        Some(unit) => Err(format!("`{}` is not a unit's name", unit.file)),
+        None => Ok(content),
     }
-    if u32::try_from(content.identity.labels).is_err() {
-        return Err(Wrong::Content(format!("{} labels are too many", content.identity.labels)));
-    }
-    check_units(&content, &settings).map_err(Wrong::Content)?;
-    if let Some(unit) = content.identity.units.iter().find(|unit| !unit.has_valid_name()) {
-        return Err(Wrong::Content(format!("`{}` is not a unit's name", unit.file)));
-    }
-    Ok(content)
 }
 
 /// Refuses shards that do not have each unit of the first stage once. The plan's id does not cover
 /// them, so that the same units may be shared out anew.
 fn check_units(content: &Content, settings: &Settings) -> Result<(), String> {
-    let Identity { training, labels, .. } = &content.identity;
+    let Manifest { training, labels, .. } = &content.identity.manifest;
     let units = first_stage(settings, *labels as usize, training.calibrate);
     let mut left: BTreeSet<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
     for unit in content.shards.iter().flat_map(|shard| &shard.units) {

@@ -113,7 +113,7 @@ fn the_plans_own_rows_are_those_it_was_made_for() {
     assert_eq!(read.dataset, planned.dataset);
     let other = planned.dataset.select(&[0, 1, 2]);
     let error = planned.plan.train(other.view(), &[0], Work::default(), &planned.task).unwrap_err();
-    assert!(matches!(error, ShardError::Data { .. }), "{error}");
+    assert!(error.to_string().contains("give the data that were planned with"), "{error}");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn units_may_lie_in_several_folders_but_not_of_several_plans() {
     other.train(0, 1);
     let foreign = [other.plan.folder().to_owned()];
     let error = planned.plan.merge(&foreign, &target, true, &planned.task).unwrap_err();
-    assert!(matches!(error, ShardError::Foreign { .. }), "{error}");
+    assert!(error.to_string().contains("this unit is of another plan"), "{error}");
 
     // The same name over other bytes: what two different machines might make.
     let (name, _) = files(&there).pop_first().unwrap();
@@ -189,7 +189,8 @@ fn a_folder_of_units_that_is_not_there_is_named() {
         planned.plan.train(planned.dataset.view(), &[0], work, &planned.task).unwrap_err(),
         planned.plan.status(&more, &planned.task).unwrap_err(),
     ] {
-        assert!(matches!(&error, ShardError::NoUnits { folder } if *folder == more[0]), "{error}");
+        let expected = format!("{}: there is no such folder", more[0].display());
+        assert!(error.to_string().starts_with(&expected), "{error}");
     }
     // A plan without units is one of which nothing is trained yet.
     fs::create_dir(&more[0]).unwrap();
@@ -231,12 +232,14 @@ fn what_has_the_name_of_a_unit_but_is_no_file_is_damaged() {
     fs::create_dir(&folder).unwrap();
     let broken = [dangling, folder.clone()];
     assert_eq!(planned.plan.status(&[], &planned.task).unwrap().broken, broken);
-    let error = planned.merge().unwrap_err();
-    assert!(matches!(&error, ShardError::Incomplete { damaged, .. } if *damaged == broken));
+    let error = planned.merge().unwrap_err().to_string();
+    let [one, other] = broken.map(|path| path.display().to_string());
+    assert!(error.contains(&format!("{one}, {other} are damaged")), "{error}");
 
     let rows = planned.dataset.view();
     let error = planned.plan.train(rows, &[0], Work::default(), &planned.task).unwrap_err();
-    assert!(matches!(&error, ShardError::InTheWay { path } if *path == folder), "{error}");
+    let expected = format!("{}: this is a folder", folder.display());
+    assert!(error.to_string().starts_with(&expected), "{error}");
     // Elsewhere it is in nobody's way.
     let elsewhere = [planned.folder.path().join("elsewhere")];
     fs::create_dir(&elsewhere[0]).unwrap();
@@ -303,7 +306,7 @@ fn a_model_is_not_written_over_the_units_of_a_plan() {
     let before = files(&units);
     for overwrite in [false, true] {
         let error = planned.plan.merge(&[], &units, overwrite, &planned.task).unwrap_err();
-        assert!(matches!(&error, ShardError::Store(StoreError::NotAModel { .. })), "{error}");
+        assert!(error.to_string().contains("this is not a model but holds"), "{error}");
     }
     assert!(files(&units) == before);
 }
@@ -323,7 +326,7 @@ fn a_plan_that_another_process_makes_is_left_alone() {
     drop(lock);
     make().unwrap();
     assert!(!folder.join(crate::base::store::LOCK).exists());
-    assert!(matches!(make(), Err(ShardError::Exists { .. })));
+    assert!(make().unwrap_err().to_string().contains("a plan is already here"));
     // What cannot be planned leaves nothing.
     let (nowhere, none) = (planned.folder.path().join("nowhere"), planned.dataset.select(&[]));
     let (rows, options) = (none.view(), Options::default());
@@ -358,7 +361,8 @@ fn another_number_of_shards_keeps_what_is_finished() {
         let (rows, extras) = (planned.dataset.view(), Planned::extras(false));
         Plan::make(planned.plan.folder(), rows, extras, &algorithm, &options, &planned.task)
     };
-    assert!(matches!(remake(4, 3, false), Err(ShardError::Exists { .. })));
+    let error = remake(4, 3, false).unwrap_err().to_string();
+    assert!(error.contains("a plan is already here"), "{error}");
     let status = remake(4, 3, true).unwrap().status(&[], &planned.task).unwrap();
     assert_eq!((status.done.len(), status.shards.len()), (4, 3));
     let status = remake(5, 3, true).unwrap().status(&[], &planned.task).unwrap();

@@ -41,11 +41,15 @@ impl Plan {
     ) -> Result<(usize, usize), ShardError> {
         let count = self.shards().len();
         if let Some(&shard) = shards.iter().find(|&&shard| shard >= count) {
-            return Err(ShardError::NoSuchShard { shard, shards: count });
+            let reason = format!("the plan has {count}, counted from 0");
+            return Err(ShardError::Refused(format!("there is no shard {shard}: {reason}")));
         }
         let (expected, found) = (&self.training().data, format!("{:032x}", dataset.digest()));
         if found != *expected {
-            return Err(ShardError::Data { expected: expected.clone(), found });
+            return Err(ShardError::Refused(format!(
+                "the rows have the digest {found}, but the plan is for {expected}: give the data that \
+                 were planned with"
+            )));
         }
         let folder = self.units_folder();
         fs::create_dir_all(&folder).map_err(|error| StoreError::io("create", &folder, error))?;
@@ -56,8 +60,8 @@ impl Plan {
             sum = trainer.write(units.collect())?;
         }
         if work.stage != Some(1) && self.stages() == 2 {
-            let mut parts = self.parts(&trainer.roots()?)?;
-            let units = shards.iter().flat_map(|&shard| std::mem::take(&mut parts[shard]));
+            let mut below = self.below(&trainer.roots()?)?;
+            let units = shards.iter().flat_map(|&shard| std::mem::take(&mut below[shard]));
             let (trained, all) = trainer.write(units.collect())?;
             sum = (sum.0 + trained, sum.1 + all);
         }
@@ -84,18 +88,19 @@ impl Trainer<'_> {
     /// Trains those of the units that are not finished.
     fn write(&mut self, units: BTreeSet<String>) -> Result<(usize, usize), ShardError> {
         let roots = self.plan.roots();
-        let is_wanted = |stem: &str| units.contains(stem) || roots.iter().any(|root| root == stem);
+        let is_wanted = |name: &str| units.contains(name) || roots.iter().any(|root| root == name);
         let found = self.plan.find(self.work.units, is_wanted, self.task)?;
-        let is_lacking = |stem: &String| !found.sound.contains_key(stem);
-        let lacking = units.iter().filter(|stem| is_lacking(stem)).count();
+        let is_lacking = |name: &String| !found.sound.contains_key(name);
+        let lacking = units.iter().filter(|name| is_lacking(name)).count();
         let folder = self.plan.units_folder();
         // A file that is damaged is replaced; a folder would only be noticed after all the work.
-        let is_in_the_way = |(stem, path): &&(String, PathBuf)| {
-            (units.contains(stem) && is_lacking(stem) && path.parent() == Some(&folder))
+        let is_in_the_way = |(name, path): &&(String, PathBuf)| {
+            (units.contains(name) && is_lacking(name) && path.parent() == Some(&folder))
                 && path.symlink_metadata().is_ok_and(|found| found.is_dir())
         };
         if let Some((_, path)) = found.broken.iter().find(is_in_the_way) {
-            return Err(ShardError::InTheWay { path: path.clone() });
+            let reason = "this is a folder, but a unit is to be written here: move it away";
+            return Err(ShardError::at(path, reason));
         }
         if lacking > 0 {
             let work = match self.prepared.take() {
@@ -107,7 +112,7 @@ impl Trainer<'_> {
                 }
             };
             let prefix = self.plan.prefix();
-            let is_chosen = |stem: &str| units.contains(stem);
+            let is_chosen = |name: &str| units.contains(name);
             let finished = found.sound.into_values();
             work.write(&UnitSink::of_plan(&folder, &prefix, finished, &is_chosen), self.task)?;
             self.prepared = Some(work);
@@ -126,7 +131,7 @@ impl Trainer<'_> {
             }
             let is_named = |root: &String| names.contains(&format!("{prefix}{root}"));
             if roots.iter().all(is_named) || !self.work.wait {
-                let is_root = |stem: &str| roots.iter().any(|root| root == stem);
+                let is_root = |name: &str| roots.iter().any(|root| root == name);
                 let found = self.plan.find(self.work.units, is_root, self.task)?;
                 let is_missing = |root: &&String| !found.sound.contains_key(*root);
                 let missing: Vec<String> = roots.iter().filter(is_missing).cloned().collect();
@@ -134,8 +139,10 @@ impl Trainer<'_> {
                     return Ok(found);
                 }
                 if !self.work.wait {
-                    let (missing, damaged) = found.missing_or_damaged(missing);
-                    return Err(ShardError::FirstStage { missing, damaged });
+                    return Err(ShardError::Refused(format!(
+                        "the first stage is not complete: {}; run this again when it is, or wait for it",
+                        found.lacking(missing)
+                    )));
                 }
             }
             self.task.check()?;

@@ -274,26 +274,13 @@ fn width(first: u8) -> usize {
 }
 
 fn stemmer(language: Language) -> Stemmer {
-    Stemmer::create(match language {
-        Language::Arabic => Algorithm::Arabic,
-        Language::Danish => Algorithm::Danish,
-        Language::Dutch => Algorithm::Dutch,
-        Language::English => Algorithm::English,
-        Language::Finnish => Algorithm::Finnish,
-        Language::French => Algorithm::French,
-        Language::German => Algorithm::German,
-        Language::Greek => Algorithm::Greek,
-        Language::Hungarian => Algorithm::Hungarian,
-        Language::Italian => Algorithm::Italian,
-        Language::Norwegian => Algorithm::Norwegian,
-        Language::Portuguese => Algorithm::Portuguese,
-        Language::Romanian => Algorithm::Romanian,
-        Language::Russian => Algorithm::Russian,
-        Language::Spanish => Algorithm::Spanish,
-        Language::Swedish => Algorithm::Swedish,
-        Language::Tamil => Algorithm::Tamil,
-        Language::Turkish => Algorithm::Turkish,
-    })
+    use Algorithm::*;
+    /// In the order of [`Language`].
+    const ALL: [Algorithm; Language::NAMES.len()] = [
+        Arabic, Danish, Dutch, English, Finnish, French, German, Greek, Hungarian, Italian,
+        Norwegian, Portuguese, Romanian, Russian, Spanish, Swedish, Tamil, Turkish,
+    ];
+    Stemmer::create(ALL[language as usize])
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Fitting: reading the training texts once, without keeping them.
 //!
 //! Each term gets a provisional id when it is first met, and rows are kept as ids and counts, in
-//! the very arrays that become the matrix. Threads look terms up in the vocabulary so far, which
-//! does not change meanwhile, and number unknown terms on their own; these are merged piece by piece. At the end terms are chosen and sorted, and every row is renumbered, sorted and
+//! the very arrays that become the matrix. Threads look terms up among those so far, which
+//! do not change meanwhile, and number unknown terms on their own; these are merged piece by piece. At the end terms are chosen and sorted, and every row is renumbered, sorted and
 //! weighed where it lies.
 
 use super::analyse::Analyser;
 use super::chunk::{Counter, ranges};
 use super::params::Params;
+use super::reader::TextError;
 use super::terms::{MOST, Terms, TermsView, hash, hashed_column};
 use super::vectorise::{Arrays, Vectoriser};
 use super::weigh::{Weigher, entry, idf};
@@ -17,7 +18,6 @@ use crate::base::sparse::Csr;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::ops::Range;
-use thiserror::Error;
 
 /// Pieces of text that a thread takes before new terms are merged.
 const PIECES: usize = 4;
@@ -26,7 +26,7 @@ const ROWS: usize = 4096;
 /// The new id of a term that is left out.
 const DROPPED: u32 = u32::MAX;
 
-/// Learns a vocabulary and its weights from texts that are handed over in batches.
+/// Learns terms and their weights from texts that are handed over in batches.
 ///
 /// Neither the sizes of the batches nor the number of threads have an effect on the result.
 ///
@@ -54,20 +54,6 @@ pub struct Fitting {
     ids: Vec<u32>,
     /// How often each occurs in its row.
     counts: Vec<f32>,
-}
-
-/// Why texts could not be added.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum FitError {
-    /// The work was cancelled.
-    #[error("{0}")]
-    Stopped(#[from] Stopped),
-    /// There are too many different terms.
-    #[error(
-        "the text has more than {MOST} different terms; use shorter n-grams, or hashing, which needs no vocabulary"
-    )]
-    Terms,
 }
 
 /// The rows of some texts. Ids from the number of known terms on are those of new ones.
@@ -102,28 +88,27 @@ impl Fitting {
     }
 
     /// Adds texts, each a row. After an error, some of them may have been added.
-    pub fn add<T: AsRef<str> + Sync>(&mut self, texts: &[T], task: &Task) -> Result<(), FitError> {
+    pub fn add<T: AsRef<str> + Sync>(&mut self, texts: &[T], task: &Task) -> Result<(), TextError> {
         self.add_metered(texts, task, |_| Ok(()))
     }
 
     /// Adds texts like [`add`](Self::add). `meter` gets the memory that all texts so far take, and may
     /// refuse it.
-    pub(super) fn add_metered<T: AsRef<str> + Sync, E: From<FitError>>(
+    pub(super) fn add_metered<T: AsRef<str> + Sync>(
         &mut self,
         texts: &[T],
         task: &Task,
-        mut meter: impl FnMut(usize) -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut meter: impl FnMut(usize) -> Result<(), TextError>,
+    ) -> Result<(), TextError> {
         for ranges in ranges(texts).chunks(PIECES * task.threads()) {
-            let pieces = task.install(|| {
+            let mut pieces = task.install(|| {
                 let (analyser, known) = (&self.analyser, self.terms.view());
                 let read = |range: &Range<usize>| {
                     task.check()?;
                     Ok(Piece::read(analyser, known, &texts[range.clone()]))
                 };
                 ranges.par_iter().map(read).collect::<Result<Vec<_>, Stopped>>()
-            });
-            let mut pieces = pieces.map_err(FitError::from)?;
+            })?;
             if self.analyser.params().hashing.is_none() {
                 self.merge_terms(&mut pieces, task)?;
             }
@@ -141,12 +126,12 @@ impl Fitting {
     }
 
     /// Adds the new terms of all pieces, whose rows then have the ids that these got.
-    fn merge_terms(&mut self, pieces: &mut [Piece], task: &Task) -> Result<(), FitError> {
+    fn merge_terms(&mut self, pieces: &mut [Piece], task: &Task) -> Result<(), TextError> {
         let known = self.terms.len();
         let mut renumberings = Vec::with_capacity(pieces.len());
         for piece in pieces.iter() {
             if self.terms.len() + piece.new.len() > MOST {
-                return Err(FitError::Terms);
+                return Err(TextError::TooManyTerms);
             }
             let new = piece.new.view();
             let mut intern = |id| {
@@ -190,7 +175,7 @@ impl Fitting {
             None => {
                 let chosen = task.install(|| self.choose(&occurrences));
                 task.check()?;
-                let (terms, renumbering) = vocabulary(self.terms.view(), &chosen);
+                let (terms, renumbering) = only_chosen(self.terms.view(), &chosen);
                 occurrences = chosen.iter().map(|&id| occurrences[id as usize]).collect();
                 (Some(terms), Some(renumbering))
             }
@@ -289,7 +274,7 @@ fn sort_by_text(terms: TermsView<'_>, ids: &mut [u32]) {
 }
 
 /// The chosen terms by themselves, and the new id of each old one.
-fn vocabulary(old: TermsView<'_>, chosen: &[u32]) -> (Terms, Vec<u32>) {
+fn only_chosen(old: TermsView<'_>, chosen: &[u32]) -> (Terms, Vec<u32>) {
     let bytes = chosen.iter().map(|&id| old.term(id).len()).sum();
     let mut terms = Terms::with_capacity(chosen.len(), bytes);
     let mut renumbering = vec![DROPPED; old.len()];

@@ -9,7 +9,7 @@
 //! [`TextReader`] puts it to work on files of documents.
 //!
 //! A vectoriser is four flat [`Arrays`]; looking a term up goes through a hash table that is one of
-//! them, so that a model is open at once however large its vocabulary is.
+//! them, so that a model is open at once however many terms it has.
 
 mod analyse;
 mod characters;
@@ -22,7 +22,7 @@ mod terms;
 mod vectorise;
 mod weigh;
 
-pub use fit::{FitError, Fitting};
+pub use fit::Fitting;
 pub use params::{CharNgramsIn, Frequency, Language, Params, StopWords, Tokens};
 pub use reader::{TextError, TextReader, TextSettings, mostly_unshared, read_labels};
 pub use vectorise::{Arrays, Vectoriser};

@@ -1,75 +1,82 @@
 //! The settings of a vectoriser.
 
-use crate::base::settings::ParamError;
+use crate::base::settings::{Kind, ParamError, SettingType, choices, settings};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// How text becomes rows. The defaults are those of scikit-learn's
-/// `TfidfVectorizer(sublinear_tf=True, min_df=2)`.
-///
-/// ```
-/// use labelwood::text::{Frequency, Params};
-/// let params = Params { word_ngrams: Some((1, 2)), max_df: Frequency::Share(0.5), ..Params::default() };
-/// assert!(params.check().is_ok());
-/// assert!(Params { word_ngrams: Some((2, 1)), ..params }.check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {
+settings! {
+    /// How text becomes rows. The defaults are those of scikit-learn's
+    /// `TfidfVectorizer(sublinear_tf=True, min_df=2)`.
+    ///
+    /// ```
+    /// use labelwood::text::{Frequency, Params};
+    /// let params = Params { word_ngrams: Some((1, 2)), max_df: Frequency::Share(0.5), ..Params::default() };
+    /// assert!(params.check().is_ok());
+    /// assert!(Params { word_ngrams: Some((2, 1)), ..params }.check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Params {
+        /// What a word is: a run of letters, digits and underscores (word), or what Unicode's rules
+        /// say (unicode).
+        tokens: Tokens = Tokens::Word;
+        /// Words of fewer characters than this are left out.
+        min_token: usize = 2, within(1.0, 1000.0);
+        /// Whether text is put into lower case first.
+        lowercase: bool = true, off("keep-case", "Take upper and lower case for different letters");
+        /// The language whose Snowball stemmer cuts the endings off words.
+        stem: Option<Language> = None;
+        /// Words that are left out, before stemming: english, which is a list of the most common
+        /// English ones, or others (for the command, those of a file with one in a line).
+        stop_words: StopWords = StopWords::None;
+        /// From how many to how many words in a row make a term; none for terms of characters only.
+        word_ngrams: Option<(usize, usize)> = Some((1, 1));
+        /// From how many to how many characters in a row make a term. If there are terms of words too,
+        /// those of characters start with `~`, so that the two never meet.
+        char_ngrams: Option<(usize, usize)> = None;
+        /// Where terms of characters are taken from: within words, with a space on both sides
+        /// (scikit-learn's char_wb), or across the whole text (its char).
+        char_ngrams_in: CharNgramsIn = CharNgramsIn::Words;
+        /// Terms in fewer documents than this are left out: a number, or a share such as 0.001.
+        min_df: Frequency = Frequency::Count(2);
+        /// Terms in more documents than this are left out: a number, or a share such as 0.5.
+        max_df: Frequency = Frequency::Share(1.0);
+        /// At most this many terms are kept: those that occur most often, then the first in order.
+        max_features: Option<usize> = None, least(1.0);
+        /// Whether a term that occurs n times in a document counts 1 + ln n rather than n.
+        sublinear_tf: bool = true,
+            off("no-sublinear-tf", "Count a term that occurs n times in a document n rather than 1 + ln n");
+        /// Whether terms weigh the more the fewer documents have them: by 1 + ln(documents / documents
+        /// with the term).
+        idf: bool = true, off("no-idf", "Weigh rare terms no more than frequent ones");
+        /// Whether both of these numbers of documents are taken one larger than they are.
+        smooth_idf: bool = true,
+            off("no-smooth-idf", "Do not count one document with every term more than there are");
+        /// The number of columns to hash terms to. Hashing takes no memory for terms, but columns have
+        /// no names then, and `min_df` and `max_df` have no effect.
+        hashing: Option<usize> = None, within(1.0, 1_073_741_824.0);
+    }
+}
+
+choices! {
     /// What a word is.
-    pub tokens: Tokens,
-    /// Words of fewer characters than this are left out.
-    pub min_token: usize,
-    /// Whether text is put into lower case first.
-    pub lowercase: bool,
-    /// The language whose Snowball stemmer cuts the endings off words.
-    pub stem: Option<Language>,
-    /// Words that are left out, before stemming.
-    pub stop_words: StopWords,
-    /// From how many to how many words in a row make a term; `None`: terms of characters only.
-    pub word_ngrams: Option<(usize, usize)>,
-    /// From how many to how many characters in a row make a term. If there are terms of words too,
-    /// those of characters start with `~`, so that the two never meet.
-    pub char_ngrams: Option<(usize, usize)>,
+    pub enum Tokens {
+        /// A run of letters, digits and underscores, as Python's `\w+` matches it.
+        Word = "word",
+        /// A word by the rules of Unicode (UAX #29), which keeps "can't" and "3.14" whole.
+        Unicode = "unicode",
+    }
+}
+
+choices! {
     /// Where terms of characters are taken from.
-    pub char_ngrams_in: CharNgramsIn,
-    /// Terms in fewer documents than this are left out.
-    pub min_df: Frequency,
-    /// Terms in more documents than this are left out.
-    pub max_df: Frequency,
-    /// At most this many terms are kept: those that occur most often, then the first in order.
-    pub max_features: Option<usize>,
-    /// Whether a term that occurs n times in a document counts 1 + ln n rather than n.
-    pub sublinear_tf: bool,
-    /// Whether terms weigh the more the fewer documents have them: by 1 + ln(documents / documents
-    /// with the term).
-    pub idf: bool,
-    /// Whether both of these numbers of documents are taken one larger than they are.
-    pub smooth_idf: bool,
-    /// The number of columns to hash terms to. Hashing takes no memory for terms, but columns have no
-    /// names then, and `min_df` and `max_df` have no effect.
-    pub hashing: Option<usize>,
-}
-
-/// What a word is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tokens {
-    /// A run of letters, digits and underscores, as Python's `\w+` matches it.
-    Word,
-    /// A word by the rules of Unicode (UAX #29), which keeps "can't" and "3.14" whole.
-    Unicode,
-}
-
-/// Where terms of characters are taken from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CharNgramsIn {
-    /// Each word between white space, with a space on both sides (scikit-learn's `char_wb`).
-    Words,
-    /// The whole text, across words (scikit-learn's `char`).
-    Text,
+    pub enum CharNgramsIn {
+        /// Each word between white space, with a space on both sides (scikit-learn's `char_wb`).
+        Words = "words",
+        /// The whole text, across words (scikit-learn's `char`).
+        Text = "text",
+    }
 }
 
 /// Words that are left out.
@@ -84,29 +91,33 @@ pub enum StopWords {
     Words(Vec<String>),
 }
 
-/// A language with a Snowball stemmer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Language {
-    Arabic,
-    Danish,
-    Dutch,
-    English,
-    Finnish,
-    French,
-    German,
-    Greek,
-    Hungarian,
-    Italian,
-    Norwegian,
-    Portuguese,
-    Romanian,
-    Russian,
-    Spanish,
-    Swedish,
-    Tamil,
-    Turkish,
+choices! {
+    /// A language with a Snowball stemmer.
+    #[expect(missing_docs, reason = "the names say it")]
+    pub enum Language {
+        Arabic = "arabic",
+        Danish = "danish",
+        Dutch = "dutch",
+        English = "english",
+        Finnish = "finnish",
+        French = "french",
+        German = "german",
+        Greek = "greek",
+        Hungarian = "hungarian",
+        Italian = "italian",
+        Norwegian = "norwegian",
+        Portuguese = "portuguese",
+        Romanian = "romanian",
+        Russian = "russian",
+        Spanish = "spanish",
+        Swedish = "swedish",
+        Tamil = "tamil",
+        Turkish = "turkish",
+    }
+}
+
+impl SettingType for StopWords {
+    const KIND: Kind = Kind::Words;
 }
 
 /// A number of documents, or a share of all of them.
@@ -128,6 +139,17 @@ pub enum Frequency {
     Count(u64),
     /// This share of the documents, from 0 to 1.
     Share(f64),
+}
+
+impl SettingType for Frequency {
+    const KIND: Kind = Kind::CountOrShare;
+
+    fn not_finite(&self) -> Option<String> {
+        match self {
+            Frequency::Count(_) => None,
+            Frequency::Share(share) => share.not_finite(),
+        }
+    }
 }
 
 impl Frequency {
@@ -162,60 +184,13 @@ impl FromStr for Frequency {
     }
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            tokens: Tokens::Word,
-            min_token: 2,
-            lowercase: true,
-            stem: None,
-            stop_words: StopWords::None,
-            word_ngrams: Some((1, 1)),
-            char_ngrams: None,
-            char_ngrams_in: CharNgramsIn::Words,
-            min_df: Frequency::Count(2),
-            max_df: Frequency::Share(1.0),
-            max_features: None,
-            sublinear_tf: true,
-            idf: true,
-            smooth_idf: true,
-            hashing: None,
-        }
-    }
-}
-
 impl Params {
     /// Refuses settings that no text can be read with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
-        let refuse = |setting: &'static str, found: String, expected: &str| {
-            Err(ParamError::new(setting, found, expected))
-        };
-        if !(1..=1000).contains(&self.min_token) {
-            return refuse("min_token", self.min_token.to_string(), "from 1 to 1000");
-        }
-        let ngrams = [("word_ngrams", self.word_ngrams), ("char_ngrams", self.char_ngrams)];
-        for (setting, range) in ngrams {
-            if let Some((least, most)) = range
-                && !(1 <= least && least <= most && most <= 100)
-            {
-                let expected = "a smaller and a larger length, both from 1 to 100";
-                return refuse(setting, format!("{least},{most}"), expected);
-            }
-        }
+        self.check_values()?;
         if self.word_ngrams.is_none() && self.char_ngrams.is_none() {
             let expected = "set, or char_ngrams must be: else there are no terms";
-            return refuse("word_ngrams", "none".to_owned(), expected);
-        }
-        for (setting, frequency) in [("min_df", self.min_df), ("max_df", self.max_df)] {
-            if let Frequency::Share(share) = frequency
-                && !(0.0..=1.0).contains(&share)
-            {
-                return refuse(
-                    setting,
-                    frequency.to_string(),
-                    "from 0.0 to 1.0, or a whole number",
-                );
-            }
+            return Err(ParamError::new("word_ngrams", "none", expected));
         }
         let is_empty = match (self.min_df, self.max_df) {
             (Frequency::Count(least), Frequency::Count(most)) => most < least,
@@ -223,21 +198,12 @@ impl Params {
             _ => false,
         };
         if is_empty {
-            return refuse("max_df", self.max_df.to_string(), "at least min_df");
-        }
-        self.check_columns()
-    }
-
-    fn check_columns(&self) -> Result<(), ParamError> {
-        let refuse =
-            |setting, found: usize, expected| Err(ParamError::new(setting, found, expected));
-        if let Some(hashing) = self.hashing.filter(|found| !(1..=1 << 30).contains(found)) {
-            return refuse("hashing", hashing, "from 1 to 1,073,741,824");
+            return Err(ParamError::new("max_df", self.max_df, "at least min_df"));
         }
         match self.max_features {
-            Some(0) => refuse("max_features", 0, "at least 1"),
             Some(found) if self.hashing.is_some() => {
-                refuse("max_features", found, "left out with hashing, whose number is the width")
+                let expected = "left out with hashing, whose number is the width";
+                Err(ParamError::new("max_features", found, expected))
             }
             _ => Ok(()),
         }

@@ -1,7 +1,8 @@
 //! Turns documents into rows. A model that was trained on text keeps a [`TextReader`].
 
-use super::fit::{FitError, Fitting};
+use super::fit::Fitting;
 use super::params::Params;
+use super::terms::MOST;
 use super::vectorise::Vectoriser;
 use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
@@ -60,9 +61,12 @@ pub enum TextError {
     /// A setting is impossible.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// The texts could not be read.
-    #[error(transparent)]
-    Fit(#[from] FitError),
+    /// There are too many different terms.
+    #[error(
+        "the text has more than {MOST} different terms; use shorter n-grams, or hashing, which keeps no \
+         terms"
+    )]
+    TooManyTerms,
     /// The work was cancelled.
     #[error("{0}")]
     Stopped(#[from] Stopped),
@@ -107,7 +111,7 @@ impl TextReader {
         for_each_batch(&mut documents, task, |batch| {
             labels.add(batch)?;
             let texts: Vec<_> = batch.texts().collect();
-            fitting.add_metered(&texts, task, |bytes| Ok::<_, TextError>(meter.set(bytes)?))
+            fitting.add_metered(&texts, task, |bytes| Ok(meter.set(bytes)?))
         })?;
         let (vectoriser, features) = fitting.finish(task)?;
         meter.keep();

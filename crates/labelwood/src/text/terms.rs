@@ -2,7 +2,7 @@
 //!
 //! The text of all terms stands in one array, and the places where they start in another; a table
 //! of slots finds the id of a term. [`TermsView`] borrows the arrays from a [`Terms`] that grows
-//! while text is read, or from a file, so that a large vocabulary is open without being read.
+//! while text is read, or from a file, so that very many terms are open without being read.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -35,7 +35,7 @@ pub(super) fn hash(term: &[u8]) -> u32 {
     (xxh3_64(term) >> 32) as u32
 }
 
-/// The column of a term by its hash, without a vocabulary.
+/// The column of a term by its hash, without any terms.
 #[inline]
 pub(super) fn hashed_column(term: &[u8], columns: usize) -> u32 {
     ((u128::from(xxh3_64(term)) * columns as u128) >> 64) as u32

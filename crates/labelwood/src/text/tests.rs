@@ -135,7 +135,7 @@ fn a_cancelled_run_stops_every_step() {
     fitting.add(&["aa", "aa"], &task).unwrap();
     let (vectoriser, _) = fit(Params::default(), &["aa", "aa"], 1);
     task.canceller().cancel();
-    assert!(matches!(fitting.add(&["aa"], &task), Err(FitError::Stopped(_))));
+    assert!(matches!(fitting.add(&["aa"], &task), Err(TextError::Stopped(_))));
     assert!(fitting.finish(&task).is_err());
     assert!(vectoriser.transform(&["aa"], &task).is_err());
 }
@@ -227,7 +227,7 @@ fn reference_terms(params: &Params, text: &str) -> Vec<String> {
     terms
 }
 
-/// The vocabulary and the rows, made in the plainest way.
+/// The terms and the rows, made in the plainest way.
 fn reference(params: &Params, texts: &[String]) -> (Vec<String>, Vec<BTreeMap<u32, f64>>) {
     let documents: Vec<Vec<String>> =
         texts.iter().map(|text| reference_terms(params, text)).collect();
@@ -236,14 +236,14 @@ fn reference(params: &Params, texts: &[String]) -> (Vec<String>, Vec<BTreeMap<u3
     };
     let n = documents.len();
     let known: BTreeSet<String> = documents.iter().flatten().cloned().collect();
-    let vocabulary: Vec<String> = known
+    let known_terms: Vec<String> = known
         .into_iter()
         .filter(|term| (params.min_df.of(n)..=params.max_df.of(n)).contains(&count(term)))
         .collect();
     let smooth = f64::from(u8::from(params.smooth_idf));
     let row = |terms: &Vec<String>| {
         let mut row = BTreeMap::new();
-        for (column, term) in vocabulary.iter().enumerate() {
+        for (column, term) in known_terms.iter().enumerate() {
             let times = terms.iter().filter(|other| *other == term).count() as f64;
             if times > 0.0 {
                 let tf = if params.sublinear_tf { 1.0 + times.ln() } else { times };
@@ -256,7 +256,7 @@ fn reference(params: &Params, texts: &[String]) -> (Vec<String>, Vec<BTreeMap<u3
         row
     };
     let rows = documents.iter().map(row).collect();
-    (vocabulary, rows)
+    (known_terms, rows)
 }
 
 fn any_params() -> impl Strategy<Value = Params> {
@@ -297,8 +297,8 @@ proptest! {
         texts in proptest::collection::vec("[abcB ,éÉΣİ_1\u{301}日😀\n]{0,25}", 0..12),
     ) {
         let (vectoriser, rows) = fit(params.clone(), &texts, 2);
-        let (vocabulary, expected) = reference(&params, &texts);
-        prop_assert_eq!(terms(&vectoriser), vocabulary);
+        let (known_terms, expected) = reference(&params, &texts);
+        prop_assert_eq!(terms(&vectoriser), known_terms);
         prop_assert_eq!(rows.len(), expected.len());
         for (row, expected) in rows.rows().zip(&expected) {
             prop_assert!(row.indices.iter().eq(expected.keys()));

@@ -108,7 +108,7 @@ impl<'a> Terms<'a> {
         };
         let Some(terms) = model.label_terms(label) else {
             bail!(
-                "{}: --label needs a model that was trained on text with a vocabulary: this one \
+                "{}: --label needs a model that was trained on text and keeps terms: this one \
                  knows its features by number only",
                 folder.display()
             );

@@ -1,6 +1,6 @@
 //! `labelwood predict`: the best labels of rows.
 
-mod parts;
+mod shares;
 
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -18,7 +18,7 @@ use labelwood::run::{Progress, Task};
 use labelwood::shard::Combiner;
 use labelwood::sparse::{LabelSet, Predictions};
 
-use self::parts::{PartArgs, Parts};
+use self::shares::{ShareArgs, Shares};
 use crate::args::choice;
 use crate::context::Context;
 use crate::output::{check_outputs, write_file};
@@ -33,9 +33,9 @@ use crate::signals::NOTHING_KEPT;
     also with .gz or .zst); standard output is a table on a terminal and tsv elsewhere. A \
     model of text writes labels as its training file had them, their names in the table and jsonl, and \
     the ids of documents; a model of vectors writes the ids of labels, and names in the table and jsonl. \
-    A model that is larger than a machine's memory is predicted by several workers: `--shards N --output DIR` on \
+    A model that is larger than a machine's memory is predicted by several workers: `--shares N --output DIR` on \
     each (the worker's number comes from --index or as for `labelwood shard`), then the same line with \
-    `--parts DIR` instead, which writes what one machine would."
+    `--join DIR` instead, which writes what one machine would."
 )]
 pub struct Args {
     /// The model's folder
@@ -82,7 +82,7 @@ pub struct Args {
     opening: ModelArgs,
 
     #[command(flatten)]
-    part: PartArgs,
+    share: ShareArgs,
 }
 
 impl Args {
@@ -127,13 +127,13 @@ const ALL_AT_ONCE: &str =
 
 /// Predicts the rows of DATA and writes the predictions, a batch of rows at a time.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    if let Some(shards) = args.part.shards {
+    if let Some(shares) = args.share.shares {
         let task = context.run()?;
-        return parts::write(&args, shards.get(), context, &task);
+        return shares::write(&args, shares.get(), context, &task);
     }
     let format = format_of(&args)?;
-    let parts = parts::paths(&args.part.parts)?;
-    let inputs = args.inputs().chain(parts.iter().map(PathBuf::as_path));
+    let shares = shares::paths(&args.share.join)?;
+    let inputs = args.inputs().chain(shares.iter().map(PathBuf::as_path));
     check_outputs([args.output.as_path()], inputs, args.overwrite)?;
     if args.to_terminal() {
         context.hide_progress();
@@ -141,19 +141,19 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let shown = Shown::default();
     let task = context.watched_run(shown.watch(), || NOTHING_KEPT.to_owned())?;
     let (whole, combiner);
-    let (model, parts) = if parts.is_empty() {
+    let (model, shares) = if shares.is_empty() {
         whole = args.opening.loading.open(&args.model, &task)?;
         (&whole, None)
     } else {
         combiner = Combiner::open(&args.model, args.opening.loading.options(), &task)?;
-        (combiner.model(), Some(Parts::open(&combiner, parts)?))
+        (combiner.model(), Some(Shares::open(&combiner, shares)?))
     };
     let source = args.reading.options().open(&args.data, model, &task)?;
     shown.total.store(source.declared_rows().unwrap_or(0), Ordering::Relaxed);
     let allowed = args.opening.files().allowed(model, &task)?;
     let names = args.opening.names(model)?;
     let mut batches =
-        Predicted { args: &args, model, names, parts, task: &task, source, allowed, shown };
+        Predicted { args: &args, model, names, shares, task: &task, source, allowed, shown };
     write_file(&args.output, |output| batches.write(output, format))
 }
 
@@ -163,8 +163,8 @@ struct Predicted<'a> {
     model: &'a Model,
     /// The names to show.
     names: Option<LabelIndex>,
-    /// What the parts of the model said, if they did.
-    parts: Option<Parts<'a>>,
+    /// What the shares of the model said, if they did.
+    shares: Option<Shares<'a>>,
     task: &'a Task,
     source: RowSource<'a>,
     allowed: Option<LabelSet>,
@@ -175,13 +175,13 @@ impl Predicted<'_> {
     /// The predictions of the next rows, with the documents if they are text.
     fn next(&mut self) -> Result<Option<(Predictions, Option<documents::Batch>)>> {
         let Some(RowBatch { features, documents }) = self.source.next_batch()? else {
-            self.parts.as_mut().map_or(Ok(()), Parts::finish)?;
+            self.shares.as_mut().map_or(Ok(()), Shares::finish)?;
             return Ok(None);
         };
         let args = self.args;
         let query = args.opening.query(args.top_k.get(), self.allowed.as_ref());
-        let mut batch = match &mut self.parts {
-            Some(parts) => parts.predict(features.view(), query, self.task)?,
+        let mut batch = match &mut self.shares {
+            Some(shares) => shares.predict(features.view(), query, self.task)?,
             None => self.model.predict(features.view(), query, self.task)?,
         };
         if let Some(least) = args.threshold {

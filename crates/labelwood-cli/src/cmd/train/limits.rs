@@ -78,8 +78,7 @@ impl Args {
             self.note(context, format!("auto: going on with {}", settings.name()));
             return Ok(settings);
         }
-        let Limits { until, bytes, .. } = self.limits.within(context.started());
-        let limits = auto::Limits { until, bytes };
+        let limits = self.limits.within(context.started());
         let (threads, keeps_model) = (task.threads(), self.model.is_none());
         let has_memory = |settings: &Settings| {
             let rows = train.view();

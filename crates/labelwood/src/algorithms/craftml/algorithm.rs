@@ -1,24 +1,31 @@
 //! CRAFTML behind the traits of the registry: a unit for each tree, and one for the weights of features.
 
-use super::node_index::NodeIndexes;
-use super::{Forest, Params, Precision, Projection, Trainer, Tree, Updater};
+use super::estimate::estimate;
+use super::grow::Instances;
+use super::tasks::grow_each;
+use super::update::with_rows;
+use super::{Forest, Params, Precision, Projection, Trainer, Tree};
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Growth, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Shrink, Shrunk, Size, StoredAs, Train, Trained, UnitSink, UnitSpec, Updates,
-    WriteUnit, weights,
+    WriteUnit, count_units, weights,
 };
-use crate::base::run::{Estimate, Stage, Stopped, Task};
+use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
-use crate::base::store::{ArrayRef, FormatError, StoreError, Stored, Unit};
-use crate::data::DatasetView;
+use crate::base::store::{FormatError, StoreError, Stored};
+use crate::data::{Dataset, DatasetView};
 use crate::learn::favour::Scores;
+use crate::learn::weighting::FeatureWeights;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Seconds of a tree for each entry of the rows and level of the tree.
 const GROW: f64 = 3.0e-8;
+
+/// The most rows that go through the trees together. More rows would mean that nodes are decoded less
+/// often, but the leaves they reach in all trees are held in memory, about 2 KB a row.
+const BLOCK: usize = 49_152;
 
 impl Algorithm for Params {
     fn name(&self) -> &'static str {
@@ -57,7 +64,7 @@ impl Algorithm for Params {
     }
 
     fn resolve(&self, rows: DatasetView<'_>) -> Settings {
-        self.resolve(rows.features, rows.labels).into()
+        self.resolved(rows).into()
     }
 
     fn size(&self) -> Vec<Size> {
@@ -86,7 +93,7 @@ impl Algorithm for Params {
     }
 
     fn estimate(&self, rows: DatasetView<'_>, threads: usize) -> Estimate {
-        self.estimate(rows.features, rows.labels, threads)
+        estimate(self, rows, threads)
     }
 
     fn members(&self, _labels: usize) -> usize {
@@ -99,7 +106,7 @@ impl Algorithm for Params {
     }
 
     fn costs(&self, units: &[UnitSpec], rows: DatasetView<'_>, threads: usize) -> Costs {
-        let memory = self.estimate(rows.features, rows.labels, threads).memory;
+        let memory = estimate(self, rows, threads).memory;
         let levels = libm::log(rows.len() as f64 / self.leaf.max(1) as f64)
             / libm::log(self.branches as f64);
         let seconds = GROW * rows.features.entries() as f64 * (levels.max(0.0) + 1.0);
@@ -111,13 +118,13 @@ impl Algorithm for Params {
         rows: DatasetView<'a>,
         _task: &Task,
     ) -> Result<Box<dyn Train + 'a>, ParamError> {
-        Ok(Box::new(Trainer::new(rows.features, rows.labels, self.clone())?))
+        Ok(Box::new(Trainer::new(self, rows)?))
     }
 
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError> {
         let stored = trained.stored;
         let (weights, features) = weights::read(stored)?;
-        let read = |tree| read_tree(stored.unit(&unit_name(tree))?, self);
+        let read = |tree| Tree::read(stored.unit(&unit_name(tree))?, self);
         let numbers = trained.members.clone();
         let first = numbers.start;
         let trees = numbers.into_par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -140,11 +147,11 @@ impl Algorithm for Params {
             return Ok(None);
         };
         let features = stored.manifest().features as usize;
-        let tree = read_tree(stored.unit(name)?, self)?;
+        let tree = Tree::read(stored.unit(name)?, self)?;
         let shrunk = tree.shrunk(how.prune.unwrap_or(0.0), features, &smaller);
         let (before, after) = (tree.entries(), shrunk.entries());
         let largest = if after == 0 { tree.largest_entry(features) } else { 0.0 };
-        let file = write(&arrays(&shrunk))?;
+        let file = write(&shrunk.arrays())?;
         Ok(Some(Shrunk { file, what: "entries of centroids", before, after, largest }))
     }
 }
@@ -163,8 +170,18 @@ impl Params {
 
 const TREE: &str = "tree-";
 
-fn unit_name(tree: usize) -> String {
+pub(super) fn unit_name(tree: usize) -> String {
     format!("{TREE}{tree:04}")
+}
+
+impl<'a> Trainer<'a> {
+    pub(super) fn new(params: &Params, rows: DatasetView<'a>) -> Result<Self, ParamError> {
+        params.check()?;
+        let params = params.resolved(rows);
+        let weights = FeatureWeights::learn(params.weighting, rows.features);
+        let instances = Instances::new(rows, &weights);
+        Ok(Trainer { params, weights, instances })
+    }
 }
 
 impl Train for Trainer<'_> {
@@ -186,11 +203,11 @@ impl Train for Trainer<'_> {
         weights::write(&self.weights, units)?;
         let missing: Vec<usize> =
             (0..members).filter(|&tree| units.lacks(&unit_name(tree))).collect();
-        let (done, total) = (AtomicU64::new((members - missing.len()) as u64), members as u64);
-        task.progress(Stage::Units("trees"), done.load(Ordering::Relaxed), total);
-        self.grow_each(missing.into_iter().take_while(|_| goes_on()), task, |tree, grown| {
-            units.write(&unit_name(tree), &arrays(&grown))?;
-            task.progress(Stage::Units("trees"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
+        let count_one = count_units("trees", members - missing.len(), members, task);
+        let missing = missing.into_iter().take_while(|_| goes_on());
+        grow_each(self, missing, task, |tree, grown| {
+            units.write(&unit_name(tree), &grown.arrays())?;
+            count_one();
             Ok(())
         })
     }
@@ -207,7 +224,14 @@ impl Predict for Forest {
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        Forest::predict(self, rows, query, task)
+        task.predict_blocks(rows, BLOCK, |block| {
+            let best = |votes: &mut Votes| votes.best(query.k, self.params.trees);
+            let mut predictions = Predictions::default();
+            for row in self.count(block, query, task, best)? {
+                predictions.push_row(&row);
+            }
+            Ok(predictions)
+        })
     }
 
     fn votes(
@@ -216,7 +240,7 @@ impl Predict for Forest {
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped> {
-        Ok(vec![self.count(rows, query, task)?])
+        Ok(vec![self.count(rows, query, task, Votes::take)?])
     }
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
@@ -234,67 +258,20 @@ impl Predict for Forest {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        let DatasetView { features, labels, .. } = rows.all.map_or(rows.added, |all| all.view());
-        let updater = Updater::new(self, features, labels, rows.known());
+        let (all, known) = (rows.all.map_or(rows.added, Dataset::view), rows.known());
+        assert_eq!(all.features.columns(), self.features, "the features are the forest's");
+        let instances = Instances::new(all, &self.weights);
         let total = self.trees.len();
         let missing: Vec<usize> =
             (0..total).filter(|&tree| units.find(&unit_name(tree)).is_none()).collect();
-        let done = AtomicU64::new((total - missing.len()) as u64);
-        task.progress(Stage::Units("trees"), done.load(Ordering::Relaxed), total as u64);
+        let count_one = count_units("trees", total - missing.len(), total, task);
         task.install(|| {
             missing.par_iter().with_max_len(1).try_for_each(|&number| {
-                let tree = updater.tree(number, task)?;
-                units.write(&unit_name(number), &arrays(&tree))?;
-                task.progress(
-                    Stage::Units("trees"),
-                    done.fetch_add(1, Ordering::Relaxed) + 1,
-                    total as u64,
-                );
+                let tree = with_rows(self, number, &instances, known, task)?;
+                units.write(&unit_name(number), &tree.arrays())?;
+                count_one();
                 Ok(())
             })
         })
     }
-}
-
-/// The arrays of a tree by their names.
-fn arrays(tree: &Tree) -> [(&'static str, ArrayRef<'_>); 12] {
-    [
-        ("children_start", tree.children_start[..].into()),
-        ("children", tree.children[..].into()),
-        ("scales", tree.scales[..].into()),
-        ("biases", tree.biases[..].into()),
-        ("words_start", tree.words_start[..].into()),
-        ("words", tree.words[..].into()),
-        ("values_start", tree.values_start[..].into()),
-        ("values", tree.values[..].into()),
-        ("leaf_start", tree.leaf_start[..].into()),
-        ("leaf_instances", (&tree.leaf_instances).into()),
-        ("leaf_labels", (&tree.leaf_labels).into()),
-        ("leaf_counts", (&tree.leaf_counts).into()),
-    ]
-}
-
-/// Reads a tree back.
-fn read_tree(unit: &Unit, params: &Params) -> Result<Tree, FormatError> {
-    let tree = Tree {
-        branches: params.branches,
-        precision: params.precision,
-        children_start: unit.array("children_start")?,
-        children: unit.array("children")?,
-        scales: unit.array("scales")?,
-        biases: unit.array("biases")?,
-        words_start: unit.array("words_start")?,
-        words: unit.array("words")?,
-        values_start: unit.array("values_start")?,
-        values: unit.array("values")?,
-        leaf_start: unit.array("leaf_start")?,
-        leaf_instances: unit.numbers("leaf_instances")?,
-        leaf_labels: unit.numbers("leaf_labels")?,
-        leaf_counts: unit.numbers("leaf_counts")?,
-        indexes: NodeIndexes::default(),
-    };
-    if !unit.is_own() {
-        tree.check().map_err(|reason| unit.refused(reason))?;
-    }
-    Ok(tree)
 }

@@ -49,7 +49,7 @@ impl Span {
 
 impl BitmapIndex {
     /// Indexes the features of a node, the largest of which is `last`; values have `width` bytes.
-    pub fn new(mut words: Decoder<'_>, last: u32, width: usize) -> Self {
+    pub(super) fn new(mut words: Decoder<'_>, last: u32, width: usize) -> Self {
         let all = words.remaining();
         let mut spans = vec![Span::default(); Bitmap32::index_of(last) + 1];
         let (mut word, mut value) = (0, 0u32);
@@ -75,7 +75,7 @@ impl BitmapIndex {
 
     /// Appends the entries of a row whose features the node, with the given words, has.
     #[inline(always)]
-    pub fn find(
+    pub(super) fn find(
         &self,
         words: &Decoder<'_>,
         (columns, factors): (&[u32], &[f32]),
@@ -103,13 +103,13 @@ impl BitmapIndex {
 
     /// Prefetches the span of a feature.
     #[inline(always)]
-    pub fn prefetch(&self, feature: u32) {
+    pub(super) fn prefetch(&self, feature: u32) {
         prefetch(&self.0, Bitmap32::index_of(feature));
     }
 
     /// Prefetches the words of the quarter that a feature is in, if the node has the feature.
     #[inline(always)]
-    pub fn prefetch_words(&self, feature: u32, words: &Decoder<'_>) {
+    pub(super) fn prefetch_words(&self, feature: u32, words: &Decoder<'_>) {
         let Some(span) = self.0.get(Bitmap32::index_of(feature)) else { return };
         if span.bitmap.contains(feature) {
             let quarter_start = span.quarter_start(feature);

@@ -1,32 +1,15 @@
-//! Builds a [`Tree`] by appending nodes and leaves to its arrays.
+//! Builds a [`Tree`] by appending nodes and leaves to the arrays of a [`Builder`].
 
+use super::centroids::Nearness;
 use super::encoding::Encoder;
-use super::node_index::NodeIndexes;
 use super::params::Precision;
+pub(super) use super::tree::Builder;
 use super::tree::{Child, Tree};
-use crate::base::array::NumbersBuilder;
+use super::values::set_bits;
 use crate::base::sparse::LabelRowsView;
 use crate::learn::cluster::lanes::{LANES, Lanes};
 use multiversion::multiversion;
 use std::collections::BTreeMap;
-
-/// The arrays of a tree or subtree that is being grown.
-pub(super) struct Builder {
-    branches: usize,
-    precision: Precision,
-    children_start: Vec<u32>,
-    children: Vec<u32>,
-    scales: Vec<f32>,
-    biases: Vec<f32>,
-    words_start: Vec<u64>,
-    words: Vec<u16>,
-    values_start: Vec<u64>,
-    values: Vec<u8>,
-    leaf_start: Vec<u64>,
-    leaf_instances: NumbersBuilder,
-    leaf_labels: NumbersBuilder,
-    leaf_counts: NumbersBuilder,
-}
 
 /// A node to append: its centroids in lanes, one lane for each child.
 pub(super) struct NewNode<'a> {
@@ -36,35 +19,13 @@ pub(super) struct NewNode<'a> {
     pub table: &'a [Lanes],
     /// The lane of each child.
     pub lanes: &'a [usize],
-    /// The factor of each lane's stored values.
-    pub scales: &'a Lanes,
-    /// Added after scaling; only for the Euclidean metric and linear classifiers.
-    pub biases: Option<&'a Lanes>,
+    /// The scale and bias of each lane.
+    pub nearness: &'a Nearness,
 }
 
 impl Builder {
-    /// A builder without nodes and leaves.
-    pub fn new(branches: usize, precision: Precision) -> Self {
-        Builder {
-            branches,
-            precision,
-            children_start: vec![0],
-            children: Vec::new(),
-            scales: Vec::new(),
-            biases: Vec::new(),
-            words_start: vec![0],
-            words: Vec::new(),
-            values_start: vec![0],
-            values: Vec::new(),
-            leaf_start: vec![0],
-            leaf_instances: NumbersBuilder::default(),
-            leaf_labels: NumbersBuilder::default(),
-            leaf_counts: NumbersBuilder::default(),
-        }
-    }
-
     /// Appends a leaf of the given instances; `gathered` is scratch memory.
-    pub fn push_leaf(
+    pub(super) fn push_leaf(
         &mut self,
         labels: LabelRowsView<'_>,
         instances: &[u32],
@@ -79,13 +40,18 @@ impl Builder {
             self.leaf_labels.push(same[0]);
             self.leaf_counts.push(same.len() as u32);
         }
+        self.end_leaf(instances.len() as u32)
+    }
+
+    /// Ends the leaf whose labels were pushed last.
+    fn end_leaf(&mut self, instances: u32) -> Child {
         self.leaf_start.push(self.leaf_labels.len() as u64);
-        self.leaf_instances.push(instances.len() as u32);
+        self.leaf_instances.push(instances);
         Child::Leaf(self.leaf_instances.len() as u32 - 1)
     }
 
     /// Appends a copy of a tree's leaf with further instances; `added` are the labels of each.
-    pub fn push_grown_leaf<'l>(
+    pub(super) fn push_grown_leaf<'l>(
         &mut self,
         tree: &Tree,
         leaf: usize,
@@ -99,54 +65,53 @@ impl Builder {
         }
         self.leaf_labels.extend(counts.keys().copied());
         self.leaf_counts.extend(counts.values().copied());
-        self.leaf_start.push(self.leaf_labels.len() as u64);
-        self.leaf_instances.push(instances);
-        Child::Leaf(self.leaf_instances.len() as u32 - 1)
+        self.end_leaf(instances)
     }
 
     /// Appends a copy of a tree's node; [`Builder::set_child`] sets its children later.
-    pub fn push_copy(&mut self, tree: &Tree, node: usize) -> u32 {
+    pub(super) fn push_copy(&mut self, tree: &Tree, node: usize) -> u32 {
         let children = tree.child_range(node);
         self.words.extend_from_slice(tree.words_of(node));
-        self.words_start.push(self.words.len() as u64);
         self.values.extend_from_slice(tree.values_of(node));
-        self.values_start.push(self.values.len() as u64);
         self.scales.extend_from_slice(&tree.scales[children.clone()]);
-        self.biases.extend_from_slice(tree.biases.get(children.clone()).unwrap_or_default());
-        self.children.resize(self.children.len() + children.len(), 0);
-        self.children_start.push(self.children.len() as u32);
-        self.children_start.len() as u32 - 2
+        self.biases.extend_from_slice(tree.biases.get(children).unwrap_or_default());
+        self.end_node()
     }
 
     /// Appends a node; [`Builder::set_child`] sets its children later.
-    pub fn push_node(&mut self, node: &NewNode<'_>) -> u32 {
+    pub(super) fn push_node(&mut self, node: &NewNode<'_>) -> u32 {
         push_centroids(self, node);
-        self.words_start.push(self.words.len() as u64);
-        self.values_start.push(self.values.len() as u64);
-        self.scales.extend(node.lanes.iter().map(|&lane| node.scales.0[lane]));
-        if let Some(biases) = node.biases {
+        self.scales.extend(node.lanes.iter().map(|&lane| node.nearness.scales.0[lane]));
+        if let Some(biases) = &node.nearness.biases {
             self.biases.extend(node.lanes.iter().map(|&lane| biases.0[lane]));
         }
-        self.children.resize(self.children.len() + node.lanes.len(), 0);
+        self.end_node()
+    }
+
+    /// Ends the node whose words, values and scales were pushed last; returns its number.
+    fn end_node(&mut self) -> u32 {
+        self.words_start.push(self.words.len() as u64);
+        self.values_start.push(self.values.len() as u64);
+        self.children.resize(self.scales.len(), 0);
         self.children_start.push(self.children.len() as u32);
         self.children_start.len() as u32 - 2
     }
 
     /// Sets the child at position `at` of a node.
-    pub fn set_child(&mut self, node: u32, at: usize, child: Child) {
+    pub(super) fn set_child(&mut self, node: u32, at: usize, child: Child) {
         let start = self.children_start[node as usize] as usize;
         self.children[start + at] = child.reference();
     }
 
     /// The lengths of the large arrays, as [`Builder::reserve`] takes them.
-    pub fn lengths(&self) -> [usize; 3] {
+    pub(super) fn lengths(&self) -> [usize; 3] {
         [self.words.len(), self.values.len(), self.leaf_labels.len()]
     }
 
     /// Makes room for a subtree of the given lengths. An array that has to grow gets room for `times`
     /// as much and 5 % more, so that large arrays are rarely moved: memory they leave behind is not
     /// returned to the system, while reserved room takes no memory until it is used.
-    pub fn reserve(&mut self, [words, values, labels]: [usize; 3], times: f64) {
+    pub(super) fn reserve(&mut self, [words, values, labels]: [usize; 3], times: f64) {
         let room = |free: usize, more: usize| {
             let all = (more as f64 * times) as usize;
             if free < more.min(all) { all + all / 20 } else { 0 }
@@ -154,18 +119,19 @@ impl Builder {
         self.words.reserve_exact(room(self.words.capacity() - self.words.len(), words));
         self.values.reserve_exact(room(self.values.capacity() - self.values.len(), values));
         for array in [&mut self.leaf_labels, &mut self.leaf_counts] {
-            array.reserve_exact(room(array.capacity() - array.len(), labels));
+            let free = array.capacity() - array.len();
+            array.reserve_exact(room(free, labels));
         }
     }
 
     /// Returns what was built and leaves the builder empty.
-    pub fn take(&mut self) -> Builder {
+    pub(super) fn take(&mut self) -> Builder {
         let empty = Builder::new(self.branches, self.precision);
         std::mem::replace(self, empty)
     }
 
     /// Appends a subtree and returns its root.
-    pub fn append(&mut self, subtree: Builder, root: Child) -> Child {
+    pub(super) fn append(&mut self, subtree: Builder, root: Child) -> Child {
         fn shift<T: Copy + std::ops::Add<Output = T>>(to: &mut Vec<T>, starts: &[T], by: T) {
             to.extend(starts[1..].iter().map(|&start| start + by));
         }
@@ -190,27 +156,6 @@ impl Builder {
         self.leaf_counts.append(&subtree.leaf_counts);
         moved(root)
     }
-
-    /// Finishes the tree.
-    pub fn finish(self) -> Tree {
-        Tree {
-            branches: self.branches,
-            precision: self.precision,
-            children_start: self.children_start.into(),
-            children: self.children.into(),
-            scales: self.scales.into(),
-            biases: self.biases.into(),
-            words_start: self.words_start.into(),
-            words: self.words.into(),
-            values_start: self.values_start.into(),
-            values: self.values.into(),
-            leaf_start: self.leaf_start.into(),
-            leaf_instances: self.leaf_instances.into(),
-            leaf_labels: self.leaf_labels.into(),
-            leaf_counts: self.leaf_counts.into(),
-            indexes: NodeIndexes::default(),
-        }
-    }
 }
 
 /// Appends the words and values of a node.
@@ -223,11 +168,8 @@ fn push_centroids(builder: &mut Builder, node: &NewNode<'_>) {
         child_bit[lane] = 1 << child;
     }
     for (&feature, row) in node.features.iter().zip(node.table) {
-        let mut touched = u32::from(row.nonzero() & kept);
         let mut child_bits = 0;
-        while touched != 0 {
-            let lane = touched.trailing_zeros() as usize % LANES;
-            touched &= touched - 1;
+        for lane in set_bits(row.nonzero() & kept) {
             child_bits |= child_bit[lane];
             match builder.precision {
                 Precision::Byte => builder.values.push(row.0[lane] as i32 as u8),

@@ -26,42 +26,38 @@ pub(super) struct Centroids {
     solving: Workspace,
 }
 
-impl Centroids {
-    /// Computes the centroid of each cluster of the `sample`, and assigns every row to the nearest:
-    /// `row_lanes` becomes the lane of each row. Clusters without members get no lane.
-    pub fn assign(
-        &mut self,
-        rows: Entries<'_>,
-        features: usize,
-        sample: &[u32],
-        clusters: &[u8],
-        params: &Params,
-        row_lanes: &mut Vec<u8>,
-    ) {
-        assign(self, rows, features, sample, clusters, params, row_lanes);
-    }
+/// The rows that the centroids of a node are learned from, with their clusters.
+struct Sample<'a> {
+    rows: Entries<'a>,
+    chosen: &'a [u32],
+    clusters: &'a [u8],
+    /// The lane of each cluster; those without members get none.
+    lane_of: [usize; LANES],
+    /// How many members each lane has.
+    members: [usize; LANES],
+}
 
+impl Sample<'_> {
+    /// The position, the row and the lane of each row that is in a cluster.
+    #[inline(always)]
+    fn iter(&self) -> impl Iterator<Item = (usize, u32, usize)> {
+        let rows = self.chosen.iter().zip(self.clusters).enumerate();
+        rows.filter(|(_, (_, cluster))| **cluster != UNASSIGNED)
+            .map(|(at, (&row, &cluster))| (at, row, self.lane_of[cluster as usize % LANES]))
+    }
+}
+
+impl Centroids {
     /// Learns a linear classifier for each cluster against the others and uses its weights as the
     /// centroid. Returns the classifiers' biases.
-    fn learn_classifiers(
-        &mut self,
-        rows: Entries<'_>,
-        sample: &[u32],
-        clusters: &[u8],
-        lane_of: &[usize; LANES],
-        params: &Params,
-    ) -> Lanes {
-        let learned = Rows::gather(rows, sample, &mut vec![0; self.table.len()]);
+    fn learn_classifiers(&mut self, sample: &Sample<'_>, params: &Params) -> Lanes {
+        let learned = Rows::gather(sample.rows, sample.chosen, &mut vec![0; self.table.len()]);
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); self.lanes];
-        for (at, &cluster) in
-            clusters.iter().enumerate().filter(|(_, cluster)| **cluster != UNASSIGNED)
-        {
-            members[lane_of[cluster as usize % LANES]].push(at as u32);
-        }
+        sample.iter().for_each(|(at, _, lane)| members[lane].push(at as u32));
         let members: Vec<&[u32]> = members.iter().map(Vec::as_slice).collect();
-        let mut random = Stream::new(derive(params.seed, sample.len() as u64));
+        let mut random = Stream::new(derive(params.seed, sample.chosen.len() as u64));
         let settings = solver::Params::default();
-        let weights = self.solving.solve(&learned, &members, &settings, &mut random);
+        let weights = self.solving.solve(&learned, &members, &[1.0; LANES], &settings, &mut random);
         for (&feature, weights) in learned.features().iter().zip(weights.columns) {
             self.table[feature as usize] = *weights;
         }
@@ -71,27 +67,19 @@ impl Centroids {
     /// Subtracts [`Params::repel`] times each row that is nearest to the centroid of a wrong cluster
     /// from that centroid: one step towards telling the clusters apart.
     #[inline(always)]
-    fn repel(
-        &mut self,
-        rows: Entries<'_>,
-        sample: &[u32],
-        clusters: &[u8],
-        lane_of: &[usize; LANES],
-        members: &[usize; LANES],
-        params: &Params,
-    ) {
-        let nearness = Nearness::new(&self.table, members, params.metric);
+    fn repel(&mut self, sample: &Sample<'_>, params: &Params) {
+        let nearness = Nearness::new(&self.table, &sample.members, params.metric);
         let mut misplaced = std::mem::take(&mut self.misplaced);
         misplaced.clear();
-        for (&row, &cluster) in sample.iter().zip(clusters) {
-            let near = nearness.of(&products(&self.table, rows.row(row)));
+        for (_, row, lane) in sample.iter() {
+            let near = nearness.of(&products(&self.table, sample.rows.row(row)));
             let best = best_lane(&near, self.lanes);
-            if cluster != UNASSIGNED && best != lane_of[cluster as usize % LANES] {
+            if best != lane {
                 misplaced.push((row, best));
             }
         }
         for &(row, lane) in &misplaced {
-            self.add(rows.row(row), -params.repel as f32, lane);
+            self.add(sample.rows.row(row), -params.repel as f32, lane);
         }
         self.misplaced = misplaced;
     }
@@ -103,54 +91,49 @@ impl Centroids {
             self.table[column as usize].0[lane % LANES] += factor * value;
         }
     }
-
-    /// The lane of each cluster, and how many members each lane has.
-    fn assign_lanes(&mut self, clusters: &[u8]) -> ([usize; LANES], [usize; LANES]) {
-        let mut sizes = [0usize; LANES];
-        for &cluster in clusters.iter().filter(|&&cluster| cluster != UNASSIGNED) {
-            sizes[cluster as usize] += 1;
-        }
-        let (mut lane_of, mut members) = ([0; LANES], [0; LANES]);
-        self.lanes = 0;
-        for cluster in (0..LANES).filter(|&cluster| sizes[cluster] > 0) {
-            lane_of[cluster] = self.lanes;
-            members[self.lanes] = sizes[cluster];
-            self.lanes += 1;
-        }
-        (lane_of, members)
-    }
 }
 
+/// Computes the centroid of each cluster of the `chosen` rows, and assigns every row to the nearest:
+/// `row_lanes` becomes the lane of each row. Clusters without members get no lane.
 #[multiversion(targets("x86_64+avx2"))]
-fn assign(
+pub(super) fn assign(
     centroids: &mut Centroids,
     rows: Entries<'_>,
     features: usize,
-    sample: &[u32],
+    chosen: &[u32],
     clusters: &[u8],
     params: &Params,
     row_lanes: &mut Vec<u8>,
 ) {
-    let (lane_of, members) = centroids.assign_lanes(clusters);
+    let mut sizes = [0usize; LANES];
+    for &cluster in clusters.iter().filter(|&&cluster| cluster != UNASSIGNED) {
+        sizes[cluster as usize] += 1;
+    }
+    let (lane_of, members) = ([0; LANES], [0; LANES]);
+    let mut sample = Sample { rows, chosen, clusters, lane_of, members };
+    centroids.lanes = 0;
+    for cluster in (0..LANES).filter(|&cluster| sizes[cluster] > 0) {
+        sample.lane_of[cluster] = centroids.lanes;
+        sample.members[centroids.lanes] = sizes[cluster];
+        centroids.lanes += 1;
+    }
     centroids.table.clear();
     centroids.table.resize(features, Lanes::ZERO);
     let mut biases = None;
     if params.metric == Metric::Linear {
-        biases = Some(centroids.learn_classifiers(rows, sample, clusters, &lane_of, params));
+        biases = Some(centroids.learn_classifiers(&sample, params));
     } else {
-        for (&row, &cluster) in sample.iter().zip(clusters) {
-            if cluster != UNASSIGNED {
-                centroids.add(rows.row(row), 1.0, lane_of[cluster as usize % LANES]);
-            }
+        for (_, row, lane) in sample.iter() {
+            centroids.add(rows.row(row), 1.0, lane);
         }
-        if params.repel > 0.0 && sample.len() >= LEAST_REPEL_SAMPLE {
-            centroids.repel(rows, sample, clusters, &lane_of, &members, params);
+        if params.repel > 0.0 && chosen.len() >= LEAST_REPEL_SAMPLE {
+            centroids.repel(&sample, params);
         }
     }
     if let Some(keep) = params.keep.filter(|&keep| keep < 1.0) {
         prune(&mut centroids.table, keep, params.keep_at_least, &mut centroids.magnitudes);
     }
-    centroids.nearness = quantize(&mut centroids.table, &members, params);
+    centroids.nearness = quantize(&mut centroids.table, &sample.members, params);
     centroids.nearness.biases = biases.or(centroids.nearness.biases);
     row_lanes.resize(rows.offsets.len() - 1, 0);
     for (row, lane) in row_lanes.iter_mut().enumerate() {
@@ -196,7 +179,7 @@ impl Nearness {
 
     /// The nearness of a row to each centroid.
     #[inline(always)]
-    pub fn of(&self, products: &Lanes) -> Lanes {
+    pub(super) fn of(&self, products: &Lanes) -> Lanes {
         let mut near = *products;
         near.scale(&self.scales);
         if let Some(biases) = &self.biases {
@@ -309,7 +292,7 @@ mod tests {
         let (mut centroids, mut row_lanes) = (Centroids::default(), Vec::new());
         let sample = [0, 1, 2, 3, 4].repeat(times);
         let clusters = [3, 3, 3, 7, 7].repeat(times);
-        centroids.assign(rows.view(), 3, &sample, &clusters, params, &mut row_lanes);
+        assign(&mut centroids, rows.view(), 3, &sample, &clusters, params, &mut row_lanes);
         (centroids, row_lanes)
     }
 

@@ -20,7 +20,7 @@ pub(super) struct EightFeatures {
 
 impl DenseIndex {
     /// Indexes the features of a node, the largest of which is `last`; values have `width` bytes.
-    pub fn new(words: Decoder<'_>, last: u32, width: usize) -> Self {
+    pub(super) fn new(words: Decoder<'_>, last: u32, width: usize) -> Self {
         let mut eights = vec![EightFeatures::default(); last as usize / 8 + 1];
         let (mut value, mut before) = (0u32, None);
         for (feature, child_bits) in words {
@@ -38,7 +38,12 @@ impl DenseIndex {
 
     /// Appends the entries of a row whose features the node has.
     #[inline(always)]
-    pub fn find(&self, (columns, factors): (&[u32], &[f32]), width: usize, hits: &mut Vec<Hit>) {
+    pub(super) fn find(
+        &self,
+        (columns, factors): (&[u32], &[f32]),
+        width: usize,
+        hits: &mut Vec<Hit>,
+    ) {
         // Branchless, because branches would be mispredicted: every entry is written, but `end`
         // advances only if the node has the feature.
         let mut end = hits.len();
@@ -57,7 +62,7 @@ impl DenseIndex {
 
     /// Prefetches the slot of a feature.
     #[inline(always)]
-    pub fn prefetch(&self, feature: u32) {
+    pub(super) fn prefetch(&self, feature: u32) {
         prefetch(&self.0, feature as usize / 8);
     }
 }

@@ -18,13 +18,13 @@ pub(super) struct Encoder<'a> {
 
 impl<'a> Encoder<'a> {
     /// Appends a node to `words`; `branches` is that of the tree, at most 16.
-    pub fn new(words: &'a mut Vec<u16>, branches: usize) -> Self {
+    pub(super) fn new(words: &'a mut Vec<u16>, branches: usize) -> Self {
         Encoder { words, branches: branches as u32, next: 0 }
     }
 
     /// Appends a feature, larger than the last, with its `child_bits`.
     #[inline]
-    pub fn push(&mut self, feature: u32, child_bits: u16) {
+    pub(super) fn push(&mut self, feature: u32, child_bits: u16) {
         let gap = feature - self.next + 1;
         self.next = feature + 1;
         if gap < 1 << (16 - self.branches) {
@@ -51,18 +51,18 @@ pub(super) struct Decoder<'a> {
 
 impl<'a> Decoder<'a> {
     /// Decodes the words of a node; `branches` is that of the tree, at most 16.
-    pub fn new(words: &'a [u16], branches: usize) -> Self {
+    pub(super) fn new(words: &'a [u16], branches: usize) -> Self {
         let mask = ((1u32 << branches) - 1) as u16;
         Decoder { words: words.iter(), branches: branches as u32, mask, next: 0 }
     }
 
     /// How many words have not been read.
-    pub fn remaining(&self) -> usize {
+    pub(super) fn remaining(&self) -> usize {
         self.words.len()
     }
 
     /// Decodes from a later word on; `next` is one more than the last feature before it.
-    pub fn after(&self, words: usize, next: u32) -> Self {
+    pub(super) fn after(&self, words: usize, next: u32) -> Self {
         let rest = self.words.as_slice().get(words..).unwrap_or_default();
         Decoder { words: rest.iter(), next, ..*self }
     }
@@ -70,7 +70,7 @@ impl<'a> Decoder<'a> {
     /// The `child_bits` of one of the eight words at `from`, and how many values the words before it
     /// have from `from` on. Each of the words up to it must be a whole feature.
     #[inline(always)]
-    pub fn among_eight(&self, from: usize, word: usize) -> Option<(u16, usize)> {
+    pub(super) fn among_eight(&self, from: usize, word: usize) -> Option<(u16, usize)> {
         let eight: &[u16; 8] = self.words.as_slice().get(from..)?.first_chunk()?;
         Some((eight[word % 8] & self.mask, ones_before(eight, self.mask, word)))
     }
@@ -78,7 +78,7 @@ impl<'a> Decoder<'a> {
     /// What [`Decoder::among_eight`] gives, for the feature that comes `before` features after the word
     /// at `from`; features may take several words.
     #[cold]
-    pub fn nth_feature(&self, from: usize, before: usize) -> Option<(u16, usize)> {
+    pub(super) fn nth_feature(&self, from: usize, before: usize) -> Option<(u16, usize)> {
         let mut words = self.after(from, 0);
         let others = words.by_ref().take(before);
         let values = others.map(|(_, child_bits)| child_bits.count_ones() as usize).sum();
@@ -87,7 +87,7 @@ impl<'a> Decoder<'a> {
 
     /// Prefetches a word.
     #[inline(always)]
-    pub fn prefetch(&self, word: usize) {
+    pub(super) fn prefetch(&self, word: usize) {
         prefetch(self.words.as_slice(), word);
     }
 

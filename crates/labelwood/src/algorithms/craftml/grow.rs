@@ -5,18 +5,21 @@
 //! the centroids as they are stored, rounding included, so that prediction routes an instance alike.
 //!
 //! Growing does not recurse, so that no tree is too deep for the stack: [`Grower::grow_node`] grows
-//! one [`PendingNode`] and appends its children to a list. [`Grower::grow_subtree`] works until the
-//! list is empty; [`super::tasks`] hands the children of large nodes to other threads.
+//! one [`PendingNode`] and appends its children to a list. [`Grower::grow`] works until the list is
+//! empty; [`super::tasks`] hands the children of large nodes to other threads.
 
 use super::builder::{Builder, NewNode};
-use super::centroids::Centroids;
-use super::node_rows::{CompactRows, NodeRows, Renumbering};
+use super::by_group;
+use super::centroids::{Centroids, assign};
+use super::node_rows::{CompactRows, NodeRows, Renumbering, Rows};
 use super::params::Params;
 use super::project::Projector;
+use super::tasks::lock;
 use super::tree::Child;
 use crate::base::random::{Stream, derive};
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, Entries, LabelRowsView, OwnedEntries};
+use crate::base::sparse::{Entries, LabelRowsView, OwnedEntries};
+use crate::data::DatasetView;
 use crate::learn::cluster;
 use crate::learn::cluster::lanes::LANES;
 use crate::learn::weighting::{FeatureWeights, WeightedRows};
@@ -31,6 +34,8 @@ pub(super) fn depth_limit(rows: usize) -> usize {
 
 /// The training rows, prepared once for all trees.
 pub(super) struct Instances<'a> {
+    /// How many features there are.
+    pub columns: usize,
     /// Weighted features of length 1, not yet projected.
     pub features: WeightedRows<'a>,
     /// The value of each label entry, which gives its row length 1.
@@ -41,14 +46,17 @@ pub(super) struct Instances<'a> {
 
 impl<'a> Instances<'a> {
     /// Weights the features, and scales the rows of both features and labels to length 1.
-    pub fn new(features: CsrView<'a>, labels: LabelRowsView<'a>, weights: &FeatureWeights) -> Self {
+    pub(super) fn new(rows: DatasetView<'a>, weights: &FeatureWeights) -> Self {
+        let DatasetView { features, labels, .. } = rows;
+        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         let mut label_values = Vec::with_capacity(labels.entries());
         for ends in labels.offsets().windows(2) {
             let count = (ends[1] - ends[0]) as usize;
             let value = (1.0 / (count as f64).sqrt()) as f32;
             label_values.extend(std::iter::repeat_n(value, count));
         }
-        Instances { features: weights.prepare(features), label_values, labels }
+        let (columns, features) = (features.columns(), weights.prepare(features));
+        Instances { columns, features, label_values, labels }
     }
 
     /// Label rows of length 1, not yet projected.
@@ -63,43 +71,88 @@ pub(super) const FEATURE_PROJECTION: u64 = u64::MAX;
 /// Derives the seed of the label projection from that of a tree or node.
 const LABEL_PROJECTION: u64 = u64::MAX - 1;
 
+/// The features or the labels of all instances, and how nodes get theirs.
+struct Side<'a> {
+    /// As they are before projecting.
+    given: Entries<'a>,
+    projector: Projector,
+    /// Derives the seed of a projection from that of a tree or node.
+    salt: u64,
+    /// The seed of the tree's projection; `None` if each node has its own.
+    seed: Option<u64>,
+    /// The projected rows of all instances; `None` if each node projects its own.
+    projected: Option<Rows<'a>>,
+    /// All columns of projected rows.
+    columns: Vec<u32>,
+}
+
+impl<'a> Side<'a> {
+    /// Rows with a projection for each node or, without, for the tree with this seed.
+    fn new(
+        given: Entries<'a>,
+        projector: Projector,
+        salt: u64,
+        nodes_differ: bool,
+        seed: u64,
+    ) -> Self {
+        let seed = (!nodes_differ).then(|| derive(seed, salt));
+        let is_given = seed.is_some() && projector.is_identity();
+        let projected = is_given.then_some(Rows::Borrowed(given));
+        let columns = (0..projector.dimensions as u32).collect();
+        Side { given, projector, salt, seed, projected, columns }
+    }
+
+    /// The rows of all instances, borrowed, if they are projected.
+    fn all(&self) -> Option<CompactRows<'_>> {
+        Some(CompactRows::shared(self.projected.as_ref()?.view(), &self.columns))
+    }
+
+    /// The rows of a node below the root: copied from those of its parent or, if that is `None`, of
+    /// the tree, or projected anew. `selected` are their positions in the parent, `order` their
+    /// instances.
+    fn below(
+        &self,
+        parent: Option<&CompactRows<'_>>,
+        order: &[u32],
+        selected: &[u32],
+        seed: u64,
+        renumbering: &mut Renumbering,
+    ) -> CompactRows<'static> {
+        match (parent, self.all()) {
+            (Some(parent), _) if self.seed.is_some() => parent.select(selected, renumbering),
+            (_, Some(all)) => all.select(order, renumbering),
+            _ => self.project_node(order, seed, renumbering),
+        }
+    }
+
+    /// Projects the rows of a node that has this seed.
+    fn project_node(
+        &self,
+        order: &[u32],
+        seed: u64,
+        renumbering: &mut Renumbering,
+    ) -> CompactRows<'static> {
+        let seed = self.seed.unwrap_or_else(|| derive(seed, self.salt));
+        let projected = self.projector.project(self.given, order.iter().copied(), seed);
+        let all: Vec<u32> = (0..order.len() as u32).collect();
+        CompactRows::shared(projected.view(), &self.columns).select(&all, renumbering)
+    }
+}
+
 /// Grows the nodes of one tree; shared by all threads that do.
 pub(super) struct Grower<'a> {
     params: &'a Params,
     task: &'a Task,
     instances: &'a Instances<'a>,
-    feature_projector: Projector,
-    label_projector: Projector,
-    /// The projected features of all instances; `None` if each node has its own projection.
-    features: Option<Projected<'a>>,
-    /// All columns of projected features.
-    feature_columns: Vec<u32>,
-    /// All columns of projected labels.
-    label_columns: Vec<u32>,
-    /// The seed of the label projection; `None` if each node has its own.
-    label_seed: Option<u64>,
+    features: Side<'a>,
+    labels: Side<'a>,
     depth_limit: usize,
     scratch: Mutex<Vec<Scratch>>,
 }
 
-enum Projected<'a> {
-    /// The projection is the identity: the rows are borrowed.
-    Borrowed(Entries<'a>),
-    Owned(OwnedEntries),
-}
-
-impl Projected<'_> {
-    fn view(&self) -> Entries<'_> {
-        match self {
-            Projected::Borrowed(entries) => *entries,
-            Projected::Owned(entries) => entries.view(),
-        }
-    }
-}
-
 /// Memory that is reused from node to node.
 #[derive(Default)]
-pub(super) struct Scratch {
+struct Scratch {
     clustering: cluster::Workspace,
     renumbering: Renumbering,
     centroids: Centroids,
@@ -109,10 +162,6 @@ pub(super) struct Scratch {
     clusters: Vec<u8>,
     /// The lane of the centroid nearest to each row of the node.
     row_lanes: Vec<u8>,
-    /// The rows of the node, sorted by lane.
-    sorted_rows: Vec<u32>,
-    /// The instances of `sorted_rows`.
-    sorted_instances: Vec<u32>,
     /// The labels of a leaf.
     labels: Vec<u32>,
 }
@@ -130,7 +179,7 @@ pub(super) struct PendingNode {
 
 impl PendingNode {
     /// Makes it the root of a subtree with a builder and instances of its own.
-    pub fn into_root(self) -> PendingNode {
+    pub(super) fn into_root(self) -> PendingNode {
         PendingNode { range: 0..self.range.len(), parent: None, ..self }
     }
 }
@@ -147,10 +196,12 @@ enum PendingRows {
     CopyLater,
 }
 
-/// The children of a node; [`Scratch`] holds the centroids and the sorted rows.
+/// The children of a node; [`Scratch`] holds the centroids.
 struct Split {
-    /// How many rows each child has; never 0.
-    sizes: Vec<usize>,
+    /// The rows, sorted by lane.
+    rows: Vec<u32>,
+    /// Where the rows of each lane start.
+    starts: Vec<u32>,
     /// The lane of each child, increasing.
     lanes: Vec<usize>,
 }
@@ -158,48 +209,32 @@ struct Split {
 impl<'a> Grower<'a> {
     /// Prepares to grow the tree with the given seed. Projects the features of all instances, unless
     /// each node has its own projection.
-    pub fn new(
+    pub(super) fn new(
         params: &'a Params,
         task: &'a Task,
         instances: &'a Instances<'a>,
-        features: usize,
         seed: u64,
     ) -> Self {
-        let feature_projector =
-            Projector::new(params.feature_projection, features, params.feature_dimensions);
-        let label_projector = Projector::new(
-            params.label_projection,
-            instances.labels.columns(),
-            params.label_dimensions,
-        );
-        let project_features = || {
-            let (given, rows) = (instances.features.view(), 0..instances.labels.len() as u32);
-            if feature_projector.is_identity() {
-                return Projected::Borrowed(given);
-            }
-            Projected::Owned(feature_projector.project(
-                given,
-                rows,
-                derive(seed, FEATURE_PROJECTION),
-            ))
-        };
-        Grower {
-            params,
-            task,
-            instances,
-            feature_projector,
-            label_projector,
-            features: (!params.diversity.features_differ()).then(project_features),
-            feature_columns: (0..feature_projector.dimensions as u32).collect(),
-            label_columns: (0..label_projector.dimensions as u32).collect(),
-            label_seed: (!params.diversity.labels_differ()).then(|| derive(seed, LABEL_PROJECTION)),
-            depth_limit: depth_limit(instances.labels.len()),
-            scratch: Mutex::default(),
+        let labels = instances.labels;
+        let to = Projector::of_features(params, instances.columns);
+        let given = instances.features.view();
+        let nodes_differ = params.diversity.features_differ();
+        let mut features = Side::new(given, to, FEATURE_PROJECTION, nodes_differ, seed);
+        if let (None, Some(seed)) = (&features.projected, features.seed) {
+            let projected = to.project(given, 0..labels.len() as u32, seed);
+            features.projected = Some(Rows::Owned(projected));
         }
+        let to = Projector::of_labels(params, labels.columns());
+        let nodes_differ = params.diversity.labels_differ();
+        let given = instances.label_vectors();
+        let labels = Side::new(given, to, LABEL_PROJECTION, nodes_differ, seed);
+        let depth_limit = depth_limit(instances.labels.len());
+        let scratch = Mutex::default();
+        Grower { params, task, instances, features, labels, depth_limit, scratch }
     }
 
     /// The root of the tree, and all instances.
-    pub fn root(&self, seed: u64) -> (PendingNode, Vec<u32>) {
+    pub(super) fn root(&self, seed: u64) -> (PendingNode, Vec<u32>) {
         let order: Vec<u32> = (0..self.instances.labels.len() as u32).collect();
         let rows = if self.is_leaf(&order) { PendingRows::Leaf } else { PendingRows::All };
         (PendingNode { range: 0..order.len(), rows, seed, depth: 0, parent: None }, order)
@@ -207,7 +242,7 @@ impl<'a> Grower<'a> {
 
     /// Grows the replacement of a leaf, at the leaf's depth and with its seed, from the instances that
     /// are in it now: a leaf again, or a subtree.
-    pub fn regrow(
+    pub(super) fn regrow(
         &self,
         order: &mut [u32],
         seed: u64,
@@ -217,33 +252,34 @@ impl<'a> Grower<'a> {
         let is_leaf = depth >= self.depth_limit || self.is_leaf(order);
         let rows = if is_leaf { PendingRows::Leaf } else { PendingRows::CopyLater };
         let root = PendingNode { range: 0..order.len(), rows, seed, depth, parent: None };
-        self.grow_subtree(order, root, builder)
+        self.grow(order, root, builder, &mut Vec::new(), true)
     }
 
-    /// Grows a node and all its descendants.
-    pub fn grow_subtree(
+    /// Grows a node and, if `with_descendants`, all below it; else `pending` gets its children.
+    pub(super) fn grow(
         &self,
         order: &mut [u32],
         root: PendingNode,
         builder: &mut Builder,
+        pending: &mut Vec<PendingNode>,
+        with_descendants: bool,
     ) -> Result<Child, Stopped> {
-        let mut scratch = self.take_scratch();
-        let mut pending = Vec::new();
-        let grown = self.grow_node(order, root, builder, &mut pending, &mut scratch)?;
-        while let Some(mut next) = pending.pop() {
+        let mut scratch = lock(&self.scratch).pop().unwrap_or_default();
+        let grown = self.grow_node(order, root, builder, pending, &mut scratch)?;
+        while with_descendants && let Some(mut next) = pending.pop() {
             let parent = next.parent.take();
-            let child = self.grow_node(order, next, builder, &mut pending, &mut scratch)?;
+            let child = self.grow_node(order, next, builder, pending, &mut scratch)?;
             if let Some((node, at)) = parent {
                 builder.set_child(node, at, child);
             }
         }
-        self.return_scratch(scratch);
+        lock(&self.scratch).push(scratch);
         Ok(grown)
     }
 
     /// Grows one node: reorders its instances by child, appends it to the builder and its children,
     /// in reverse, to `pending`.
-    pub fn grow_node(
+    fn grow_node(
         &self,
         order: &mut [u32],
         node: PendingNode,
@@ -262,68 +298,52 @@ impl<'a> Grower<'a> {
             PendingRows::CopyLater => Some(self.child_rows(None, order, order, seed, scratch)),
         };
         let split = rows.and_then(|rows| Some((self.split(order, &rows, seed, scratch)?, rows)));
-        let Some((Split { sizes, lanes }, rows)) = split else {
+        let Some((split, rows)) = split else {
             return Ok(builder.push_leaf(self.instances.labels, order, &mut scratch.labels));
         };
         let node = builder.push_node(&NewNode {
             features: &rows.features.columns,
             table: &scratch.centroids.table,
-            lanes: &lanes,
-            scales: &scratch.centroids.nearness.scales,
-            biases: scratch.centroids.nearness.biases.as_ref(),
+            lanes: &split.lanes,
+            nearness: &scratch.centroids.nearness,
         });
-        let (first, mut start) = (pending.len(), 0);
-        let sorted = std::mem::take(&mut scratch.sorted_rows);
-        for (at, size) in sizes.into_iter().enumerate() {
-            let within = start..start + size;
+        let first = pending.len();
+        for (at, &lane) in split.lanes.iter().enumerate() {
+            let within = split.starts[lane] as usize..split.starts[lane + 1] as usize;
             let (order, seed) = (&order[within.clone()], derive(seed, at as u64));
             let rows = if depth + 1 >= self.depth_limit || self.is_leaf(order) {
                 PendingRows::Leaf
             } else if is_root {
                 PendingRows::CopyLater
             } else {
-                let selected = &sorted[within.clone()];
+                let selected = &split.rows[within.clone()];
                 PendingRows::Copied(self.child_rows(Some(&rows), order, selected, seed, scratch))
             };
             let range = range.start + within.start..range.start + within.end;
             let parent = Some((node, at));
             pending.push(PendingNode { range, rows, seed, depth: depth + 1, parent });
-            start += size;
         }
-        scratch.sorted_rows = sorted;
         pending[first..].reverse();
         Ok(Child::Node(node))
-    }
-
-    /// Takes scratch memory that an earlier node has returned, or new.
-    pub fn take_scratch(&self) -> Scratch {
-        let mut kept = self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        kept.pop().unwrap_or_default()
-    }
-
-    /// Returns scratch memory for further nodes.
-    pub fn return_scratch(&self, scratch: Scratch) {
-        self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(scratch);
     }
 
     /// The rows of the root.
     fn root_rows(&self, order: &[u32], seed: u64, scratch: &mut Scratch) -> NodeRows<'_> {
         let renumbering = &mut scratch.renumbering;
+        let Grower { features, labels, .. } = self;
         NodeRows {
-            features: match self.shared_features() {
-                Some(shared) => shared,
-                None => self.own_features(order, seed, renumbering),
+            features: match features.all() {
+                Some(all) => all,
+                None => features.project_node(order, seed, renumbering),
             },
-            labels: match self.label_seed {
-                None => Some(self.own_labels(order, derive(seed, LABEL_PROJECTION), renumbering)),
-                Some(_) => self.shared_labels(),
+            labels: match labels.seed {
+                None => Some(labels.project_node(order, seed, renumbering)),
+                Some(_) => labels.all(),
             },
         }
     }
 
-    /// The rows of a node below the root: copied from those of its parent or, if that is `None`, of
-    /// the tree, or projected anew. `selected` are their positions in the parent, `order` their
-    /// instances.
+    /// The rows of a node below the root, as [`Side::below`] gets them.
     fn child_rows(
         &self,
         parent: Option<&NodeRows<'_>>,
@@ -333,64 +353,18 @@ impl<'a> Grower<'a> {
         scratch: &mut Scratch,
     ) -> NodeRows<'static> {
         let renumbering = &mut scratch.renumbering;
-        let features = match (parent, self.shared_features()) {
-            (_, None) => self.own_features(order, seed, renumbering),
-            (Some(parent), Some(_)) => parent.features.select(selected, renumbering),
-            (None, Some(shared)) => shared.select(order, renumbering),
-        };
-        let parent_labels = parent.and_then(|parent| parent.labels.as_ref());
-        let labels = match (self.label_seed, parent_labels, self.shared_labels()) {
-            (None, ..) => self.own_labels(order, derive(seed, LABEL_PROJECTION), renumbering),
-            (Some(_), Some(labels), _) => labels.select(selected, renumbering),
-            (Some(_), None, Some(shared)) => shared.select(order, renumbering),
-            (Some(seed), None, None) => self.own_labels(order, seed, renumbering),
-        };
+        let features = parent.map(|parent| &parent.features);
+        let features = self.features.below(features, order, selected, seed, renumbering);
+        let labels = parent.and_then(|parent| parent.labels.as_ref());
+        let labels = self.labels.below(labels, order, selected, seed, renumbering);
         NodeRows { features, labels: Some(labels) }
-    }
-
-    /// The features of all instances; `None` if each node has its own projection.
-    fn shared_features(&self) -> Option<CompactRows<'_>> {
-        let features = self.features.as_ref()?;
-        Some(CompactRows::shared(features.view(), &self.feature_columns))
-    }
-
-    /// The labels of all instances; `None` if they are projected.
-    fn shared_labels(&self) -> Option<CompactRows<'_>> {
-        let given = || CompactRows::shared(self.instances.label_vectors(), &self.label_columns);
-        self.label_projector.is_identity().then(given)
-    }
-
-    /// The features of a node, by its own projection.
-    fn own_features(
-        &self,
-        order: &[u32],
-        seed: u64,
-        renumbering: &mut Renumbering,
-    ) -> CompactRows<'static> {
-        let given = self.instances.features.view();
-        let seed = derive(seed, FEATURE_PROJECTION);
-        let projected = self.feature_projector.project(given, order.iter().copied(), seed);
-        compact(&projected, &self.feature_columns, renumbering)
-    }
-
-    /// The labels of a node, projected with the given seed.
-    fn own_labels(
-        &self,
-        order: &[u32],
-        seed: u64,
-        renumbering: &mut Renumbering,
-    ) -> CompactRows<'static> {
-        let given = self.instances.label_vectors();
-        let projected = self.label_projector.project(given, order.iter().copied(), seed);
-        compact(&projected, &self.label_columns, renumbering)
     }
 
     /// The labels of some of the root's rows, by the projection that all nodes share.
     fn project_sample(&self, order: &[u32], sample: &[u32]) -> OwnedEntries {
-        let seed =
-            self.label_seed.expect("labels are left out only of a root with a shared projection");
-        let instances = sample.iter().map(|&row| order[row as usize]);
-        self.label_projector.project(self.instances.label_vectors(), instances, seed)
+        let Side { given, projector, seed, .. } = self.labels;
+        let seed = seed.expect("labels are left out only of a root with a shared projection");
+        projector.project(given, sample.iter().map(|&row| order[row as usize]), seed)
     }
 
     /// The paper's three stop conditions: few instances, equal labels, equal features.
@@ -433,50 +407,25 @@ impl<'a> Grower<'a> {
             None => {
                 projected = self.project_sample(order, sample);
                 all = (0..sample.len() as u32).collect::<Vec<u32>>();
-                (projected.view(), self.label_projector.dimensions, all.as_slice())
+                (projected.view(), self.labels.projector.dimensions, all.as_slice())
             }
         };
         clustering.cluster(labels, columns, rows, params, &mut random, clusters);
         let features = &node.features;
         let columns = features.columns.len();
-        centroids.assign(features.view(), columns, sample, clusters, self.params, row_lanes);
-        partition(order, scratch)
+        assign(centroids, features.view(), columns, sample, clusters, self.params, row_lanes);
+        partition(order, row_lanes)
     }
-}
-
-/// Renumbers the columns of all rows.
-fn compact(
-    rows: &OwnedEntries,
-    columns: &[u32],
-    renumbering: &mut Renumbering,
-) -> CompactRows<'static> {
-    let all: Vec<u32> = (0..rows.offsets.len() as u32 - 1).collect();
-    CompactRows::shared(rows.view(), columns).select(&all, renumbering)
 }
 
 /// Reorders the instances by the lanes of their rows; `None` if all rows have the same.
-fn partition(order: &mut [u32], scratch: &mut Scratch) -> Option<Split> {
-    let Scratch { row_lanes, sorted_rows, sorted_instances, .. } = scratch;
-    let mut sizes = [0usize; LANES];
-    for &lane in row_lanes.iter() {
-        sizes[lane as usize] += 1;
-    }
-    let lanes: Vec<usize> = (0..LANES).filter(|&lane| sizes[lane] > 0).collect();
+fn partition(order: &mut [u32], row_lanes: &[u8]) -> Option<Split> {
+    let (starts, rows) = by_group(LANES, row_lanes.iter().map(|&lane| u32::from(lane)));
+    let lanes: Vec<usize> = (0..LANES).filter(|&lane| starts[lane] < starts[lane + 1]).collect();
     if lanes.len() < 2 {
         return None;
     }
-    let mut next = [0usize; LANES];
-    for lane in 1..LANES {
-        next[lane] = next[lane - 1] + sizes[lane - 1];
-    }
-    sorted_rows.clear();
-    sorted_rows.resize(order.len(), 0);
-    for (row, &lane) in row_lanes.iter().enumerate() {
-        sorted_rows[next[lane as usize]] = row as u32;
-        next[lane as usize] += 1;
-    }
-    sorted_instances.clear();
-    sorted_instances.extend(sorted_rows.iter().map(|&row| order[row as usize]));
-    order.copy_from_slice(sorted_instances);
-    Some(Split { sizes: lanes.iter().map(|&lane| sizes[lane]).collect(), lanes })
+    let sorted: Vec<u32> = rows.iter().map(|&row| order[row as usize]).collect();
+    order.copy_from_slice(&sorted);
+    Some(Split { rows, starts, lanes })
 }

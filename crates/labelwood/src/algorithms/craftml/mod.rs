@@ -9,19 +9,22 @@
 //! adds what the paper does not have: feature weights, centroids that are pushed apart, and soft
 //! routing.
 //!
-//! [`Trainer`] grows trees one by one, in any order and on any machine; [`Forest`] predicts.
+//! `Trainer` grows trees one by one, in any order and on any machine; `Forest` predicts. Both
+//! stand behind the traits of the registry.
 //!
 //! ```
-//! use labelwood::algorithms::craftml::{Params, Trainer};
-//! use labelwood::data::generate::{Generator, Profile};
+//! use labelwood::algorithms::craftml;
+//! use labelwood::data::{Dataset, generate::{Generator, Profile}};
+//! use labelwood::model::Model;
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-//! let trainer = Trainer::new(features.view(), labels.view(), Params { trees: 3, ..Params::default() })?;
-//! let forest = trainer.forest(&task)?;
-//! let predictions = forest.predict(features.view(), Query::top(5), &task)?;
+//! let dataset = Dataset { features, labels, label_names: None };
+//! let settings = craftml::Params { trees: 3, ..Default::default() }.into();
+//! let model = Model::train(dataset.view(), Default::default(), &settings, &task)?;
+//! let predictions = model.predict(dataset.features.view(), Query::top(5), &task)?;
 //! assert_eq!(predictions.len(), 300);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -48,142 +51,50 @@ mod values;
 mod vote;
 mod route_single;
 
-use crate::base::settings::ParamError;
 pub use crate::learn::cluster::Starts;
 pub use params::{Diversity, Metric, Params, Precision, Projection};
-pub(crate) use tree::Tree;
-pub(crate) use update::Updater;
 
 use crate::base::random::derive;
-use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, LabelRowsView, Predictions, Query, Votes};
 use crate::learn::weighting::FeatureWeights;
 use grow::Instances;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use tree::Tree;
 
 /// Grows the trees of a forest, each a pure function of the rows, the settings and its number.
-pub(crate) struct Trainer<'a> {
+struct Trainer<'a> {
+    /// The settings with every automatic choice made.
     params: Params,
     weights: FeatureWeights,
     instances: Instances<'a>,
-    features: usize,
 }
 
 /// A grown forest.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Forest {
-    pub(crate) params: Params,
-    pub(crate) weights: FeatureWeights,
-    pub(crate) features: usize,
-    pub(crate) labels: usize,
-    pub(crate) trees: Vec<Tree>,
+struct Forest {
+    params: Params,
+    weights: FeatureWeights,
+    features: usize,
+    labels: usize,
+    trees: Vec<Tree>,
     /// The number of the first tree: 0 unless this is a part of a forest.
-    pub(crate) first: usize,
+    first: usize,
 }
 
-impl<'a> Trainer<'a> {
-    /// Checks the settings and prepares the rows; there must be as many rows of labels as of
-    /// features.
-    pub(crate) fn new(
-        features: CsrView<'a>,
-        labels: LabelRowsView<'a>,
-        params: Params,
-    ) -> Result<Self, ParamError> {
-        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
-        params.check()?;
-        let params = params.resolve(features, labels);
-        let weights = FeatureWeights::learn(params.weighting, features);
-        let instances = Instances::new(features, labels, &weights);
-        Ok(Trainer { params, weights, instances, features: features.columns() })
+/// Sorts positions by their groups: where each group starts, with the end of the last, and the positions
+/// of all groups, in their order within a group.
+fn by_group(groups: usize, group_of: impl Iterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
+    let mut starts = vec![0u32; groups + 1];
+    group_of.clone().for_each(|group| starts[group as usize + 1] += 1);
+    for group in 0..groups {
+        starts[group + 1] += starts[group];
     }
-
-    /// The settings with every automatic choice made.
-    pub(crate) fn params(&self) -> &Params {
-        &self.params
+    let mut next = starts.clone();
+    let mut sorted = vec![0; starts[groups] as usize];
+    for (position, group) in group_of.enumerate() {
+        let place = &mut next[group as usize];
+        sorted[*place as usize] = position as u32;
+        *place += 1;
     }
-
-    /// Grows one tree; its number is below [`Params::trees`].
-    pub(crate) fn grow(&self, tree: usize, task: &Task) -> Result<Tree, Stopped> {
-        Ok(self.grow_all(tree..tree + 1, task)?.remove(0))
-    }
-
-    /// Grows the given trees, several at a time, and hands each over as soon as it is done. The
-    /// next number is asked for when a thread is free for it.
-    pub(crate) fn grow_each<E: From<Stopped> + Send>(
-        &self,
-        trees: impl Iterator<Item = usize> + Send,
-        task: &Task,
-        done: impl Fn(usize, Tree) -> Result<(), E> + Sync,
-    ) -> Result<(), E> {
-        tasks::grow_each(self, trees, task, done)
-    }
-
-    /// Grows all trees in memory.
-    pub(crate) fn forest(&self, task: &Task) -> Result<Forest, Stopped> {
-        let trees = self.grow_all(0..self.params.trees, task)?;
-        Ok(Forest {
-            params: self.params.clone(),
-            weights: self.weights.clone(),
-            features: self.features,
-            labels: self.instances.labels.columns(),
-            trees,
-            first: 0,
-        })
-    }
-
-    fn grow_all(&self, trees: std::ops::Range<usize>, task: &Task) -> Result<Vec<Tree>, Stopped> {
-        let grown = Mutex::new(BTreeMap::new());
-        self.grow_each(trees, task, |number, tree| {
-            grown.lock().unwrap_or_else(PoisonError::into_inner).insert(number, tree);
-            Ok::<(), Stopped>(())
-        })?;
-        let grown = grown.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(grown.into_values().collect())
-    }
-}
-
-impl Forest {
-    /// The settings that the forest was grown with.
-    pub(crate) fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// The trees.
-    pub(crate) fn trees(&self) -> &[Tree] {
-        &self.trees
-    }
-
-    /// The best labels of each row, following at most so many paths in each tree as the query or,
-    /// without a number there, the settings say. Columns that training did not know are ignored.
-    pub(crate) fn predict(
-        &self,
-        features: CsrView<'_>,
-        query: Query<'_>,
-        task: &Task,
-    ) -> Result<Predictions, Stopped> {
-        vote::predict(self, features, query, task)
-    }
-
-    /// The same for so few rows that they go through the trees together, without a word of progress.
-    pub(crate) fn predict_block(
-        &self,
-        features: CsrView<'_>,
-        query: Query<'_>,
-        task: &Task,
-    ) -> Result<Predictions, Stopped> {
-        task.install(|| vote::predict_block(self, features, query, task))
-    }
-
-    /// The sums of these trees' votes for the labels of each row.
-    pub(crate) fn count(
-        &self,
-        features: CsrView<'_>,
-        query: Query<'_>,
-        task: &Task,
-    ) -> Result<Vec<Vec<(u32, u64)>>, Stopped> {
-        task.install(|| vote::count(self, features, query, task, Votes::take))
-    }
+    (starts, sorted)
 }
 
 /// The seed of a tree, from which those of its projections and nodes follow.

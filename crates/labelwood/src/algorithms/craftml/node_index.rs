@@ -41,7 +41,7 @@ pub(super) enum BatchSize {
 
 impl BatchSize {
     /// The size of a batch of `rows` rows.
-    pub fn of(rows: usize) -> Self {
+    pub(super) fn of(rows: usize) -> Self {
         if rows <= SMALL_BATCH { BatchSize::Small } else { BatchSize::Large }
     }
 
@@ -56,7 +56,7 @@ impl BatchSize {
 
     /// Whether looking up the entries of the rows at a node one by one is faster than decoding all of
     /// the node's words into a table.
-    pub fn prefers_lookup(self, rows: usize, entries: usize, words: usize) -> bool {
+    pub(super) fn prefers_lookup(self, rows: usize, entries: usize, words: usize) -> bool {
         rows == 1 || entries.saturating_mul(self.lookup_cost()) < words
     }
 }
@@ -89,19 +89,6 @@ struct SkipPoint {
 /// The indexes of a tree's nodes, as far as small batches have reached them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct NodeIndexes(LazyPerNode<NodeIndex>);
-
-/// A row's dot product with each of a node's centroids; `hits` is scratch memory.
-pub(super) fn products(
-    tree: &Tree,
-    node: usize,
-    row: (&[u32], &[f32]),
-    batch: BatchSize,
-    hits: &mut Vec<Hit>,
-) -> Lanes {
-    hits.clear();
-    find(tree, node, row, batch, hits);
-    sum_products(tree, node, hits)
-}
 
 /// Appends the entries of a row whose features a node has, and prefetches their values.
 pub(super) fn find(
@@ -136,14 +123,10 @@ fn find_in(
     }
 }
 
-/// A row's dot product with each of a node's centroids, from the entries that [`find`] found.
-pub(super) fn sum_products(tree: &Tree, node: usize, hits: &[Hit]) -> Lanes {
-    sum_values(tree.values_of(node), tree.precision, hits)
-}
-
-/// [`sum_products`] for a node with the given values.
+/// A row's dot product with each of a node's centroids, which have these values, from the entries that
+/// [`find`] found.
 #[multiversion(targets("x86_64+avx2+popcnt"))]
-fn sum_values(values: &[u8], precision: Precision, hits: &[Hit]) -> Lanes {
+pub(super) fn sum_products(values: &[u8], precision: Precision, hits: &[Hit]) -> Lanes {
     match_target! {
         "x86_64+avx2+popcnt" => if precision == Precision::Byte {
             let mut sums = bytes::Sums::new();
@@ -363,7 +346,7 @@ mod tests {
         let (values, precision) = values;
         let (words, mut hits) = (Decoder::new(words, 10), Vec::new());
         find_in(index, words, (wanted, &factors(wanted)), precision.bytes(), &mut hits);
-        sum_values(values, precision, &hits).0.map(f32::to_bits)
+        sum_products(values, precision, &hits).0.map(f32::to_bits)
     }
 
     /// The bits of the products, computed from a map of the node's features.

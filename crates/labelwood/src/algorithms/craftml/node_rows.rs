@@ -16,9 +16,19 @@ pub(super) struct CompactRows<'a> {
     pub columns: Cow<'a, [u32]>,
 }
 
-enum Rows<'a> {
-    Shared(Entries<'a>),
+/// Rows that are borrowed or owned.
+pub(super) enum Rows<'a> {
+    Borrowed(Entries<'a>),
     Owned(OwnedEntries),
+}
+
+impl Rows<'_> {
+    pub(super) fn view(&self) -> Entries<'_> {
+        match self {
+            Rows::Borrowed(rows) => *rows,
+            Rows::Owned(rows) => rows.view(),
+        }
+    }
 }
 
 /// Scratch memory for renumbering columns.
@@ -32,20 +42,21 @@ pub(super) struct Renumbering {
 
 impl<'a> CompactRows<'a> {
     /// Rows with all columns of a tree.
-    pub fn shared(rows: Entries<'a>, columns: &'a [u32]) -> Self {
-        CompactRows { rows: Rows::Shared(rows), columns: Cow::Borrowed(columns) }
+    pub(super) fn shared(rows: Entries<'a>, columns: &'a [u32]) -> Self {
+        CompactRows { rows: Rows::Borrowed(rows), columns: Cow::Borrowed(columns) }
     }
 
     /// Borrows the rows.
-    pub fn view(&self) -> Entries<'_> {
-        match &self.rows {
-            Rows::Shared(rows) => *rows,
-            Rows::Owned(rows) => rows.view(),
-        }
+    pub(super) fn view(&self) -> Entries<'_> {
+        self.rows.view()
     }
 
     /// Copies some of the rows, renumbering the columns that occur in them.
-    pub fn select(&self, rows: &[u32], renumbering: &mut Renumbering) -> CompactRows<'static> {
+    pub(super) fn select(
+        &self,
+        rows: &[u32],
+        renumbering: &mut Renumbering,
+    ) -> CompactRows<'static> {
         let entries = self.view();
         let Renumbering { occurs, numbers } = renumbering;
         occurs.resize(occurs.len().max(self.columns.len().div_ceil(64)), 0);

@@ -1,7 +1,7 @@
 //! The settings of a CRAFTML forest.
 
 use crate::base::settings::{ParamError, choices, settings};
-use crate::base::sparse::{CsrView, LabelRowsView};
+use crate::data::DatasetView;
 use crate::learn::cluster::Starts;
 use crate::learn::cluster::lanes::LANES;
 use crate::learn::weighting::Weighting;
@@ -187,7 +187,8 @@ impl Params {
     }
 
     /// The settings with every automatic choice made for these rows.
-    pub fn resolve(&self, features: CsrView<'_>, labels: LabelRowsView<'_>) -> Params {
+    pub(super) fn resolved(&self, rows: DatasetView<'_>) -> Params {
+        let DatasetView { features, labels, .. } = rows;
         // Each entry comes back in about four levels of each tree, in about three bytes.
         let is_large = features.entries() as u64 * self.trees as u64 > 500_000_000;
         Params {

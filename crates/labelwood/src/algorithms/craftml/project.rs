@@ -3,7 +3,7 @@
 //! A projection is not stored: the dimension and sign of a column, or its weights, are computed from
 //! the seed and the column's number.
 
-use super::params::Projection;
+use super::params::{Params, Projection};
 use crate::base::random::{Stream, derive, mix};
 use crate::base::sparse::{Entries, MAX_DENSE_COLUMNS, OwnedEntries};
 use std::collections::HashMap;
@@ -11,26 +11,36 @@ use std::collections::HashMap;
 /// A projection of a known number of columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Projector {
-    kind: Projection,
+    pub kind: Projection,
     /// How many columns the projected rows have.
     pub dimensions: usize,
 }
 
 impl Projector {
+    /// The projection of so many features.
+    pub(super) fn of_features(params: &Params, columns: usize) -> Self {
+        Projector::new(params.feature_projection, columns, params.feature_dimensions)
+    }
+
+    /// The projection of so many labels.
+    pub(super) fn of_labels(params: &Params, columns: usize) -> Self {
+        Projector::new(params.label_projection, columns, params.label_dimensions)
+    }
+
     /// A projection of `columns` columns to at most `most` dimensions.
-    pub fn new(kind: Projection, columns: usize, most: usize) -> Self {
+    pub(super) fn new(kind: Projection, columns: usize, most: usize) -> Self {
         let kind = kind.resolve(columns);
         let dimensions = if kind == Projection::None { columns } else { columns.min(most) };
         Projector { kind, dimensions }
     }
 
     /// Whether projecting leaves rows as they are.
-    pub fn is_identity(&self) -> bool {
+    pub(super) fn is_identity(&self) -> bool {
         self.kind == Projection::None
     }
 
     /// Projects the given rows, in order, and scales each to length 1.
-    pub fn project(
+    pub(super) fn project(
         &self,
         entries: Entries<'_>,
         rows: impl ExactSizeIterator<Item = u32>,

@@ -5,18 +5,18 @@
 //! large enough. Shares fall with the distance to the nearest child, measured in standard deviations
 //! of the row's nearness to all children, so that there is no temperature to choose.
 
-use super::Forest;
-use super::centroids::Nearness;
 use super::grow::FEATURE_PROJECTION;
-use super::node_index::{self, BatchSize};
+use super::node_index::{self, BatchSize, sum_products};
 use super::project::Projector;
 use super::shares::shares;
 use super::tree::{Child, Tree};
-use super::values::{Hit, expand};
+use super::values::{Hit, expand, set_bits};
 use super::vote::{ReachedLeaf, ReachedLeaves};
+use super::{Forest, tree_seed};
 use crate::base::random::derive;
 use crate::base::sparse::{Entries, MAX_DENSE_COLUMNS, OwnedEntries};
-use crate::learn::cluster::lanes::{LANES, Lanes, Table, best_lane, similarities};
+use crate::learn::cluster::lanes::{Lanes, Table, best_lane, similarities};
+use multiversion::multiversion;
 
 /// Rows at a node whose products with its centroids are held at a time.
 const CHUNK: usize = 128;
@@ -44,7 +44,7 @@ struct NodeBatch {
 }
 
 /// Routes a batch of rows through one tree.
-pub(super) struct Router<'a> {
+struct Router<'a> {
     tree: &'a Tree,
     rows: Entries<'a>,
     projector: Projector,
@@ -72,147 +72,63 @@ pub(super) struct Router<'a> {
     leaves: Vec<RowAtLeaf>,
 }
 
-impl<'a> Router<'a> {
-    /// Prepares to route rows of the given width.
-    pub fn new(
-        forest: &'a Forest,
-        tree: &'a Tree,
-        (rows, width): (Entries<'a>, usize),
-        beam: usize,
-    ) -> Self {
-        let params = &forest.params;
-        let projector =
-            Projector::new(params.feature_projection, forest.features, params.feature_dimensions);
-        Router {
-            tree,
-            rows,
-            projector,
-            width,
-            shared: None,
-            nodes_differ: params.diversity.features_differ(),
-            beam,
-            batch: BatchSize::of(rows.offsets.len() - 1),
-            slot_of: Vec::new(),
-            table: Vec::new(),
-            used: Vec::new(),
-            ids: Vec::new(),
-            hits: Vec::new(),
-            products: Vec::new(),
-            followers: vec![Vec::new(); params.branches],
-            leaves: Vec::new(),
+/// The leaves that rows of the given width reach in a tree of the forest.
+pub(super) fn route(
+    forest: &Forest,
+    at: usize,
+    (rows, width): (Entries<'_>, usize),
+    beam: usize,
+) -> ReachedLeaves {
+    let (tree, params) = (&forest.trees[at], &forest.params);
+    let all = 0..rows.offsets.len() as u32 - 1;
+    let count = all.len();
+    let node = match tree.root() {
+        Child::Node(node) => node,
+        Child::Leaf(leaf) => {
+            let reached = ReachedLeaf { leaf, weight: 1.0 };
+            let leaves: Vec<RowAtLeaf> = all.map(|row| RowAtLeaf { row, reached }).collect();
+            return ReachedLeaves::new(&leaves, count);
         }
+    };
+    let seed = tree_seed(params, forest.first + at);
+    let projector = Projector::of_features(params, forest.features);
+    let nodes_differ = params.diversity.features_differ();
+    let project = || projector.project(rows, all.clone(), derive(seed, FEATURE_PROJECTION));
+    let shared = (!nodes_differ && !projector.is_identity()).then(project);
+    let mut router = Router {
+        tree,
+        rows,
+        projector,
+        width: shared.as_ref().map_or(width, |shared| shared.view().width()),
+        shared,
+        nodes_differ,
+        beam,
+        batch: BatchSize::of(count),
+        slot_of: Vec::new(),
+        table: Vec::new(),
+        used: Vec::new(),
+        ids: Vec::new(),
+        hits: Vec::new(),
+        products: Vec::new(),
+        followers: vec![Vec::new(); params.branches],
+        leaves: Vec::new(),
+    };
+    let rows = all.map(|row| RowAtNode { row, weight: 1.0 }).collect();
+    let mut level = vec![NodeBatch { node, seed, rows }];
+    while !level.is_empty() {
+        let mut next = Vec::new();
+        for batch in level {
+            route_node(&mut router, batch, &mut next);
+        }
+        if beam > 1 {
+            narrow(&mut next, &mut router.leaves, count, beam);
+        }
+        level = next;
     }
+    ReachedLeaves::new(&router.leaves, count)
+}
 
-    /// The leaves that the rows reach.
-    pub fn route(mut self, seed: u64) -> ReachedLeaves {
-        let rows = 0..self.rows.offsets.len() as u32 - 1;
-        let node = match self.tree.root() {
-            Child::Node(node) => node,
-            Child::Leaf(leaf) => {
-                let reached = ReachedLeaf { leaf, weight: 1.0 };
-                let leaves: Vec<RowAtLeaf> =
-                    rows.clone().map(|row| RowAtLeaf { row, reached }).collect();
-                return ReachedLeaves::new(&leaves, rows.len());
-            }
-        };
-        if !self.nodes_differ && !self.projector.is_identity() {
-            let seed = derive(seed, FEATURE_PROJECTION);
-            let shared = self.projector.project(self.rows, rows.clone(), seed);
-            self.width = shared.view().width();
-            self.shared = Some(shared);
-        }
-        let count = rows.len();
-        let rows = rows.map(|row| RowAtNode { row, weight: 1.0 }).collect();
-        let mut level = vec![NodeBatch { node, seed, rows }];
-        while !level.is_empty() {
-            let mut next = Vec::new();
-            for batch in level {
-                self.route_node(batch, &mut next);
-            }
-            if self.beam > 1 {
-                narrow(&mut next, &mut self.leaves, count, self.beam);
-            }
-            level = next;
-        }
-        ReachedLeaves::new(&self.leaves, count)
-    }
-
-    /// Routes the rows at a node to its children: appends the child nodes to `next`, and the rows at
-    /// child leaves to `self.leaves`.
-    fn route_node(&mut self, batch: NodeBatch, next: &mut Vec<NodeBatch>) {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2")
-            && std::arch::is_x86_feature_detected!("bmi1")
-            && std::arch::is_x86_feature_detected!("popcnt")
-        {
-            // SAFETY: all three features were just detected.
-            return unsafe { self.route_node_avx2(batch, next) };
-        }
-        self.route_node_portable(batch, next);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,popcnt")]
-    fn route_node_avx2(&mut self, batch: NodeBatch, next: &mut Vec<NodeBatch>) {
-        self.route_node_portable(batch, next);
-    }
-
-    #[inline(always)]
-    fn route_node_portable(&mut self, batch: NodeBatch, next: &mut Vec<NodeBatch>) {
-        let NodeBatch { node, seed, rows } = batch;
-        let node = node as usize;
-        self.ids.clear();
-        self.ids.extend(rows.iter().map(|row| row.row));
-        let own;
-        let entries = match &self.shared {
-            Some(shared) => shared.view(),
-            None if self.nodes_differ => {
-                let seed = derive(seed, FEATURE_PROJECTION);
-                own = self.projector.project(self.rows, self.ids.iter().copied(), seed);
-                self.ids.clear();
-                self.ids.extend(0..rows.len() as u32);
-                self.width = own.view().width();
-                own.view()
-            }
-            None => self.rows,
-        };
-        let children = self.tree.child_range(node);
-        let nearness = stored_nearness(self.tree, children.clone());
-        let wanted: usize = self.ids.iter().map(|&row| entries.row(row).0.len()).sum();
-        let words = self.tree.words_of(node).len();
-        let lookup =
-            self.width > MAX_DENSE_COLUMNS || self.batch.prefers_lookup(rows.len(), wanted, words);
-        if !lookup {
-            self.slot_of.resize(self.width.max(self.slot_of.len()), 0);
-            let scratch = (&mut self.slot_of[..], &mut self.table, &mut self.used);
-            decode_table(self.tree, node, entries, &self.ids, wanted, scratch);
-        }
-        let table = Table { slot_of: &self.slot_of, lanes: &self.table };
-        self.products.resize(rows.len().min(CHUNK).max(self.products.len()), Lanes::ZERO);
-        for (ids, rows) in self.ids.chunks(CHUNK).zip(rows.chunks(CHUNK)) {
-            if lookup {
-                for (products, &row) in self.products.iter_mut().zip(ids) {
-                    let row = entries.row(row);
-                    *products =
-                        node_index::products(self.tree, node, row, self.batch, &mut self.hits);
-                }
-            } else {
-                let products = &mut self.products;
-                similarities(&table, entries, ids, |at, found| products[at] = *found);
-            }
-            for (&row, products) in rows.iter().zip(&self.products) {
-                let near = nearness.of(products);
-                follow(row, &near, children.len(), self.beam, &mut self.followers);
-            }
-        }
-        if !lookup {
-            for &feature in &self.used {
-                self.slot_of[feature as usize] = 0;
-            }
-        }
-        self.collect(node, children.start, seed, next);
-    }
-
+impl Router<'_> {
     /// Moves the followers of each child to `next` or `self.leaves`; the children of `node` start at
     /// `first`.
     fn collect(&mut self, node: usize, first: usize, seed: u64, next: &mut Vec<NodeBatch>) {
@@ -234,6 +150,66 @@ impl<'a> Router<'a> {
     }
 }
 
+/// Routes the rows at a node to its children: appends the child nodes to `next`, and the rows at
+/// child leaves to `router.leaves`.
+#[multiversion(targets("x86_64+avx2+bmi1+popcnt"))]
+fn route_node(router: &mut Router<'_>, batch: NodeBatch, next: &mut Vec<NodeBatch>) {
+    let NodeBatch { node, seed, rows } = batch;
+    let node = node as usize;
+    router.ids.clear();
+    router.ids.extend(rows.iter().map(|row| row.row));
+    let own;
+    let entries = match &router.shared {
+        Some(shared) => shared.view(),
+        None if router.nodes_differ => {
+            let seed = derive(seed, FEATURE_PROJECTION);
+            own = router.projector.project(router.rows, router.ids.iter().copied(), seed);
+            router.ids.clear();
+            router.ids.extend(0..rows.len() as u32);
+            router.width = own.view().width();
+            own.view()
+        }
+        None => router.rows,
+    };
+    let children = router.tree.child_range(node);
+    let nearness = router.tree.nearness(children.clone());
+    let wanted: usize = router.ids.iter().map(|&row| entries.row(row).0.len()).sum();
+    let words = router.tree.words_of(node).len();
+    let lookup =
+        router.width > MAX_DENSE_COLUMNS || router.batch.prefers_lookup(rows.len(), wanted, words);
+    if !lookup {
+        router.slot_of.resize(router.width.max(router.slot_of.len()), 0);
+        let scratch = (&mut router.slot_of[..], &mut router.table, &mut router.used);
+        decode_table(router.tree, node, entries, &router.ids, wanted, scratch);
+    }
+    let (values, precision) = (router.tree.values_of(node), router.tree.precision);
+    let table = Table { slot_of: &router.slot_of, lanes: &router.table };
+    router.products.resize(rows.len().min(CHUNK).max(router.products.len()), Lanes::ZERO);
+    for (ids, rows) in router.ids.chunks(CHUNK).zip(rows.chunks(CHUNK)) {
+        if lookup {
+            for (products, &row) in router.products.iter_mut().zip(ids) {
+                router.hits.clear();
+                let row = entries.row(row);
+                node_index::find(router.tree, node, row, router.batch, &mut router.hits);
+                *products = sum_products(values, precision, &router.hits);
+            }
+        } else {
+            let products = &mut router.products;
+            similarities(&table, entries, ids, |at, found| products[at] = *found);
+        }
+        for (&row, products) in rows.iter().zip(&router.products) {
+            let near = nearness.of(products);
+            follow(row, &near, children.len(), router.beam, &mut router.followers);
+        }
+    }
+    if !lookup {
+        for &feature in &router.used {
+            router.slot_of[feature as usize] = 0;
+        }
+    }
+    router.collect(node, children.start, seed, next);
+}
+
 /// Adds a row to the followers of the children that it is near to.
 #[inline(always)]
 fn follow(
@@ -248,30 +224,8 @@ fn follow(
         return followers[best].push(row);
     }
     let shares = shares(near, best, children);
-    let mut followed = shares.nonzero();
-    while followed != 0 {
-        let child = followed.trailing_zeros() as usize % LANES;
-        followed &= followed - 1;
+    for child in set_bits(shares.nonzero()) {
         followers[child].push(RowAtNode { row: row.row, weight: row.weight * shares.0[child] });
-    }
-}
-
-/// The scales and biases of a node's children.
-pub(super) fn stored_nearness(tree: &Tree, children: std::ops::Range<usize>) -> Nearness {
-    let count = children.len();
-    // Copies a whole chunk, where the array has as many numbers left, because copies of constant
-    // length are faster; `first` clears the numbers of later nodes.
-    let lanes = |stored: &[f32]| match stored[children.start..].first_chunk() {
-        Some(stored) => Lanes(*stored).first(count),
-        None => {
-            let mut lanes = Lanes::ZERO;
-            lanes.0[..count].copy_from_slice(&stored[children.clone()]);
-            lanes
-        }
-    };
-    Nearness {
-        scales: lanes(&tree.scales),
-        biases: (!tree.biases.is_empty()).then(|| lanes(&tree.biases)),
     }
 }
 

@@ -8,15 +8,15 @@
 use super::grow::FEATURE_PROJECTION;
 use super::node_index::{self, BatchSize, PREFETCH_STAGES};
 use super::project::Projector;
-use super::route::{rank, stored_nearness, weight_of};
+use super::route::{rank, weight_of};
 use super::shares::shares;
 use super::tree::{Child, Tree};
-use super::values::Hit;
+use super::values::{Hit, set_bits};
 use super::vote::ReachedLeaf;
 use super::{Forest, tree_seed};
 use crate::base::random::derive;
 use crate::base::sparse::{Entries, OwnedEntries};
-use crate::learn::cluster::lanes::{LANES, Lanes, best_lane};
+use crate::learn::cluster::lanes::{Lanes, best_lane};
 use multiversion::multiversion;
 
 /// The most trees that a row goes through at once: what is prefetched must stay in the cache until it
@@ -61,8 +61,7 @@ pub(super) fn route_single(
     beam: usize,
 ) -> Vec<Vec<ReachedLeaf>> {
     let params = &forest.params;
-    let projector =
-        Projector::new(params.feature_projection, forest.features, params.feature_dimensions);
+    let projector = Projector::of_features(params, forest.features);
     let project = |at| {
         let seed = derive(tree_seed(params, first + at), FEATURE_PROJECTION);
         (!projector.is_identity()).then(|| projector.project(rows, row..row + 1, seed))
@@ -137,19 +136,17 @@ fn descend(walk: &mut TreeWalk<'_>, mut first: usize, beam: usize, scratch: &mut
     next.clear();
     for &ReachedNode { node, weight, hits_end } in &walk.level {
         let hits = &hits[first..hits_end as usize];
-        let products = node_index::sum_products(walk.tree, node as usize, hits);
+        let values = walk.tree.values_of(node as usize);
+        let products = node_index::sum_products(values, walk.tree.precision, hits);
         first = hits_end as usize;
         let children = walk.tree.child_range(node as usize);
-        let near = stored_nearness(walk.tree, children.clone()).of(&products);
+        let near = walk.tree.nearness(children.clone()).of(&products);
         let best = best_lane(&near, children.len());
         let shares = match beam {
             1 => all_to(best),
             _ => shares(&near, best, children.len()),
         };
-        let mut followed = shares.nonzero();
-        while followed != 0 {
-            let lane = followed.trailing_zeros() as usize % LANES;
-            followed &= followed - 1;
+        for lane in set_bits(shares.nonzero()) {
             let weight = weight * shares.0[lane];
             match walk.tree.child(node as usize, children.start + lane) {
                 Child::Node(node) => next.push(ReachedNode { node, weight, hits_end: 0 }),

@@ -24,20 +24,14 @@ impl Tree {
             let (columns, mut table) = self.entries_above(node, prune, features);
             let mut nearness = quantize(&mut table, &[1; LANES], params);
             if params.metric == Metric::Linear {
-                let known = self.biases.get(children.clone()).unwrap_or_default();
-                let mut biases = Lanes::ZERO;
-                for (to, from) in biases.0.iter_mut().zip(known) {
-                    *to = *from;
-                }
-                nearness.biases = Some(biases);
+                nearness.biases = self.nearness(children.clone()).biases;
             }
             let lanes: Vec<usize> = (0..children.len()).collect();
             builder.push_node(&NewNode {
                 features: &columns,
                 table: &table,
                 lanes: &lanes,
-                scales: &nearness.scales,
-                biases: nearness.biases.as_ref(),
+                nearness: &nearness,
             });
         }
         let centroids = builder.finish();
@@ -68,10 +62,7 @@ impl Tree {
     /// 0 if its magnitude is at most `prune`.
     fn entries_above(&self, node: usize, prune: f32, features: usize) -> (Vec<u32>, Vec<Lanes>) {
         let (words, mut values) = self.centroids(node);
-        let mut scales = Lanes::ZERO;
-        for (to, from) in scales.0.iter_mut().zip(&self.scales[self.child_range(node)]) {
-            *to = *from;
-        }
+        let scales = self.nearness(self.child_range(node)).scales;
         let (mut columns, mut table) = (Vec::new(), Vec::new());
         for (feature, child_bits) in words {
             // Only a damaged file has features out of range or out of order.
@@ -113,13 +104,8 @@ mod tests {
             nearness.biases = Some(lanes(0.25, -0.5));
         }
         let mut builder = Builder::new(2, precision);
-        let node = NewNode {
-            features: &[3, 5, 6],
-            table: &table,
-            lanes: &[0, 1],
-            scales: &nearness.scales,
-            biases: nearness.biases.as_ref(),
-        };
+        let node =
+            NewNode { features: &[3, 5, 6], table: &table, lanes: &[0, 1], nearness: &nearness };
         let root = builder.push_node(&node);
         let mut labels = crate::base::sparse::LabelRows::new(2);
         labels.push_row(&[0], &[()]).unwrap();
@@ -155,7 +141,9 @@ mod tests {
             let shrunk = tree.shrunk(0.7, 10, &params);
             shrunk.check().unwrap();
             assert_near(&entries(&shrunk), &[(3, 1.0, 0.0), (6, 0.0, -1.0)]);
-            assert!(shrunk.bytes() < tree.bytes());
+            assert!(
+                shrunk.values.len() < tree.values.len() && shrunk.words.len() < tree.words.len()
+            );
             let bare = tree.shrunk(2.0, 10, &params);
             bare.check().unwrap();
             assert!(entries(&bare).is_empty());

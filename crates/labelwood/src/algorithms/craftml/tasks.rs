@@ -12,7 +12,8 @@ use super::Trainer;
 use super::builder::Builder;
 use super::grow::{Grower, PendingNode};
 use super::tree::{Child, Tree};
-use crate::base::run::{Stopped, Task};
+use crate::algorithms::Interrupted;
+use crate::base::run::Task;
 use rayon::Scope;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,12 +23,12 @@ const LARGE_NODE: usize = 1024;
 
 /// Grows the given trees, several at a time, and calls `done` with each as soon as it is finished.
 /// The iterator is asked for the next tree only when a thread is free to grow it.
-pub(super) fn grow_each<E: From<Stopped> + Send>(
+pub(super) fn grow_each(
     trainer: &Trainer<'_>,
     trees: impl Iterator<Item = usize> + Send,
     task: &Task,
-    done: impl Fn(usize, Tree) -> Result<(), E> + Sync,
-) -> Result<(), E> {
+    done: impl Fn(usize, Tree) -> Result<(), Interrupted> + Sync,
+) -> Result<(), Interrupted> {
     let job = Job { trainer, task, trees: Mutex::new(trees), done, failure: Mutex::new(None) };
     task.install(|| {
         rayon::scope(|scope| {
@@ -38,14 +39,14 @@ pub(super) fn grow_each<E: From<Stopped> + Send>(
 }
 
 /// State shared by all tasks.
-struct Job<'a, I, D, E> {
+struct Job<'a, I, D> {
     trainer: &'a Trainer<'a>,
     task: &'a Task,
     /// The numbers of the trees that have not been started.
     trees: Mutex<I>,
     done: D,
     /// The first failure; while it is set, no task starts.
-    failure: Mutex<Option<E>>,
+    failure: Mutex<Option<Interrupted>>,
 }
 
 /// A tree that is being grown.
@@ -64,20 +65,19 @@ struct ParentNode {
     slot: ParentSlot,
 }
 
-impl<I, D, E> Job<'_, I, D, E>
+impl<I, D> Job<'_, I, D>
 where
     I: Iterator<Item = usize> + Send,
-    D: Fn(usize, Tree) -> Result<(), E> + Sync,
-    E: From<Stopped> + Send,
+    D: Fn(usize, Tree) -> Result<(), Interrupted> + Sync,
 {
     fn start_tree<'s>(&'s self, scope: &Scope<'s>) {
         if lock(&self.failure).is_some() {
             return;
         }
         let Some(number) = lock(&self.trees).next() else { return };
-        let Trainer { params, instances, features, .. } = self.trainer;
+        let Trainer { params, instances, .. } = self.trainer;
         let seed = super::tree_seed(params, number);
-        let grower = Grower::new(params, self.task, instances, *features, seed);
+        let grower = Grower::new(params, self.task, instances, seed);
         let (root, order) = grower.root(seed);
         self.grow(Arc::new(GrowingTree { number, grower }), root, order, None, scope);
     }
@@ -97,15 +97,8 @@ where
         let (grower, rows) = (&tree.grower, order.len());
         let mut builder = Builder::new(self.trainer.params.branches, self.trainer.params.precision);
         let mut children = Vec::new();
-        let grown = if rows < LARGE_NODE {
-            grower.grow_subtree(&mut order, node, &mut builder)
-        } else {
-            let mut scratch = grower.take_scratch();
-            let grown =
-                grower.grow_node(&mut order, node, &mut builder, &mut children, &mut scratch);
-            grower.return_scratch(scratch);
-            grown
-        };
+        let is_small = rows < LARGE_NODE;
+        let grown = grower.grow(&mut order, node, &mut builder, &mut children, is_small);
         match grown {
             Err(stopped) => self.fail(stopped.into()),
             Ok(root) if children.is_empty() => {
@@ -149,12 +142,12 @@ where
     }
 
     /// Keeps further tasks from starting; only the first failure is reported.
-    fn fail(&self, error: E) {
+    fn fail(&self, error: Interrupted) {
         lock(&self.failure).get_or_insert(error);
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -224,6 +217,7 @@ impl SubtreeJoiner {
 #[cfg(test)]
 mod tests {
     use super::super::builder::NewNode;
+    use super::super::centroids::Nearness;
     use super::super::params::Precision;
     use super::super::tree::Tree;
     use super::*;
@@ -233,14 +227,8 @@ mod tests {
     /// Appends a node with one feature and a child, not yet set, for each lane.
     fn push_node(builder: &mut Builder, feature: u32, lanes: &[usize]) -> u32 {
         let table = [Lanes(std::array::from_fn(|lane| lane as f32 + 1.0))];
-        let scales = &Lanes([1.0; 16]);
-        builder.push_node(&NewNode {
-            features: &[feature],
-            table: &table,
-            lanes,
-            scales,
-            biases: None,
-        })
+        let nearness = &Nearness { scales: Lanes([1.0; 16]), biases: None };
+        builder.push_node(&NewNode { features: &[feature], table: &table, lanes, nearness })
     }
 
     /// A root with three children (a leaf, a node with two leaves, a leaf) that are added in the

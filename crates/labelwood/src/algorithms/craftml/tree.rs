@@ -1,13 +1,16 @@
 //! A tree as a handful of flat arrays.
 
+use super::centroids::Nearness;
 use super::encoding::Decoder;
 use super::node_index::NodeIndexes;
-use super::params::Precision;
+use super::params::{Params, Precision};
 use crate::base::array::{Array, Numbers, each_pair, prefetch, section};
+use crate::base::store::{ArrayRef, FormatError, Unit};
+use crate::learn::cluster::lanes::Lanes;
 
 /// A child of a node: the number of a node or of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Child {
+pub(super) enum Child {
     Node(u32),
     Leaf(u32),
 }
@@ -37,35 +40,86 @@ impl Child {
     }
 }
 
-/// One grown tree.
-///
-/// Nodes and leaves are each numbered in preorder. The children, scales and biases of node `i` are
-/// at `children_start[i]..children_start[i + 1]`, the words of its centroids at `words_start[i]..`,
-/// their values at `values_start[i]..`. Biases are empty for the cosine. A leaf has the number of its
-/// instances and, for each label among them, how many have it. A tree without nodes is one leaf.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tree {
-    pub(crate) branches: usize,
-    pub(crate) precision: Precision,
-    pub(crate) children_start: Array<u32>,
-    pub(crate) children: Array<u32>,
-    pub(crate) scales: Array<f32>,
-    pub(crate) biases: Array<f32>,
-    pub(crate) words_start: Array<u64>,
-    pub(crate) words: Array<u16>,
-    pub(crate) values_start: Array<u64>,
-    pub(crate) values: Array<u8>,
-    pub(crate) leaf_start: Array<u64>,
-    pub(crate) leaf_instances: Numbers,
-    pub(crate) leaf_labels: Numbers,
-    pub(crate) leaf_counts: Numbers,
-    /// Computed from the arrays, not stored.
-    pub(crate) indexes: NodeIndexes,
+/// Declares the arrays of a tree: how they are stored and read, how they are built, and with what they
+/// start.
+macro_rules! arrays {
+    ($($name:ident: $Stored:ty, $read:ident, $Built:ty = $start:expr;)*) => {
+        /// One grown tree.
+        ///
+        /// Nodes and leaves are each numbered in preorder. The children, scales and biases of node `i`
+        /// are at `children_start[i]..children_start[i + 1]`, the words of its centroids at
+        /// `words_start[i]..`, their values at `values_start[i]..`. Biases are empty for the cosine. A
+        /// leaf has the number of its instances and, for each label among them, how many have it. A
+        /// tree without nodes is one leaf.
+        #[derive(Clone, Debug, PartialEq)]
+        pub(super) struct Tree {
+            pub branches: usize,
+            pub precision: Precision,
+            $(pub $name: $Stored,)*
+            /// Computed from the arrays, not stored.
+            pub indexes: NodeIndexes,
+        }
+
+        /// The arrays of a tree or subtree that is being grown.
+        pub(super) struct Builder {
+            pub branches: usize,
+            pub precision: Precision,
+            $(pub $name: $Built,)*
+        }
+
+        impl Builder {
+            /// A builder without nodes and leaves.
+            pub(super) fn new(branches: usize, precision: Precision) -> Self {
+                Builder { branches, precision, $($name: $start,)* }
+            }
+
+            /// Finishes the tree.
+            pub(super) fn finish(self) -> Tree {
+                let Builder { branches, precision, .. } = self;
+                let indexes = NodeIndexes::default();
+                Tree { branches, precision, $($name: self.$name.into(),)* indexes }
+            }
+        }
+
+        impl Tree {
+            /// The arrays by their names.
+            pub(super) fn arrays(&self) -> Vec<(&'static str, ArrayRef<'_>)> {
+                vec![$((stringify!($name), (&self.$name).into()),)*]
+            }
+
+            /// Reads a tree back.
+            pub(super) fn read(unit: &Unit, params: &Params) -> Result<Self, FormatError> {
+                let &Params { branches, precision, .. } = params;
+                $(let $name = unit.$read(stringify!($name))?;)*
+                let indexes = NodeIndexes::default();
+                let tree = Tree { branches, precision, $($name,)* indexes };
+                if !unit.is_own() {
+                    tree.check().map_err(|reason| unit.refused(reason))?;
+                }
+                Ok(tree)
+            }
+        }
+    };
+}
+
+arrays! {
+    children_start: Array<u32>, array, Vec<u32> = vec![0];
+    children: Array<u32>, array, Vec<u32> = Vec::new();
+    scales: Array<f32>, array, Vec<f32> = Vec::new();
+    biases: Array<f32>, array, Vec<f32> = Vec::new();
+    words_start: Array<u64>, array, Vec<u64> = vec![0];
+    words: Array<u16>, array, Vec<u16> = Vec::new();
+    values_start: Array<u64>, array, Vec<u64> = vec![0];
+    values: Array<u8>, array, Vec<u8> = Vec::new();
+    leaf_start: Array<u64>, array, Vec<u64> = vec![0];
+    leaf_instances: Numbers, numbers, Numbers = Numbers::default();
+    leaf_labels: Numbers, numbers, Numbers = Numbers::default();
+    leaf_counts: Numbers, numbers, Numbers = Numbers::default();
 }
 
 /// The size and shape of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub(crate) struct TreeFigures {
+pub(super) struct TreeFigures {
     /// Nodes with children.
     pub nodes: u64,
     /// Leaves.
@@ -82,17 +136,17 @@ pub(crate) struct TreeFigures {
 
 impl Tree {
     /// The number of nodes with children.
-    pub(crate) fn nodes(&self) -> usize {
+    pub(super) fn nodes(&self) -> usize {
         self.children_start.len() - 1
     }
 
     /// The number of leaves.
-    pub(crate) fn leaves(&self) -> usize {
+    pub(super) fn leaves(&self) -> usize {
         self.leaf_instances.len()
     }
 
     /// The size and shape of the tree.
-    pub(crate) fn figures(&self) -> TreeFigures {
+    pub(super) fn figures(&self) -> TreeFigures {
         let mut depth = vec![1u64; self.nodes()];
         for node in 0..self.nodes() {
             for at in self.child_range(node) {
@@ -110,25 +164,6 @@ impl Tree {
             leaf_labels: self.leaf_labels.len() as u64,
             largest_leaf: u64::from(largest.unwrap_or(0)),
         }
-    }
-
-    /// The size of all arrays in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        let numbers = |numbers: &Numbers| match numbers {
-            Numbers::U8(some) => some.len(),
-            Numbers::U16(some) => some.len() * 2,
-            Numbers::U32(some) => some.len() * 4,
-        };
-        self.children_start.len() * 4
-            + self.children.len() * 4
-            + (self.scales.len() + self.biases.len()) * 4
-            + (self.words_start.len() + self.values_start.len() + self.leaf_start.len()) * 8
-            + self.words.len() * 2
-            + self.values.len()
-            + [&self.leaf_instances, &self.leaf_labels, &self.leaf_counts]
-                .map(numbers)
-                .iter()
-                .sum::<usize>()
     }
 
     /// The root of the tree.
@@ -161,6 +196,25 @@ impl Tree {
         (Decoder::new(self.words_of(node), self.branches), self.values_of(node))
     }
 
+    /// The scales and biases of a node's children.
+    pub(super) fn nearness(&self, children: std::ops::Range<usize>) -> Nearness {
+        let count = children.len();
+        // Copies a whole chunk, where the array has as many numbers left, because copies of constant
+        // length are faster; `first` clears the numbers of later nodes.
+        let lanes = |stored: &[f32]| match stored[children.start..].first_chunk() {
+            Some(stored) => Lanes(*stored).first(count),
+            None => {
+                let mut lanes = Lanes::ZERO;
+                lanes.0[..count].copy_from_slice(&stored[children.clone()]);
+                lanes
+            }
+        };
+        Nearness {
+            scales: lanes(&self.scales),
+            biases: (!self.biases.is_empty()).then(|| lanes(&self.biases)),
+        }
+    }
+
     /// The encoded features of a node.
     pub(super) fn words_of(&self, node: usize) -> &[u16] {
         &self.words[section(&self.words_start, node, self.words.len())]
@@ -183,14 +237,14 @@ impl Tree {
     }
 
     /// Prefetches what [`Tree::prefetch_leaf_labels`] reads.
-    pub(super) fn prefetch_leaf_bounds(&self, leaf: usize) {
-        prefetch(&self.leaf_start, leaf);
-        self.leaf_instances.prefetch(leaf);
+    pub(super) fn prefetch_leaf_bounds(&self, leaf: u32) {
+        prefetch(&self.leaf_start, leaf as usize);
+        self.leaf_instances.prefetch(leaf as usize);
     }
 
     /// Prefetches the labels of a leaf.
-    pub(super) fn prefetch_leaf_labels(&self, leaf: usize) {
-        let first = self.leaf_range(leaf).start;
+    pub(super) fn prefetch_leaf_labels(&self, leaf: u32) {
+        let first = self.leaf_range(leaf as usize).start;
         self.leaf_labels.prefetch(first);
         self.leaf_counts.prefetch(first);
     }
@@ -202,7 +256,7 @@ impl Tree {
     /// Checks that the arrays fit together, so that routing neither leaves them nor goes in circles.
     /// Reads only the small arrays; words, values and the labels of leaves are checked when they are
     /// used.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         fn rises<T: Copy + Into<u64>>(
             name: &str,
             starts: &[T],

@@ -7,110 +7,63 @@
 use super::builder::Builder;
 use super::grow::{Grower, Instances};
 use super::tree::{Child, Tree};
-use super::{Forest, tree_seed, vote};
+use super::{Forest, by_group, tree_seed, vote};
 use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, LabelRowsView};
 
-/// Adds rows to the trees of a forest, independently of each other.
-///
-/// ```
-/// use labelwood::algorithms::craftml::{Params, Trainer, Updater};
-/// use labelwood::data::generate::{Generator, Profile};
-/// use labelwood::run::Pool;
-/// let task = Pool::new(2)?.task();
-/// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
-/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-/// let (first, more) = (features.view().slice(0..200), features.view().slice(200..300));
-/// let (first_labels, more_labels) = (labels.view().slice(0..200), labels.view().slice(200..300));
-/// let params = Params { trees: 1, ..Params::default() };
-/// let forest = Trainer::new(first.view(), first_labels.view(), params)?.forest(&task)?;
-///
-/// // Without the first rows, leaves only count the new ones.
-/// let updater = Updater::new(&forest, more.view(), more_labels.view(), None);
-/// assert_eq!(updater.tree(0, &task)?.leaves(), forest.trees()[0].leaves());
-/// // With them, leaves that have become too large are divided.
-/// let updater = Updater::new(&forest, features.view(), labels.view(), Some(200));
-/// assert!(updater.tree(0, &task)?.leaves() > forest.trees()[0].leaves());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub(crate) struct Updater<'a> {
-    forest: &'a Forest,
-    instances: Instances<'a>,
-    /// How many of the rows, from the first on, the forest was grown from; `None` if its rows are not
-    /// among them.
+/// A copy of a tree of a forest with rows added, which have the forest's features; labels may be new. With
+/// `known`, the first `known` rows must be all that the forest was grown from, and leaves that become
+/// too large are divided.
+pub(super) fn with_rows(
+    forest: &Forest,
+    number: usize,
+    instances: &Instances<'_>,
     known: Option<usize>,
-}
-
-impl<'a> Updater<'a> {
-    /// Takes rows with the forest's features; labels may be new. With `known`, the first `known` rows
-    /// must be all that the forest was grown from, and leaves that become too large are divided.
-    pub(crate) fn new(
-        forest: &'a Forest,
-        features: CsrView<'a>,
-        labels: LabelRowsView<'a>,
-        known: Option<usize>,
-    ) -> Self {
-        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
-        assert_eq!(features.columns(), forest.features, "the features are those of the forest");
-        Updater { forest, instances: Instances::new(features, labels, &forest.weights), known }
-    }
-
-    /// A copy of a tree of the forest with the new rows added.
-    pub(crate) fn tree(&self, number: usize, task: &Task) -> Result<Tree, Stopped> {
-        task.check()?;
-        let tree = &self.forest.trees[number];
-        let seed = tree_seed(&self.forest.params, number);
-        let reached = vote::leaves(self.forest, number, self.instances.features.view());
-        let (starts, rows) = by_leaf(&reached, tree.leaves());
-        let params = &self.forest.params;
-        let grower = self
-            .known
-            .map(|_| Grower::new(params, task, &self.instances, self.forest.features, seed));
-        let mut builder = Builder::new(tree.branches, tree.precision);
-        let mut copied = vec![false; tree.nodes()];
-        let mut pending = vec![PendingCopy { child: tree.root(), seed, depth: 0, parent: None }];
-        while let Some(PendingCopy { child, seed, depth, parent }) = pending.pop() {
-            let copied_child = match child {
-                Child::Node(node) if !std::mem::replace(&mut copied[node as usize], true) => {
-                    let copy = builder.push_copy(tree, node as usize);
-                    for (at, position) in tree.child_range(node as usize).enumerate().rev() {
-                        let (child, seed) =
-                            (tree.child(node as usize, position), derive(seed, at as u64));
-                        pending.push(PendingCopy {
-                            child,
-                            seed,
-                            depth: depth + 1,
-                            parent: Some((copy, at)),
-                        });
-                    }
-                    Child::Node(copy)
+    task: &Task,
+) -> Result<Tree, Stopped> {
+    task.check()?;
+    let (tree, params) = (&forest.trees[number], &forest.params);
+    let seed = tree_seed(params, number);
+    let reached = vote::leaves(forest, number, instances.features.view());
+    let (starts, rows) = by_group(tree.leaves(), reached.into_iter());
+    let grower = known.map(|_| Grower::new(params, task, instances, seed));
+    let known_rows = known.unwrap_or(0);
+    let mut builder = Builder::new(tree.branches, tree.precision);
+    let mut copied = vec![false; tree.nodes()];
+    let mut pending = vec![PendingCopy { child: tree.root(), seed, depth: 0, parent: None }];
+    while let Some(PendingCopy { child, seed, depth, parent }) = pending.pop() {
+        let copied_child = match child {
+            Child::Node(node) if !std::mem::replace(&mut copied[node as usize], true) => {
+                let copy = builder.push_copy(tree, node as usize);
+                for (at, position) in tree.child_range(node as usize).enumerate().rev() {
+                    let child = tree.child(node as usize, position);
+                    let (seed, parent) = (derive(seed, at as u64), Some((copy, at)));
+                    pending.push(PendingCopy { child, seed, depth: depth + 1, parent });
                 }
-                other => {
-                    // A mapped file that was changed after it was checked may have a node twice; the
-                    // second time it becomes a leaf.
-                    let leaf = if let Child::Leaf(leaf) = other { leaf as usize } else { 0 };
-                    let rows = &rows[starts[leaf]..starts[leaf + 1]];
-                    let known =
-                        rows.partition_point(|&row| (row as usize) < self.known.unwrap_or(0));
-                    match &grower {
-                        Some(grower) if known < rows.len() => {
-                            grower.regrow(&mut rows.to_vec(), seed, depth, &mut builder)?
-                        }
-                        _ => {
-                            let labels =
-                                |&row: &u32| self.instances.labels.row(row as usize).indices;
-                            builder.push_grown_leaf(tree, leaf, rows[known..].iter().map(labels))
-                        }
-                    }
-                }
-            };
-            if let Some((node, at)) = parent {
-                builder.set_child(node, at, copied_child);
+                Child::Node(copy)
             }
+            other => {
+                // A mapped file that was changed after it was checked may have a node twice; the
+                // second time it becomes a leaf.
+                let leaf = if let Child::Leaf(leaf) = other { leaf as usize } else { 0 };
+                let rows = &rows[starts[leaf] as usize..starts[leaf + 1] as usize];
+                let known = rows.partition_point(|&row| (row as usize) < known_rows);
+                match &grower {
+                    Some(grower) if known < rows.len() => {
+                        grower.regrow(&mut rows.to_vec(), seed, depth, &mut builder)?
+                    }
+                    _ => {
+                        let labels = |&row: &u32| instances.labels.row(row as usize).indices;
+                        builder.push_grown_leaf(tree, leaf, rows[known..].iter().map(labels))
+                    }
+                }
+            }
+        };
+        if let Some((node, at)) = parent {
+            builder.set_child(node, at, copied_child);
         }
-        Ok(builder.finish())
     }
+    Ok(builder.finish())
 }
 
 /// A node or leaf that has not been copied.
@@ -120,22 +73,4 @@ struct PendingCopy {
     depth: usize,
     /// The number of its parent in the copy, and which of the parent's children it is.
     parent: Option<(u32, usize)>,
-}
-
-/// The rows sorted by leaf, and where those of each leaf start.
-fn by_leaf(reached: &[u32], leaves: usize) -> (Vec<usize>, Vec<u32>) {
-    let mut starts = vec![0usize; leaves + 1];
-    for &leaf in reached {
-        starts[leaf as usize + 1] += 1;
-    }
-    for leaf in 0..leaves {
-        starts[leaf + 1] += starts[leaf];
-    }
-    let mut next = starts.clone();
-    let mut rows = vec![0; reached.len()];
-    for (row, &leaf) in reached.iter().enumerate() {
-        rows[next[leaf as usize]] = row as u32;
-        next[leaf as usize] += 1;
-    }
-    (starts, rows)
 }

@@ -5,6 +5,7 @@
 
 use super::params::Precision;
 use crate::learn::cluster::lanes::{LANES, Lanes};
+use std::num::NonZeroU32;
 
 /// An entry of a row whose feature a node's centroids have.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +16,17 @@ pub(super) struct Hit {
     pub child_bits: u16,
     /// Where these values start, in bytes from the node's first.
     pub offset: usize,
+}
+
+/// The positions of the bits that are set, increasing.
+#[inline(always)]
+pub(super) fn set_bits(bits: u16) -> impl Iterator<Item = usize> {
+    let mut bits = u32::from(bits);
+    std::iter::from_fn(move || {
+        let position = NonZeroU32::new(bits)?.trailing_zeros() as usize % LANES;
+        bits &= bits - 1;
+        Some(position)
+    })
 }
 
 /// Puts the stored values of a feature into the lanes of the children they belong to.

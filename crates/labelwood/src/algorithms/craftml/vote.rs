@@ -3,17 +3,13 @@
 //! Votes are integers, so that their sums do not depend on the order or division of the trees.
 
 use super::node_index::BatchSize;
-use super::route::{Router, RowAtLeaf, rank};
+use super::route::{RowAtLeaf, rank, route};
 use super::route_single::{self, route_single};
 use super::tree::{Child, Tree};
-use super::{Forest, tree_seed};
+use super::{Forest, by_group};
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, Entries, Predictions, Query, Scored, Votes};
+use crate::base::sparse::{CsrView, Entries, Query, Votes};
 use rayon::prelude::*;
-
-/// The most rows that go through the trees together. More rows would mean that nodes are decoded less
-/// often, but the leaves they reach in all trees are held in memory, about 2 KB a row.
-const BLOCK: usize = 49_152;
 
 /// A leaf, and the share of a row's weight that reached it.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +20,7 @@ pub(super) struct ReachedLeaf {
 
 impl ReachedLeaf {
     /// What [`rank`] gives for it.
-    pub fn rank(&self) -> u64 {
+    pub(super) fn rank(&self) -> u64 {
         rank(self.weight, Child::Leaf(self.leaf))
     }
 }
@@ -38,19 +34,9 @@ pub(super) struct ReachedLeaves {
 
 impl ReachedLeaves {
     /// Sorts leaves by row.
-    pub fn new(reached: &[RowAtLeaf], rows: usize) -> Self {
-        let mut starts = vec![0u32; rows + 1];
-        reached.iter().for_each(|leaf| starts[leaf.row as usize + 1] += 1);
-        for row in 0..rows {
-            starts[row + 1] += starts[row];
-        }
-        let mut next = starts.clone();
-        let mut leaves = vec![ReachedLeaf { leaf: 0, weight: 0.0 }; reached.len()];
-        for &RowAtLeaf { row, reached } in reached {
-            let at = &mut next[row as usize];
-            leaves[*at as usize] = reached;
-            *at += 1;
-        }
+    pub(super) fn new(reached: &[RowAtLeaf], rows: usize) -> Self {
+        let (starts, sorted) = by_group(rows, reached.iter().map(|leaf| leaf.row));
+        let leaves = sorted.into_iter().map(|at| reached[at as usize].reached).collect();
         ReachedLeaves { starts, leaves }
     }
 
@@ -69,64 +55,34 @@ impl ReachedLeaves {
     }
 }
 
-/// The best `k` labels of each row.
-pub(super) fn predict(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-) -> Result<Predictions, Stopped> {
-    task.predict_blocks(features, BLOCK, |block| forest.predict_block(block, query, task))
-}
-
-/// [`predict`] for so few rows that they go through the trees together.
-pub(super) fn predict_block(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-) -> Result<Predictions, Stopped> {
-    let ranked =
-        count(forest, features, query, task, |votes| votes.best(query.k, forest.params.trees))?;
-    let mut predictions = Predictions::default();
-    ranked.iter().for_each(|row: &Vec<Scored>| predictions.push_row(row));
-    Ok(predictions)
-}
-
-/// Counts the trees' votes for the labels of each row; returns what `finish` makes of the votes.
-pub(super) fn count<R: Send>(
-    forest: &Forest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-    finish: impl Fn(&mut Votes) -> R + Sync,
-) -> Result<Vec<R>, Stopped> {
-    let reached = reached_leaves(forest, features, query, task)?;
-    let each = |visit: &mut dyn FnMut(&Tree, ReachedLeaf), row| {
-        for (tree, reached) in forest.trees.iter().zip(&reached) {
-            reached.of_row(row).iter().for_each(|&leaf| visit(tree, leaf));
-        }
-    };
-    Ok((0..features.len())
-        .into_par_iter()
-        .map_init(
-            || Votes::new(forest.labels),
-            |votes, row| {
-                if BatchSize::of(features.len()) == BatchSize::Small {
-                    each(
-                        &mut |tree, reached| tree.prefetch_leaf_bounds(reached.leaf as usize),
-                        row,
-                    );
-                    each(
-                        &mut |tree, reached| tree.prefetch_leaf_labels(reached.leaf as usize),
-                        row,
-                    );
+impl Forest {
+    /// Counts the trees' votes for the labels of each row; returns what `finish` makes of the votes.
+    pub(super) fn count<R: Send>(
+        &self,
+        rows: CsrView<'_>,
+        query: Query<'_>,
+        task: &Task,
+        finish: impl Fn(&mut Votes) -> R + Sync,
+    ) -> Result<Vec<R>, Stopped> {
+        task.install(|| {
+            let reached = reached_leaves(self, rows, query, task)?;
+            let each = |row, visit: &mut dyn FnMut(&Tree, ReachedLeaf)| {
+                for (tree, reached) in self.trees.iter().zip(&reached) {
+                    reached.of_row(row).iter().for_each(|&leaf| visit(tree, leaf));
                 }
-                each(&mut |tree, reached| vote(votes, tree, reached, query), row);
+            };
+            let count = |votes: &mut Votes, row| {
+                if BatchSize::of(rows.len()) == BatchSize::Small {
+                    each(row, &mut |tree, reached| tree.prefetch_leaf_bounds(reached.leaf));
+                    each(row, &mut |tree, reached| tree.prefetch_leaf_labels(reached.leaf));
+                }
+                each(row, &mut |tree, reached| vote(votes, tree, reached, query));
                 finish(votes)
-            },
-        )
-        .collect())
+            };
+            let begin = || Votes::new(self.labels);
+            Ok((0..rows.len()).into_par_iter().map_init(begin, count).collect())
+        })
+    }
 }
 
 /// The leaves that the rows reach in each tree.
@@ -157,18 +113,16 @@ fn reached_leaves(
         return Ok((0..forest.trees.len()).map(of_tree).collect());
     }
     let rows = (rows.view(), rows.view().width());
-    let route = |(at, tree)| {
+    let route = |at| {
         task.check()?;
-        let seed = tree_seed(&forest.params, forest.first + at);
-        Ok(Router::new(forest, tree, rows, beam).route(seed))
+        Ok(route(forest, at, rows, beam))
     };
-    forest.trees.par_iter().enumerate().map(route).collect()
+    (0..forest.trees.len()).into_par_iter().map(route).collect()
 }
 
 /// The one leaf of a tree that growing puts each row into.
 pub(super) fn leaves(forest: &Forest, tree: usize, rows: Entries<'_>) -> Vec<u32> {
-    let router = Router::new(forest, &forest.trees[tree], (rows, rows.width()), 1);
-    let reached = router.route(tree_seed(&forest.params, tree));
+    let reached = route(forest, tree, (rows, rows.width()), 1);
     reached.leaves.iter().map(|reached| reached.leaf).collect()
 }
 

@@ -1,19 +1,21 @@
 //! The grove behind the traits of the registry: the units of each part, and one for the blend.
 
-use super::blend::width;
+use super::blend::{Candidates, width};
+use super::params::{LABEL_TREE, LABEL_TREES, Prior};
 use super::{BLEND, BLOCK, Blend, Grove, Params, Trainer, known, prefix, write_blend};
 use crate::algorithms::{
     Algorithm, Budget, Change, Cost, Costs, Facts, GrowError, Growth, Interrupted, NewRows,
     OpenUnit, Predict, Role, RowVotes, SetError, Settings, Shrink, Shrunk, Size, Table, Train,
-    Trained, UnitSink, UnitSpec, Updates, WriteUnit,
+    Trained, UnitSink, UnitSpec, Updates, WriteUnit, is_resized,
 };
 use crate::base::array::Array;
 use crate::base::run::{Estimate, Stopped, Task};
-use crate::base::settings::{ParamError, Setting};
+use crate::base::settings::{Kind, ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored};
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::DatasetView;
 use crate::learn::favour::{Favour, Scores};
+use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
@@ -26,8 +28,16 @@ impl Algorithm for Params {
         "a CRAFTML forest and label trees that answer together; their blend is learned, too"
     }
 
+    /// The settings that a grove has besides those of its parts.
     fn table(&self) -> Vec<Setting> {
-        Params::table()
+        let parts = "The algorithms that answer together, each with its settings.";
+        let learn_blend = "Whether what the parts' scores are worth is learned from held-out rows.";
+        let label_trees = "Label trees of a grove, while trees says how many trees its forest has.";
+        vec![
+            Setting { kind: Kind::Parts, ..Setting::new::<bool>("parts", parts).elsewhere() },
+            Setting::new::<bool>("learn_blend", learn_blend).elsewhere(),
+            Setting::new::<usize>(LABEL_TREES, label_trees).within(1.0, 1_048_576.0).common(),
+        ]
     }
 
     fn presets(&self) -> Vec<(&'static str, Settings)> {
@@ -69,8 +79,30 @@ impl Algorithm for Params {
         self.map(|part| part.favouring(favour.map(|_| Favour::None))).into()
     }
 
+    /// The settings with another value: `trees` is the first part's, `label_trees` the number of label
+    /// trees, `part.setting` one part's, and any other goes to each part that has it.
     fn with(&self, setting: &str, value: &Value) -> Result<Settings, SetError> {
-        self.with(setting, value).map(Settings::from)
+        let (part, name) = match setting.split_once('.') {
+            Some((part, name)) => (Some(part), name),
+            None if setting == LABEL_TREES => (Some(LABEL_TREE), "trees"),
+            None => (None, setting),
+        };
+        let mut params = self.clone();
+        let mut is_known = false;
+        for settings in &mut params.parts {
+            if part.is_some_and(|part| part != settings.name()) {
+                continue;
+            }
+            match settings.with(name, value) {
+                Err(SetError::Unknown) => continue,
+                changed => *settings = changed?,
+            }
+            is_known = true;
+            if setting == "trees" {
+                break;
+            }
+        }
+        if is_known { Ok(params.into()) } else { Err(SetError::Unknown) }
     }
 
     fn find(&self, setting: &str) -> Option<Value> {
@@ -99,13 +131,7 @@ impl Algorithm for Params {
             return self.parts.first().is_some_and(|part| part.may_become(found));
         }
         let late = Params { learn_blend: false, ..self.clone() };
-        [self, &late].into_iter().any(|params| {
-            let sizes: Vec<usize> = found.size().iter().map(|size| size.count).collect();
-            let fits = |(planned, &found): (&Size, &usize)| found <= planned.count;
-            params.size().len() == sizes.len()
-                && params.size().iter().zip(&sizes).all(fits)
-                && params.resized(&sizes) == *found
-        })
+        [self, &late].into_iter().any(|params| is_resized(params, found))
     }
 
     fn left_out(&self) -> Option<&'static str> {
@@ -113,8 +139,18 @@ impl Algorithm for Params {
         (!self.learn_blend).then_some(text)
     }
 
+    /// What tuning tries: one setting of each part, the last part first, and whether the last part
+    /// weights features; forests are hardly ever better without.
     fn changes(&self) -> Vec<Change> {
-        self.changes()
+        let of_part = |part: &Settings, name: &str| {
+            let setting = format!("{}.{name}", part.name());
+            let own = part.changes().into_iter().filter(|change| change.setting == name);
+            own.map(|change| Change { setting: setting.clone(), ..change }).collect::<Vec<_>>()
+        };
+        let tuned = self.parts.iter().rev();
+        let tuned = tuned.flat_map(|part| of_part(part, Prior::of(part).tuned.unwrap_or_default()));
+        let weighting = self.parts.last().map(|part| of_part(part, "weighting"));
+        tuned.chain(weighting.into_iter().flatten()).collect()
     }
 
     fn compact(&self) -> Option<Settings> {
@@ -133,13 +169,9 @@ impl Algorithm for Params {
         let copied = (offsets + features.entries() * 8 + labels.entries() * 4) as u64;
         let of = |part: &Settings| part.estimate(rows, threads);
         let whole: Vec<Estimate> = self.parts.iter().map(of).collect();
-        let reduced = self
-            .reduced()
-            .parts
-            .iter()
-            .map(of)
-            .map(|part| copied + part.memory.saturating_add(part.model))
-            .max();
+        let reduced = self.reduced();
+        let reduced = reduced.parts.iter().map(of);
+        let reduced = reduced.map(|part| copied + part.memory.saturating_add(part.model));
         let memory = whole.iter().map(|part| part.memory).chain(reduced).max().unwrap_or(0);
         Estimate { memory, model: whole.iter().map(|part| part.model).sum() }
     }
@@ -207,7 +239,8 @@ impl Algorithm for Params {
         rows: DatasetView<'a>,
         _task: &Task,
     ) -> Result<Box<dyn Train + 'a>, ParamError> {
-        Ok(Box::new(Trainer::new(self, rows)?))
+        self.check()?;
+        Ok(Box::new(Trainer { params: self.map(|part| part.resolve(rows)), rows }))
     }
 
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError> {
@@ -228,7 +261,7 @@ impl Algorithm for Params {
         if weights.len() != terms || !weights.iter().all(|weight| weight.is_finite()) {
             return Err(unit.refused(format!("it does not have {terms} finite weights")));
         }
-        let blend = Blend::from_weights(parts.len(), weights.iter().copied());
+        let blend = Blend::from_weights(weights.iter().copied());
         let (counts, learn_blend) = (trained.counts.clone(), self.learn_blend);
         Ok(Box::new(Grove { parts, blend, counts, learn_blend }))
     }
@@ -265,7 +298,17 @@ impl Train for Trainer<'_> {
         if units.lacks(BLEND) {
             write_blend(&self.blend(task)?, units)?;
         }
-        self.train_parts(units, task)
+        for part in &self.params.parts {
+            let units = units.below(&prefix(part));
+            let all = part.units(self.rows.labels.columns(), &|name| units.open(name))?;
+            // A part that is another's work is not worth preparing the rows for.
+            if all.iter().any(|unit| units.lacks(&unit.name)) {
+                part.prepare(self.rows, task)
+                    .expect("the settings of a part were checked with the grove's")
+                    .train(&units, task)?;
+            }
+        }
+        Ok(())
     }
 
     fn train_within(
@@ -290,7 +333,26 @@ impl Predict for Grove {
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        task.predict_blocks(rows, BLOCK, |block| self.predict_block(block, query, task))
+        let (known, quiet) = (known(query), &task.quiet());
+        task.predict_blocks(rows, BLOCK, |rows| {
+            let predict = |part: &dyn Predict| part.predict(rows, known, quiet);
+            // Many rows keep all threads busy in any part, and take memory in each.
+            let scores: Vec<Predictions> = match rows.len() {
+                1 => task.install(|| {
+                    let parts = self.parts.par_iter().map(Box::as_ref);
+                    parts.map(predict).collect::<Result<_, _>>()
+                })?,
+                _ => self.parts.iter().map(Box::as_ref).map(predict).collect::<Result<_, _>>()?,
+            };
+            let blended = |scratch: &mut (Candidates, Vec<f64>), row| {
+                self.blended(scores.iter().map(|part| part.row(row)), query.k, scratch)
+            };
+            let ranked = (0..rows.len()).into_par_iter().map_init(Default::default, blended);
+            let ranked: Vec<Vec<Scored>> = task.install(|| ranked.collect());
+            let mut predictions = Predictions::default();
+            ranked.iter().for_each(|row| predictions.push_row(row));
+            Ok(predictions)
+        })
     }
 
     fn votes(
@@ -336,7 +398,9 @@ impl Predict for Grove {
         let names: Vec<String> =
             self.parts.iter().map(|part| part.settings().name().replace('-', "_")).collect();
         let row = |instances: u32| {
-            let of = |scores: Vec<f32>| json!(self.blend.probability(&scores, instances));
+            let of = |scores: Vec<f32>| {
+                json!(self.blend.probability(&scores, instances, &mut Vec::new()))
+            };
             let mut row = Map::from_iter([("instances".to_owned(), json!(instances))]);
             for (at, name) in names.iter().enumerate() {
                 let scores = (0..names.len()).map(|part| if part == at { 0.5 } else { 0.0 });

@@ -18,43 +18,29 @@ const PULL: f64 = 1.0;
 /// logarithm of how often training saw the label, so that rare labels may trust another part than
 /// frequent ones.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Blend {
-    /// How many scores there are.
-    parts: usize,
-    weights: Vec<f64>,
-}
+pub(crate) struct Blend(Vec<f64>);
 
 impl Blend {
     /// The blend that is used when there are no rows to learn one from.
     pub(crate) fn prior(parts: &[Settings]) -> Self {
-        Self::from_weights(parts.len(), prior(parts).iter().map(|&weight| weight as f32))
+        Self::from_weights(prior(parts).iter().map(|&weight| weight as f32))
     }
 
-    /// A blend of so many parts with weights as [`Blend::weights`] gives them.
-    pub(crate) fn from_weights(parts: usize, weights: impl Iterator<Item = f32>) -> Self {
-        Blend { parts, weights: weights.map(f64::from).collect() }
+    /// A blend with weights as [`Blend::weights`] gives them.
+    pub(crate) fn from_weights(weights: impl Iterator<Item = f32>) -> Self {
+        Blend(weights.map(f64::from).collect())
     }
 
     /// The weights as they are stored.
     pub(crate) fn weights(&self) -> Vec<f32> {
-        self.weights.iter().map(|&weight| weight as f32).collect()
+        self.0.iter().map(|&weight| weight as f32).collect()
     }
 
-    /// The probability of a label that `count` training rows have, from its score in each part.
-    ///
-    /// ```
-    /// use labelwood::algorithms::grove::{Blend, Params};
-    /// let blend = Blend::prior(&Params::default().parts);
-    /// assert!(blend.probability(&[0.5, 0.5], 100) > blend.probability(&[0.5, 0.0], 100));
-    /// ```
-    pub(crate) fn probability(&self, scores: &[f32], count: u32) -> f32 {
-        self.probability_with(scores, count, &mut Vec::with_capacity(width(self.parts)))
-    }
-
-    /// As [`Blend::probability`], with memory for the terms that is used again.
-    pub(super) fn probability_with(&self, scores: &[f32], count: u32, terms: &mut Vec<f64>) -> f32 {
+    /// The probability of a label that `count` training rows have, from its score in each part; `terms`
+    /// is scratch memory.
+    pub(crate) fn probability(&self, scores: &[f32], count: u32, terms: &mut Vec<f64>) -> f32 {
         set_terms(scores, count, terms);
-        probability(log_odds(terms, &self.weights)) as f32
+        probability(log_odds(terms, &self.0)) as f32
     }
 }
 
@@ -103,14 +89,14 @@ pub(super) struct Learner {
 
 impl Learner {
     /// Adds a candidate with its scores, whose label `count` training rows have.
-    pub fn add(&mut self, scores: &[f32], count: u32, is_true: bool) {
+    pub(super) fn add(&mut self, scores: &[f32], count: u32, is_true: bool) {
         set_terms(scores, count, &mut self.terms);
         self.examples.push(&self.terms, is_true);
     }
 
-    pub fn finish(&self, parts: &[Settings]) -> Blend {
+    pub(super) fn finish(&self, parts: &[Settings]) -> Blend {
         let weights = self.examples.fit(&prior(parts), PULL);
-        Blend::from_weights(parts.len(), weights.iter().map(|&weight| weight as f32))
+        Blend::from_weights(weights.iter().map(|&weight| weight as f32))
     }
 }
 
@@ -127,7 +113,11 @@ pub(super) struct Candidates {
 impl Candidates {
     /// The labels among the best `most` of any part, with all scores, by id. Each part's list is best
     /// first and may be longer: what lies beyond is looked up, but names no candidate.
-    pub fn set<'s>(&mut self, lists: impl ExactSizeIterator<Item = &'s [Scored]>, most: usize) {
+    pub(super) fn set<'s>(
+        &mut self,
+        lists: impl ExactSizeIterator<Item = &'s [Scored]>,
+        most: usize,
+    ) {
         self.parts = lists.len();
         self.ids.clear();
         self.scores.clear();
@@ -152,7 +142,7 @@ impl Candidates {
     }
 
     /// Each label with its scores.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
         self.ids.iter().copied().zip(self.scores.chunks_exact(self.parts.max(1)))
     }
 }
@@ -213,8 +203,14 @@ mod tests {
     fn the_prior_trusts_both_parts() {
         let blend = Blend::prior(&parts());
         for count in [1, 30, 1000] {
-            assert!(blend.probability(&[0.6, 0.0], count) > blend.probability(&[0.1, 0.0], count));
-            assert!(blend.probability(&[0.0, 0.6], count) > blend.probability(&[0.0, 0.1], count));
+            assert!(
+                blend.probability(&[0.6, 0.0], count, &mut vec![])
+                    > blend.probability(&[0.1, 0.0], count, &mut vec![])
+            );
+            assert!(
+                blend.probability(&[0.0, 0.6], count, &mut vec![])
+                    > blend.probability(&[0.0, 0.1], count, &mut vec![])
+            );
         }
     }
 
@@ -228,8 +224,8 @@ mod tests {
             learner.add(&[forest, label_tree], 50, is_true);
         }
         let blend = learner.finish(&parts());
-        assert!(blend.probability(&[0.6, 0.1], 50) > 0.9);
-        assert!(blend.probability(&[0.2, 0.9], 50) < 0.1);
+        assert!(blend.probability(&[0.6, 0.1], 50, &mut vec![]) > 0.9);
+        assert!(blend.probability(&[0.2, 0.9], 50, &mut vec![]) < 0.1);
     }
 
     #[test]
@@ -244,8 +240,9 @@ mod tests {
             learner.add(&scores, count, is_true);
         }
         let blend = learner.finish(&parts());
-        let probability =
-            |forest, label_tree, count| blend.probability(&[forest, label_tree], count);
+        let probability = |forest, label_tree, count| {
+            blend.probability(&[forest, label_tree], count, &mut vec![])
+        };
         assert!(probability(0.7, 0.2, 2) < 0.3 && probability(0.2, 0.7, 2) > 0.7);
         assert!(probability(0.7, 0.2, 2000) > 0.7 && probability(0.2, 0.7, 2000) < 0.3);
     }
@@ -258,8 +255,8 @@ mod tests {
             label_tree in 0.0f32..=1.0,
             count: u32,
         ) {
-            let blend = Blend::from_weights(2, weights.into_iter());
-            let found = blend.probability(&[forest, label_tree], count);
+            let blend = Blend::from_weights(weights.into_iter());
+            let found = blend.probability(&[forest, label_tree], count, &mut vec![]);
             prop_assert!((0.0..=1.0).contains(&found));
         }
     }

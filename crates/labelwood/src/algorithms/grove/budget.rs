@@ -36,7 +36,8 @@ impl Trainer<'_> {
         let sinks: Vec<UnitSink<'_>> =
             parts.iter().map(|part| units.below(&prefix(part))).collect();
         let trainers = parts.iter().map(|part| part.prepare(self.rows, task));
-        let trainers: Vec<Box<dyn Train + '_>> = trainers.collect::<Result<_, _>>()?;
+        let trainers: Vec<Box<dyn Train + '_>> =
+            trainers.collect::<Result<_, _>>().map_err(GrowError::Params)?;
         let growers = trainers.iter().zip(&sinks);
         let mut growers: Vec<Grower<'_, dyn Train + '_>> =
             growers.map(|(train, units)| Grower::new(&**train, units, budget, task)).collect();
@@ -71,10 +72,8 @@ impl Trainer<'_> {
         for at in (0..parts.len()).chain([0]) {
             let is_first_time = at == 0 && sizes[0] <= FIRST;
             let target = if is_first_time { most[0].min(ENOUGH) } else { most[at] };
-            let mut beside = 0;
-            for (other, grower) in growers.iter().enumerate().filter(|&(other, _)| other != at) {
-                beside += grower.finished(sizes[other])?.iter().sum::<u64>();
-            }
+            let before = bytes(&growers[..at], &sizes[..at])?;
+            let beside = before + bytes(&growers[at + 1..], &sizes[at + 1..])?;
             let reserve = |members: usize, each: f64| match learn_blend {
                 true => {
                     let (mut sizes, mut seconds) = (sizes.clone(), seconds.clone());

@@ -3,7 +3,7 @@
 //! Instance forests are better on some data and linear label trees on other; together they are
 //! better than either. All parts are trained on the same rows. Before that, a tenth of the rows is held
 //! out, smaller parts are trained on the rest, and what their scores are worth is learned from the
-//! held-out rows: the [`Blend`], which turns a label's scores in all parts into its probability. Labels
+//! held-out rows: the blend, which turns a label's scores in all parts into its probability. Labels
 //! that any part names are candidates, so a prediction costs little more than that of all parts.
 //!
 //! ```
@@ -35,14 +35,12 @@ pub use params::Params;
 
 use crate::algorithms::{Interrupted, Predict, Settings, UnitSink, learn_in_memory};
 use crate::base::array::Array;
-use crate::base::run::{Stage, Stopped, Task};
-use crate::base::settings::ParamError;
-use crate::base::sparse::{CsrView, Predictions, Query, Scored, top_k};
+use crate::base::run::{Stage, Task};
+use crate::base::sparse::{Query, Scored, top_k};
 use crate::base::store::StoreError;
 use crate::data::DatasetView;
 use crate::learn::calibration::hold_out;
 use blend::{Candidates, Learner};
-use rayon::prelude::*;
 
 /// Labels of each part that are candidates, at least.
 const CANDIDATES: usize = 30;
@@ -67,12 +65,7 @@ struct Grove {
     learn_blend: bool,
 }
 
-impl<'a> Trainer<'a> {
-    fn new(params: &Params, rows: DatasetView<'a>) -> Result<Self, ParamError> {
-        params.check()?;
-        Ok(Trainer { params: params.map(|part| part.resolve(rows)), rows })
-    }
-
+impl Trainer<'_> {
     /// Learns the blend: trains smaller parts on nine tenths of the rows and lets them score the
     /// others. That takes about a third of the time that the parts take. Without rows to hold out,
     /// or if the settings say so, it is the one that is likely beforehand.
@@ -108,21 +101,6 @@ impl<'a> Trainer<'a> {
         task.progress(Stage::Steps("blend"), steps, steps);
         Ok(blend)
     }
-
-    /// Writes what `units` lacks of each part.
-    fn train_parts(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), Interrupted> {
-        for part in &self.params.parts {
-            let units = units.below(&prefix(part));
-            let all = part.units(self.rows.labels.columns(), &|name| units.open(name))?;
-            // A part that is another's work is not worth preparing the rows for.
-            if all.iter().any(|unit| units.lacks(&unit.name)) {
-                part.prepare(self.rows, task)
-                    .expect("the settings of a part were checked with the grove's")
-                    .train(&units, task)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// What the names of a part's units start with.
@@ -138,32 +116,6 @@ fn write_blend(blend: &Blend, units: &UnitSink<'_>) -> Result<(), StoreError> {
 }
 
 impl Grove {
-    fn predict_block(
-        &self,
-        rows: CsrView<'_>,
-        query: Query<'_>,
-        task: &Task,
-    ) -> Result<Predictions, Stopped> {
-        let (known, quiet) = (known(query), &task.quiet());
-        let predict = |part: &dyn Predict| part.predict(rows, known, quiet);
-        // Many rows keep all threads busy in any part, and take memory in each.
-        let scores: Vec<Predictions> = match rows.len() {
-            1 => task.install(|| {
-                self.parts.par_iter().map(Box::as_ref).map(predict).collect::<Result<_, _>>()
-            })?,
-            _ => self.parts.iter().map(Box::as_ref).map(predict).collect::<Result<_, _>>()?,
-        };
-        let begin = || (Candidates::default(), Vec::new());
-        let blended = |scratch: &mut (Candidates, Vec<f64>), row| {
-            self.blended(scores.iter().map(|part| part.row(row)), query.k, scratch)
-        };
-        let ranked: Vec<Vec<Scored>> =
-            task.install(|| (0..rows.len()).into_par_iter().map_init(begin, blended).collect());
-        let mut predictions = Predictions::default();
-        ranked.iter().for_each(|row| predictions.push_row(row));
-        Ok(predictions)
-    }
-
     /// The best `k` labels of a row by their probabilities, from each part's best.
     fn blended<'s>(
         &self,
@@ -174,7 +126,7 @@ impl Grove {
         candidates.set(lists, k.max(CANDIDATES));
         let score = |(id, scores): (u32, &[f32])| {
             let count = self.counts.get(id as usize).copied().unwrap_or(0);
-            Scored { id, score: self.blend.probability_with(scores, count, terms) }
+            Scored { id, score: self.blend.probability(scores, count, terms) }
         };
         let mut scored: Vec<Scored> = candidates.iter().map(score).collect();
         top_k(&mut scored, k);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::algorithms::{Train, craftml, label_tree, one_vs_rest};
 use crate::base::run::Pool;
-use crate::base::sparse::{Csr, LabelRows, LabelSet};
+use crate::base::sparse::{Csr, LabelRows, LabelSet, Predictions};
 use crate::base::store::UnitFile;
 use crate::data::Dataset;
 use crate::data::generate::{Generator, Profile, TEST_START};
@@ -19,6 +19,11 @@ fn small() -> Params {
     Params { parts: vec![forest.into(), label_tree.into()], ..Params::default() }
 }
 
+fn trainer<'a>(params: &Params, dataset: &'a Dataset) -> Trainer<'a> {
+    let rows = dataset.view();
+    Trainer { params: params.map(|part| part.resolve(rows)), rows }
+}
+
 fn learn(dataset: &Dataset, params: &Params, task: &Task) -> Box<dyn Predict> {
     learn_in_memory(&Settings::from(params.clone()), dataset.view(), task).unwrap()
 }
@@ -32,7 +37,7 @@ fn grown(count: u64, task: &Task) -> (Dataset, Box<dyn Predict>) {
 /// All units with their checksums.
 fn units(dataset: &Dataset, params: &Params, task: &Task) -> Vec<UnitFile> {
     let units = UnitSink::in_memory();
-    Trainer::new(params, dataset.view()).unwrap().train(&units, task).unwrap();
+    trainer(params, dataset).train(&units, task).unwrap();
     units.all()
 }
 
@@ -45,7 +50,7 @@ fn a_blend_that_trusts_one_part_ranks_as_that_part_does() {
     let task = Pool::new(2).unwrap().task();
     let dataset = rows(400, &task);
     let (features, query) = (dataset.features.view(), Query::top(5));
-    let resolved = Trainer::new(&small(), dataset.view()).unwrap().params;
+    let resolved = trainer(&small(), &dataset).params;
     let learn = |part: &Settings| learn_in_memory(part, dataset.view(), &task).unwrap();
     let mut grove = Grove {
         parts: resolved.parts.iter().map(learn).collect(),
@@ -56,7 +61,7 @@ fn a_blend_that_trusts_one_part_ranks_as_that_part_does() {
     let only = |at: usize| {
         let mut weights = [0.0; 11];
         weights[at] = 1.0;
-        Blend::from_weights(2, weights.into_iter())
+        Blend::from_weights(weights.into_iter())
     };
     // Where a part has fewer labels than are asked for, the other fills up with ties.
     let agree = |found: &Predictions, part: &Predictions| {
@@ -121,7 +126,7 @@ fn rows_without_features_or_labels_and_few_rows_are_learned_from() {
         let grove = learn(&dataset, &small(), &task);
         let found = grove.predict(dataset.features.view(), Query::top(1), &task).unwrap();
         assert_eq!(found.row(0)[0].id, 0, "{count} rows");
-        let trainer = Trainer::new(&small(), dataset.view()).unwrap();
+        let trainer = trainer(&small(), &dataset);
         let prior = Blend::prior(&trainer.params.parts);
         assert_eq!(count < 10, trainer.blend(&task).unwrap() == prior);
     }
@@ -132,7 +137,7 @@ fn a_cancelled_run_grows_nothing() {
     let task = Pool::new(1).unwrap().task();
     let dataset = rows(60, &task);
     task.canceller().cancel();
-    let trainer = Trainer::new(&small(), dataset.view()).unwrap();
+    let trainer = trainer(&small(), &dataset);
     let units = UnitSink::in_memory();
     assert!(trainer.blend(&task).is_err() && trainer.train(&units, &task).is_err());
     assert!(learn_in_memory(&small().into(), dataset.view(), &task).is_err());
@@ -163,15 +168,15 @@ fn a_blend_that_is_not_to_be_learned_is_the_prior() {
     let task = Pool::new(2).unwrap().task();
     let dataset = rows(300, &task);
     let params = Params { learn_blend: false, ..small() };
-    let trainer = Trainer::new(&params, dataset.view()).unwrap();
+    let late = trainer(&params, &dataset);
     let prior = Blend::prior(&params.parts);
-    assert_eq!(trainer.blend(&task).unwrap(), prior);
-    assert_eq!(learn(&dataset, &params, &task).settings(), trainer.settings());
+    assert_eq!(late.blend(&task).unwrap(), prior);
+    assert_eq!(learn(&dataset, &params, &task).settings(), late.settings());
     let units = UnitSink::in_memory();
-    trainer.train(&units, &task).unwrap();
+    late.train(&units, &task).unwrap();
     let stored: Array<f32> = units.open(BLEND).unwrap().unwrap().array("weights").unwrap();
     assert_eq!(stored[..], prior.weights());
-    let learned = Trainer::new(&small(), dataset.view()).unwrap();
+    let learned = trainer(&small(), &dataset);
     assert_ne!(learned.blend(&task).unwrap(), prior);
 }
 

@@ -2,25 +2,27 @@
 //! weights of features.
 
 use super::{LabelForest, Params, Trainer};
-use crate::algorithms::label_tree::Tree;
+use crate::algorithms::label_tree::{LabelTrees, Tree};
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Shrink, Shrunk, Size, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, linear,
     weights,
 };
-use crate::base::run::{Estimate, Stage, Stopped, Task};
+use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::DatasetView;
 use crate::learn::favour::{Favour, Scores};
+use crate::learn::linear::Shape;
 use crate::learn::linear::stored::{Sizes, arrays, read_nodes};
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Settings that tuning tries: submodels of more labels are fewer to agree, but each knows more.
 const TRIED: [&str; 3] = ["rate", "cost", "weighting"];
+/// Labels that a submodel votes for at least, if it comes to as many: few, since each knows few.
+const VOTES: usize = 20;
 /// How many labels that no submodel drew are named in a warning.
 const NAMED: usize = 10;
 
@@ -61,7 +63,10 @@ impl Algorithm for Params {
     }
 
     fn check(&self) -> Result<(), ParamError> {
-        self.check()
+        if self.tree.trees != 1 {
+            return Err(ParamError::new("trees", self.tree.trees, "1: each submodel is one tree"));
+        }
+        self.check_values()
     }
 
     fn resolve(&self, rows: DatasetView<'_>) -> Settings {
@@ -84,7 +89,23 @@ impl Algorithm for Params {
     }
 
     fn estimate(&self, rows: DatasetView<'_>, threads: usize) -> Estimate {
-        self.estimate(rows.features, rows.labels, threads)
+        let shape = Shape::new(rows);
+        let tree = self.resolve(rows.features, rows.labels).tree;
+        let growing = threads.min(self.submodels) as f64;
+        let copies = self.submodels as f64 * self.rate;
+        // The root has the weights of one level more: it learns from all rows for few labels.
+        let levels = tree.levels(shape.labels * self.rate) + 1.0;
+        let weights = shape.weights(tree.weight_threshold, levels);
+        // Each submodel that grows has centres of its own.
+        let centres = (growing - 1.0) * shape.centres(tree.branches(), threads);
+        let memory = shape.prepared()
+            + growing * shape.vectors() * self.rate
+            + shape.labels * (copies * 4.0 + 24.0)
+            + tree.growing(&shape, threads)
+            + centres
+            + growing * Shape::building(weights * self.rate, tree.branches());
+        let model = copies * tree.stored(&shape, weights);
+        Estimate { memory: memory as u64, model: model as u64 }
     }
 
     fn members(&self, _labels: usize) -> usize {
@@ -97,7 +118,7 @@ impl Algorithm for Params {
     }
 
     fn costs(&self, units: &[UnitSpec], rows: DatasetView<'_>, threads: usize) -> Costs {
-        let memory = self.estimate(rows.features, rows.labels, threads).memory;
+        let memory = self.estimate(rows, threads).memory;
         let seconds = self.tree.level_seconds(rows, self.rate).iter().sum();
         Costs { units: vec![Cost { seconds, memory }; units.len()], below: Cost::default() }
     }
@@ -107,23 +128,25 @@ impl Algorithm for Params {
         rows: DatasetView<'a>,
         task: &Task,
     ) -> Result<Box<dyn Train + 'a>, ParamError> {
-        let trainer = Trainer::new(rows.features, rows.labels, self.clone(), task)?;
-        warn_of_undrawn(trainer.undrawn(), rows);
+        self.check()?;
+        let trainer = Trainer::new(rows, self.resolve(rows.features, rows.labels), task);
+        warn_of_undrawn(&trainer.undrawn, rows);
         Ok(Box::new(trainer))
     }
 
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError> {
         let stored = trained.stored;
-        let (weights, features) = weights::read(stored)?;
-        let labels = stored.manifest().labels as usize;
-        let sizes = Sizes { labels, features, precision: self.tree.precision };
+        let (weights, sizes) = linear::sizes(stored, self.tree.precision)?;
+        let Sizes { labels, features, .. } = sizes;
         let submodel = |number| {
             let root = read_nodes(stored.unit(&unit_name(number))?, sizes, None)?;
             Ok(Tree { root, subtrees: Vec::new() })
         };
         let numbers = trained.members.clone().into_par_iter();
-        let submodels = numbers.map(submodel).collect::<Result<_, _>>()?;
-        Ok(Box::new(LabelForest::new(self.clone(), weights, features, labels, submodels)))
+        let trees = numbers.map(submodel).collect::<Result<_, _>>()?;
+        let params = self.tree.clone();
+        let trees = LabelTrees { params, weights, features, labels, trees, votes: VOTES };
+        Ok(Box::new(LabelForest::new(self.clone(), trees)))
     }
 
     fn shrunk(&self, how: Shrink) -> Option<Settings> {
@@ -184,19 +207,9 @@ impl Train for Trainer {
         let total = self.params.submodels;
         let missing: Vec<usize> =
             (0..total).filter(|&number| units.lacks(&unit_name(number))).collect();
-        let done = AtomicU64::new((total - missing.len()) as u64);
-        task.progress(Stage::Units("submodels"), done.load(Ordering::Relaxed), total as u64);
-        task.install(|| {
-            missing.par_iter().with_max_len(1).try_for_each(|&number| {
-                let submodel = self.submodel(number, task)?;
-                units.write(&unit_name(number), &arrays(&submodel.root))?;
-                task.progress(
-                    Stage::Units("submodels"),
-                    done.fetch_add(1, Ordering::Relaxed) + 1,
-                    total as u64,
-                );
-                Ok(())
-            })
+        linear::write_each(&missing, (total, "submodels"), task, |&number| {
+            let submodel = self.submodel(number, task)?;
+            Ok(units.write(&unit_name(number), &arrays(&submodel.root))?)
         })
     }
 }
@@ -206,13 +219,15 @@ impl Predict for LabelForest {
         self.params.clone().into()
     }
 
+    /// A label's score is the sum of its probabilities in the submodels that know it, over their
+    /// number (the paper's equation 14).
     fn predict(
         &self,
         rows: CsrView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        LabelForest::predict(self, rows, query, task)
+        self.submodels.best(rows, query, |label| self.copies[label as usize] as usize, task)
     }
 
     fn votes(
@@ -221,7 +236,7 @@ impl Predict for LabelForest {
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped> {
-        Ok(vec![self.count(rows, query, task)?])
+        Ok(vec![self.submodels.count(rows, query, task, Votes::take)?])
     }
 
     fn voters(&self) -> Vec<Vec<u32>> {
@@ -234,7 +249,7 @@ impl Predict for LabelForest {
     }
 
     fn figures(&self) -> Vec<(String, Value)> {
-        let submodels = self.submodels.iter().enumerate();
+        let submodels = self.submodels.trees.iter().enumerate();
         submodels.map(|(number, tree)| (unit_name(number), json!(tree.figures()))).collect()
     }
 

@@ -1,7 +1,7 @@
 //! The settings of Random Label Forests.
 
 use crate::algorithms::label_tree;
-use crate::base::settings::{ParamError, choices, settings};
+use crate::base::settings::{choices, settings};
 use crate::base::sparse::{CsrView, LabelRowsView};
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ settings! {
     /// What a Random Label Forest is grown with.
     ///
     /// ```
-    /// use labelwood::algorithms::label_forest::{Params, Sampling};
+    /// use labelwood::algorithms::{Algorithm, label_forest::{Params, Sampling}};
     /// let params = Params { submodels: 10, sampling: Sampling::Partitions, ..Params::default() };
     /// assert!(params.check().is_ok());
     /// assert!(Params { rate: 0.0, ..params }.check().is_err());
@@ -91,14 +91,6 @@ impl Params {
     pub fn resolve(&self, features: CsrView<'_>, labels: LabelRowsView<'_>) -> Params {
         let drawn = (labels.known_columns() as f64 * self.rate).ceil() as usize;
         Params { tree: self.tree.resolve_for(features, drawn), ..self.clone() }
-    }
-
-    /// Refuses settings that no forest can be grown with, naming the first.
-    pub fn check(&self) -> Result<(), ParamError> {
-        if self.tree.trees != 1 {
-            return Err(ParamError::new("trees", self.tree.trees, "1: each submodel is one tree"));
-        }
-        self.check_values()
     }
 
     /// How many submodels a round has, when they deal all labels among them.

@@ -2,11 +2,13 @@
 
 use super::sample::draw;
 use super::*;
+use crate::algorithms::{Algorithm, Predict};
 use crate::base::run::Pool;
-use crate::base::sparse::{Csr, LabelRows, Scored};
-use crate::learn::linear::testing::{NodeSpec, nodes, one_hot_rows, small_rows};
+use crate::base::sparse::{Csr, LabelRows, Query, Scored};
+use crate::learn::linear::testing::{NodeSpec, nodes, one_hot_rows, small_rows, view};
 use crate::learn::linear::{Limits, Link};
 use proptest::prelude::*;
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 
 const SAMPLINGS: [Sampling; 4] = [
@@ -22,7 +24,22 @@ fn singles(labels: u32) -> Vec<Vec<u32>> {
 
 fn trainer(features: &Csr, labels: &LabelRows, params: &Params) -> Trainer {
     let task = Pool::new(1).unwrap().task();
-    Trainer::new(features.view(), labels.view(), params.clone(), &task).unwrap()
+    Trainer::new(view(features, labels), params.resolve(features.view(), labels.view()), &task)
+}
+
+fn forest_of(params: Params, features: usize, labels: usize, trees: Vec<Tree>) -> LabelForest {
+    let (weights, tree) = (FeatureWeights(None), params.tree.clone());
+    LabelForest::new(
+        params,
+        LabelTrees { params: tree, weights, features, labels, trees, votes: 20 },
+    )
+}
+
+fn grown(trainer: &Trainer, features: &Csr, task: &Task) -> LabelForest {
+    let (params, labels) = (trainer.params.clone(), trainer.training.label_count());
+    let numbers = (0..params.submodels).into_par_iter();
+    let trees = task.install(|| numbers.map(|at| trainer.submodel(at, task).unwrap()).collect());
+    forest_of(params, features.columns(), labels, trees)
 }
 
 proptest! {
@@ -102,12 +119,12 @@ fn labels_that_are_never_drawn_are_named() {
     let (features, labels) = one_hot_rows(30, 10);
     let params = Params { submodels: 2, rate: 0.2, cover: false, ..Params::default() };
     let uncovered = trainer(&features, &labels, &params);
-    let mut all: Vec<u32> = uncovered.undrawn().to_vec();
+    let mut all: Vec<u32> = uncovered.undrawn.clone();
     assert!(all.len() >= 6);
-    (0..2).for_each(|submodel| all.extend(uncovered.labels_of(submodel)));
+    (0..2).for_each(|submodel| all.extend(&uncovered.subsets[submodel]));
     assert_eq!(all.into_iter().collect::<BTreeSet<_>>().len(), 10);
     let covered = trainer(&features, &labels, &Params { cover: true, ..params });
-    assert!(covered.undrawn().is_empty());
+    assert!(covered.undrawn.is_empty());
 }
 
 #[test]
@@ -127,8 +144,8 @@ fn equation_14_by_hand() {
     params.tree.link = Link::SquaredHinge;
     let submodels =
         vec![tree(&[(0, 1.0), (1, 0.0)]), tree(&[(1, 1.0), (2, 0.0)]), tree(&[(1, 0.0), (3, 2.0)])];
-    let forest = LabelForest::new(params, FeatureWeights(None), 1, 6, submodels);
-    assert_eq!(forest.copies(), [1, 3, 1, 1, 0, 0]);
+    let forest = forest_of(params, 1, 6, submodels);
+    assert_eq!(forest.copies, [1, 3, 1, 1, 0, 0]);
     let mut features = Csr::new(1);
     features.push_row(&[0], &[1.0]).unwrap();
     let task = Pool::new(1).unwrap().task();
@@ -155,8 +172,8 @@ fn every_variant_learns_which_feature_means_which_label() {
                 Params { submodels: 11, rate: 0.25, sampling, group, ..Params::default() };
             params.tree.leaf = Some(1 + 2 * at % 3);
             params.tree.branches = Some(2);
-            let forest = trainer(&features, &labels, &params).forest(&task).unwrap();
-            assert!(forest.copies().iter().all(|&copies| copies > 0));
+            let forest = grown(&trainer(&features, &labels, &params), &features, &task);
+            assert!(forest.copies.iter().all(|&copies| copies > 0));
             let predictions = forest.predict(features.view(), Query::top(2), &task).unwrap();
             for (row, best) in predictions.rows().enumerate() {
                 assert_eq!(best[0].id, row as u32 % 12, "{sampling:?}");
@@ -176,8 +193,8 @@ fn rows_without_a_drawn_label_are_negative_unless_they_are_dropped() {
     let scores = |params: Params| {
         let trainer = trainer(&features, &labels, &params);
         let submodel = trainer.submodel(0, &task).unwrap();
-        let known = trainer.labels_of(0).to_vec();
-        let forest = LabelForest::new(params, FeatureWeights(None), 12, 12, vec![submodel]);
+        let known = trainer.subsets[0].clone();
+        let forest = forest_of(params, 12, 12, vec![submodel]);
         let predictions = forest.predict(features.view(), Query::top(1), &task).unwrap();
         let strangers = (0..12).filter(|label| !known.contains(label));
         strangers.map(|row| predictions.row(row as usize)[0].score).fold(0.0, f32::max)
@@ -232,17 +249,17 @@ proptest! {
         let mut params = Params { submodels: 3, rate: 0.4, sampling, group, ..Params::default() };
         (params.tree.leaf, params.tree.branches, params.tree.seed) = (Some(2), Some(3), seed);
         let trainer = trainer(&features, &labels, &params);
-        let forest = trainer.forest(&Pool::new(1).unwrap().task()).unwrap();
-        prop_assert_eq!(&trainer.forest(&Pool::new(7).unwrap().task()).unwrap(), &forest);
+        let forest = grown(&trainer, &features, &Pool::new(1).unwrap().task());
+        prop_assert_eq!(&grown(&trainer, &features, &Pool::new(7).unwrap().task()), &forest);
         let task = Pool::new(2).unwrap().task();
-        for (number, tree) in forest.submodels().iter().enumerate() {
+        for (number, tree) in forest.submodels.trees.iter().enumerate() {
             prop_assert_eq!(&trainer.submodel(number, &task).unwrap(), tree);
             tree.root.check(Limits::none(None)).unwrap();
             prop_assert!(tree.subtrees.is_empty());
         }
         let known = labels.view().column_counts();
-        for (label, (&copies, &rows)) in forest.copies().iter().zip(&known).enumerate() {
-            let drawn = (0..3).filter(|&at| trainer.labels_of(at).contains(&(label as u32)));
+        for (label, (&copies, &rows)) in forest.copies.iter().zip(&known).enumerate() {
+            let drawn = (0..3).filter(|&at| trainer.subsets[at].contains(&(label as u32)));
             prop_assert_eq!(copies as usize, drawn.count());
             prop_assert_eq!(copies > 0, rows > 0);
         }
@@ -253,9 +270,9 @@ proptest! {
 fn a_submodel_is_estimated_at_about_its_share_of_the_full_tree() {
     let (features, labels) = one_hot_rows(5000, 1000);
     let params = Params::default();
-    let estimate = |params: &Params| params.estimate(features.view(), labels.view(), 2);
+    let estimate = |params: &Params| params.estimate(view(&features, &labels), 2);
     let forest = estimate(&params);
-    let full = params.tree.estimate(features.view(), labels.view(), 2);
+    let full = params.tree.estimate(view(&features, &labels), 2);
     let submodel = forest.model as f64 / 100.0;
     assert!(submodel < 0.2 * full.model as f64, "{submodel} of {full:?}");
     let half = Params { submodels: 50, ..params };

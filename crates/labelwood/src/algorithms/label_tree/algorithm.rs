@@ -1,7 +1,9 @@
 //! Label trees behind the traits of the registry: a unit for each root, one for each subtree below it,
 //! and one for the weights of features.
 
-use super::{LabelTrees, Params, Root, Trainer, Tree, UpdatedTree, Updater};
+use super::grow::Root;
+use super::update::{UpdatedTree, Updater};
+use super::{LabelTrees, Params, Trainer, Tree, VOTES};
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Growth, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Shrink, Shrunk, Size, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, linear,
@@ -19,7 +21,6 @@ use crate::learn::linear::stored::{Sizes, arrays, read_nodes};
 use crate::learn::linear::{Nodes, Shape};
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Seconds of dividing labels into groups for each group and byte of the labels' vectors.
 const GROUP: f64 = 3.0e-10;
@@ -54,7 +55,7 @@ impl Algorithm for Params {
     }
 
     fn check(&self) -> Result<(), ParamError> {
-        self.check()
+        self.check_values()
     }
 
     fn resolve(&self, rows: DatasetView<'_>) -> Settings {
@@ -76,7 +77,16 @@ impl Algorithm for Params {
     }
 
     fn estimate(&self, rows: DatasetView<'_>, threads: usize) -> Estimate {
-        self.estimate(rows.features, rows.labels, threads)
+        let params = self.resolve(rows.features, rows.labels);
+        let shape = Shape::new(rows);
+        let weights = shape.weights(self.weight_threshold, params.levels(shape.labels));
+        // The vectors of all labels are moved to a place twice as large when they outgrow theirs.
+        let memory = shape.prepared()
+            + 2.0 * shape.vectors()
+            + params.growing(&shape, threads)
+            + Shape::building(weights * params.at_once(threads), params.branches());
+        let model = self.trees as f64 * params.stored(&shape, weights);
+        Estimate { memory: memory as u64, model: model as u64 }
     }
 
     fn members(&self, _labels: usize) -> usize {
@@ -98,7 +108,7 @@ impl Algorithm for Params {
     }
 
     fn costs(&self, units: &[UnitSpec], rows: DatasetView<'_>, threads: usize) -> Costs {
-        let memory = self.estimate(rows.features, rows.labels, threads).memory;
+        let memory = self.estimate(rows, threads).memory;
         let levels = self.level_seconds(rows, 1.0);
         let root = Cost { seconds: levels[0], memory };
         let seconds = self.trees as f64 * levels[1..].iter().sum::<f64>();
@@ -111,17 +121,18 @@ impl Algorithm for Params {
         rows: DatasetView<'a>,
         _task: &Task,
     ) -> Result<Box<dyn Train + 'a>, ParamError> {
-        Ok(Box::new(Trainer::new(rows.features, rows.labels, self.clone())?))
+        self.check_values()?;
+        Ok(Box::new(Trainer::new(rows, self.resolve(rows.features, rows.labels))))
     }
 
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError> {
         let stored = trained.stored;
-        let (weights, features) = weights::read(stored)?;
-        let labels = stored.manifest().labels as usize;
-        let sizes = Sizes { labels, features, precision: self.precision };
+        let (weights, sizes) = linear::sizes(stored, self.precision)?;
+        let Sizes { labels, features, .. } = sizes;
         let read = |tree| read_tree(stored, tree, sizes);
         let trees = trained.members.clone().map(read).collect::<Result<_, _>>()?;
-        Ok(Box::new(LabelTrees { params: self.clone(), weights, features, labels, trees }))
+        let params = self.clone();
+        Ok(Box::new(LabelTrees { params, weights, features, labels, trees, votes: VOTES }))
     }
 
     fn shrunk(&self, how: Shrink) -> Option<Settings> {
@@ -153,11 +164,10 @@ impl Params {
     /// The root learns from all rows; below, a row is among those of as many nodes of a level as it
     /// has labels, about.
     pub(crate) fn level_seconds(&self, rows: DatasetView<'_>, share: f64) -> Vec<f64> {
-        let DatasetView { features, labels: label_rows, .. } = rows;
-        let vectors = Shape::new(features, label_rows).vectors();
-        let labels_per_row = label_rows.entries() as f64 / features.len().max(1) as f64;
+        let vectors = Shape::new(rows).vectors();
+        let labels_per_row = rows.labels.entries() as f64 / rows.len().max(1) as f64;
         let branches = (self.branches() as f64).powi(self.collapse.min(16) as i32 + 1);
-        let mut labels = label_rows.known_columns() as f64 * share;
+        let mut labels = rows.labels.known_columns() as f64 * share;
         let (mut levels, mut nodes) = (Vec::new(), 1.0);
         let is_divided = |labels: f64, level: usize| {
             labels > self.leaf() as f64 && branches > 1.0 && level + 1 < self.depth
@@ -241,21 +251,11 @@ impl Trainer {
         let missing: Vec<_> = all.filter(is_missing).collect();
         let labels: Vec<u32> =
             missing.iter().flat_map(|(.., labels)| labels.iter().copied()).collect();
-        self.restrict_vectors_to(&labels);
-        let total = (trees.len() + groups.iter().map(Vec::len).sum::<usize>()) as u64;
-        let done = AtomicU64::new(total - missing.len() as u64);
-        task.progress(Stage::Units("parts"), done.load(Ordering::Relaxed), total);
-        task.install(|| {
-            missing.par_iter().with_max_len(1).try_for_each(|&(tree, subtree, labels)| {
-                let nodes = self.subtree(tree, subtree, labels, task)?;
-                units.write(&subtree_name(tree, subtree), &arrays(&nodes))?;
-                task.progress(
-                    Stage::Units("parts"),
-                    done.fetch_add(1, Ordering::Relaxed) + 1,
-                    total,
-                );
-                Ok(())
-            })
+        self.vectors.restrict_to(&labels);
+        let total = trees.len() + groups.iter().map(Vec::len).sum::<usize>();
+        linear::write_each(&missing, (total, "parts"), task, |&(tree, subtree, labels)| {
+            let nodes = self.subtree(tree, subtree, labels, task)?;
+            Ok(units.write(&subtree_name(tree, subtree), &arrays(&nodes))?)
         })
     }
 
@@ -291,7 +291,7 @@ impl Predict for LabelTrees {
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        LabelTrees::predict(self, rows, query, task)
+        self.best(rows, query, |_| self.params.trees, task)
     }
 
     fn votes(
@@ -300,7 +300,7 @@ impl Predict for LabelTrees {
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped> {
-        Ok(vec![self.count(rows, query, task)?])
+        Ok(vec![self.count(rows, query, task, Votes::take)?])
     }
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
@@ -321,8 +321,7 @@ impl Predict for LabelTrees {
         task: &Task,
     ) -> Result<(), Interrupted> {
         let (Some(all), Some(known)) = (rows.all, rows.known()) else { return Ok(()) };
-        let (features, labels) = (all.features.view(), all.labels.view());
-        let updater = Updater::new(self, features, labels, known, task)?;
+        let updater = Updater::new(self, all.view(), known, task)?;
         let total = self.trees.len();
         for tree in 0..total {
             task.progress(Stage::Units("parts"), tree as u64, total as u64);

@@ -5,11 +5,10 @@
 //! best labels get a score. Scores are summed over trees as whole numbers, so that any order, and
 //! any split of the trees, gives the same sums.
 
-use super::Tree;
+use super::{LabelTrees, Tree};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{CsrView, Entries, LabelSet, Predictions, Query, Votes};
 use crate::learn::linear::{Child, Link, Nodes, RowAtNode, Scorer};
-use crate::learn::weighting::FeatureWeights;
 use rayon::prelude::*;
 
 /// Rows whose features are weighted together; progress is reported after each block.
@@ -19,25 +18,9 @@ const CHUNK: std::ops::RangeInclusive<usize> = 64..=2048;
 /// About how many votes a thread holds in memory at a time.
 const HELD_VOTES: usize = 1 << 21;
 
-/// Trees that predict together: a label's score is its mean over the trees that have it.
-pub(crate) struct Ensemble<'a> {
-    pub trees: &'a [Tree],
-    pub weights: &'a FeatureWeights,
-    pub features: usize,
-    pub labels: usize,
-    pub link: Link,
-    /// How many nodes of a level are followed, unless the query says otherwise.
-    pub beam: usize,
-    /// Whether leaves compete with the nodes of later levels for a place in the beam. Then a leaf
-    /// votes for at most as many labels as the beam is wide.
-    pub leaf_beam: bool,
-    /// The fewest labels that a tree votes for, if it reaches as many.
-    pub votes: usize,
-}
-
-impl Ensemble<'_> {
+impl LabelTrees {
     /// The best labels of each row; `voters` is how many trees have a label.
-    pub(crate) fn predict(
+    pub(crate) fn best(
         &self,
         features: CsrView<'_>,
         query: Query<'_>,
@@ -45,26 +28,15 @@ impl Ensemble<'_> {
         task: &Task,
     ) -> Result<Predictions, Stopped> {
         task.predict_blocks(features, BLOCK, |block| {
-            self.predict_block(block, query, &voters, task)
+            let ranked = self.count(block, query, task, |sums| sums.best_by(query.k, &voters))?;
+            let mut predictions = Predictions::default();
+            ranked.iter().for_each(|row| predictions.push_row(row));
+            Ok(predictions)
         })
     }
 
-    /// [`Ensemble::predict`] for at most one block of rows, without reports of progress.
-    pub(crate) fn predict_block(
-        &self,
-        features: CsrView<'_>,
-        query: Query<'_>,
-        voters: impl Fn(u32) -> usize + Sync,
-        task: &Task,
-    ) -> Result<Predictions, Stopped> {
-        let ranked = self.count(features, query, task, |sums| sums.best_by(query.k, &voters))?;
-        let mut predictions = Predictions::default();
-        ranked.iter().for_each(|row| predictions.push_row(row));
-        Ok(predictions)
-    }
-
     fn beam(&self, query: Query<'_>) -> usize {
-        query.beam.unwrap_or(self.beam).max(1)
+        query.beam.unwrap_or(self.params.beam).max(1)
     }
 
     /// Sums the trees' votes for the labels of each row; `finish` turns a row's sums into its result.
@@ -78,7 +50,7 @@ impl Ensemble<'_> {
         let allowed: Option<Vec<AllowedNodes>> = query
             .allowed
             .map(|labels| self.trees.iter().map(|tree| AllowedNodes::new(tree, labels)).collect());
-        let votes = match self.leaf_beam {
+        let votes = match self.params.leaf_beam {
             true => self.beam(query).saturating_mul(self.beam(query)),
             false => self.votes.max(query.k),
         };
@@ -200,7 +172,7 @@ struct BeamSearch<'a> {
 impl<'a> BeamSearch<'a> {
     /// A search for a call of `rows` rows whose columns are below `width`.
     fn new(
-        trees: &Ensemble<'_>,
+        trees: &LabelTrees,
         query: Query<'a>,
         votes: usize,
         (width, rows): (usize, usize),
@@ -211,9 +183,9 @@ impl<'a> BeamSearch<'a> {
             level: Vec::new(),
             frontier: Frontier {
                 query,
-                link: trees.link,
+                link: trees.params.link,
                 beam: trees.beam(query),
-                leaf_beam: trees.leaf_beam,
+                leaf_beam: trees.params.leaf_beam,
                 children: Vec::new(),
                 next: Vec::new(),
                 found: Vec::new(),

@@ -1,34 +1,12 @@
 //! What a training will need, before it starts.
 
 use super::Params;
-use crate::base::run::Estimate;
-use crate::base::sparse::{CsrView, LabelRowsView};
 use crate::learn::linear::Shape;
 
 impl Params {
-    /// The memory and disk that a training on so many threads needs, about, when each part is
-    /// written as soon as it is grown.
-    pub fn estimate(
-        &self,
-        features: CsrView<'_>,
-        labels: LabelRowsView<'_>,
-        threads: usize,
-    ) -> Estimate {
-        let params = self.resolve(features, labels);
-        let shape = Shape::new(features, labels);
-        let weights = shape.weights(self.weight_threshold, params.levels(shape.labels));
-        // The vectors of all labels are moved to a place twice as large when they outgrow theirs.
-        let memory = shape.prepared()
-            + 2.0 * shape.vectors()
-            + params.growing(&shape, threads)
-            + Shape::building(weights * params.at_once(threads), params.branches());
-        let model = self.trees as f64 * params.stored(&shape, weights);
-        Estimate { memory: memory as u64, model: model as u64 }
-    }
-
     /// The share of a tree's weights in the subtrees that so many threads grow at once, about: the
     /// largest of 2 groups has half of them, of 3 four tenths, of 100 a twelfth.
-    fn at_once(&self, threads: usize) -> f64 {
+    pub(super) fn at_once(&self, threads: usize) -> f64 {
         let largest = 0.75 / (self.branches() as f64).sqrt();
         (largest * threads as f64).min(1.0)
     }

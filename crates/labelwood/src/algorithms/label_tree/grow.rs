@@ -4,12 +4,10 @@
 use super::{Params, Tree};
 use crate::base::random::{Stream, derive};
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, LabelRows, LabelRowsView, LabelSet, OwnedEntries};
+use crate::base::sparse::{LabelSet, OwnedEntries};
 use crate::learn::cluster::parallel_kmeans;
-use crate::learn::favour::Emphasis;
-use crate::learn::linear::{Builder, Child, ClassifierParams, Nodes};
+use crate::learn::linear::{Builder, Child, ClassifierParams, Nodes, TrainingRows};
 use crate::learn::solver::{Loss, Rows};
-use crate::learn::weighting::FeatureWeights;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,17 +16,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const CLUSTERS: u64 = 1;
 const WEIGHTS: u64 = 2;
 pub(super) const CHILDREN: u64 = 3;
-
-/// The training rows, prepared once and shared by all trees, whichever labels those have.
-pub(crate) struct TrainingRows {
-    pub weights: FeatureWeights,
-    pub features: usize,
-    /// The rows' weighted features, each row of length 1.
-    pub(super) rows: Rows,
-    /// The rows of each label.
-    rows_of: LabelRows,
-    emphasis: Emphasis,
-}
 
 /// The mean of each label's rows, scaled to length 1. Made at the first use, since a tree that
 /// never groups labels needs none.
@@ -66,43 +53,6 @@ pub(super) struct Scratch {
 }
 
 impl TrainingRows {
-    pub(crate) fn new(features: CsrView<'_>, labels: LabelRowsView<'_>, params: &Params) -> Self {
-        let weights = FeatureWeights::learn(params.weighting, features);
-        Self::with_weights(features, labels, weights, params)
-    }
-
-    /// Like [`TrainingRows::new`], with feature weights that were learned before.
-    pub(crate) fn with_weights(
-        features: CsrView<'_>,
-        labels: LabelRowsView<'_>,
-        weights: FeatureWeights,
-        params: &Params,
-    ) -> Self {
-        let rows = Rows::all(weights.prepare(features).view(), features.columns());
-        let rows_of = labels.transpose();
-        let emphasis = Emphasis::of_rows(rows_of.view(), labels.len(), params.tail_weight());
-        TrainingRows { weights, features: features.columns(), rows, rows_of, emphasis }
-    }
-
-    /// The labels that at least one row has.
-    pub(crate) fn labels_with_rows(&self) -> Vec<u32> {
-        let has_rows = |&label: &u32| !self.rows_of.row(label as usize).indices.is_empty();
-        (0..self.rows_of.len() as u32).filter(has_rows).collect()
-    }
-
-    pub(super) fn rows_of(&self, label: u32) -> &[u32] {
-        // Only a damaged file names a label that does not exist.
-        if label as usize >= self.rows_of.len() {
-            return &[];
-        }
-        self.rows_of.row(label as usize).indices
-    }
-
-    /// The weight of a label's positive rows.
-    pub(super) fn emphasis_of(&self, label: u32) -> f32 {
-        self.emphasis.of(self.rows_of(label).len())
-    }
-
     /// The sum of each label's rows, scaled to length 1; then entries below `threshold` are dropped,
     /// and the rest is scaled again. Labels that are not in `labels` get no entries.
     pub(super) fn label_vectors(
@@ -111,10 +61,10 @@ impl TrainingRows {
         threshold: f32,
         task: &Task,
     ) -> Result<OwnedEntries, Stopped> {
-        let mut means = OwnedEntries::with_capacity(self.rows_of.len(), 0);
+        let mut means = OwnedEntries::with_capacity(self.label_count(), 0);
         let mut sums = vec![0.0f32; self.rows.columns()];
         let mut touched = Vec::new();
-        for label in 0..self.rows_of.len() as u32 {
+        for label in 0..self.label_count() as u32 {
             task.check()?;
             let rows = if labels.contains(label) { self.rows_of(label) } else { &[] };
             for entry in rows.iter().flat_map(|&row| self.rows.row(row)) {
@@ -232,18 +182,11 @@ impl Grower<'_> {
             let (groups, scratch) = (groups.as_deref(), &mut self.scratch());
             self.learn_node(&mut builder, labels, groups, &emphasis, seed, scratch)?;
         }
-        match groups {
-            None => {
-                set_labels(&mut builder, 0, labels);
-                Ok(Root { nodes: builder.finish(), groups: Vec::new() })
-            }
-            Some(groups) => {
-                for at in 0..groups.len() {
-                    builder.set_child(0, at, Child::Node(at as u32));
-                }
-                Ok(Root { nodes: builder.finish(), groups })
-            }
+        match &groups {
+            None => builder.set_children(0, labels.iter().copied().map(Child::Label)),
+            Some(groups) => builder.set_children(0, (0..groups.len() as u32).map(Child::Node)),
         }
+        Ok(Root { nodes: builder.finish(), groups: groups.unwrap_or_default() })
     }
 
     /// A root with one subtree. Its only classifier tells rows that have any of `labels` from all
@@ -310,7 +253,7 @@ impl Grower<'_> {
                 builder.set_child(parent, at, Child::Node(node as u32));
             }
             match groups {
-                None => set_labels(builder, node, &labels),
+                None => builder.set_children(node, labels.into_iter().map(Child::Label)),
                 Some(groups) => {
                     let children = groups.into_iter().enumerate().rev();
                     pending.extend(children.map(|(at, labels)| PendingNode {
@@ -452,11 +395,4 @@ struct PendingNode {
     seed: u64,
     /// The parent node, and which of its children this is.
     parent: Option<(usize, usize)>,
-}
-
-/// Makes the children of a node lead to labels.
-fn set_labels(builder: &mut Builder, node: usize, labels: &[u32]) {
-    for (at, &label) in labels.iter().enumerate() {
-        builder.set_child(node, at, Child::Label(label));
-    }
 }

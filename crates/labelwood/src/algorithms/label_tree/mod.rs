@@ -6,20 +6,21 @@
 //! of the probabilities on the way to it. Parabel, Bonsai, PLT and HOMER are such trees with
 //! different settings: [`Params::preset`] knows them.
 //!
-//! [`Trainer`] grows a tree in parts, the root first and then the subtrees below it, each on any
-//! machine; [`LabelTrees`] predicts.
+//! A tree is grown in parts, the root first and then the subtrees below it, each on any machine.
 //!
 //! ```
-//! use labelwood::data::generate::{Generator, Profile};
-//! use labelwood::algorithms::label_tree::{Params, Trainer};
+//! use labelwood::algorithms::label_tree::Params;
+//! use labelwood::data::{Dataset, generate::{Generator, Profile}};
+//! use labelwood::model::Model;
 //! use labelwood::run::Pool;
 //! use labelwood::sparse::Query;
 //! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-//! let trainer = Trainer::new(features.view(), labels.view(), Params::default())?;
-//! let trees = trainer.trees(&task)?;
-//! let predictions = trees.predict(features.view(), Query::top(5), &task)?;
+//! let dataset = Dataset { features, labels, label_names: None };
+//! let params = Params { trees: 2, ..Params::default() };
+//! let model = Model::train(dataset.view(), Default::default(), &params.into(), &task)?;
+//! let predictions = model.predict(dataset.features.view(), Query::top(5), &task)?;
 //! assert_eq!(predictions.len(), 300);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -31,29 +32,25 @@ mod grow;
 mod params;
 mod update;
 
-pub(crate) use beam::Ensemble;
-pub(crate) use grow::Root;
-pub(crate) use grow::{Grower, LabelVectors, TrainingRows};
+pub(crate) use grow::{Grower, LabelVectors};
 pub use params::Params;
-pub(crate) use update::{UpdatedTree, Updater};
 
 use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
-use crate::base::settings::ParamError;
-use crate::base::sparse::{CsrView, LabelRowsView, Predictions, Query, Votes};
-use crate::learn::linear::{Child, Nodes, NodesFigures};
+use crate::data::DatasetView;
+use crate::learn::linear::{Child, Nodes, NodesFigures, TrainingRows};
 use crate::learn::weighting::FeatureWeights;
+use grow::Root;
 
 /// Labels that a tree votes for at least, if it comes to as many.
 const VOTES: usize = 100;
 
 /// Grows the parts of trees, each a pure function of the rows, the settings and its numbers.
-pub(crate) struct Trainer {
+struct Trainer {
     params: Params,
     training: TrainingRows,
     vectors: LabelVectors,
     labels: Vec<u32>,
-    label_count: usize,
 }
 
 /// A grown tree: its root and the subtrees that the root's children lead to, or all nodes together
@@ -64,7 +61,7 @@ pub(crate) struct Tree {
     pub(crate) subtrees: Vec<Nodes>,
 }
 
-/// Trees whose scores are averaged.
+/// Trees that predict together: a label's score is its mean over the trees that have it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LabelTrees {
     pub(crate) params: Params,
@@ -72,28 +69,17 @@ pub(crate) struct LabelTrees {
     pub(crate) features: usize,
     pub(crate) labels: usize,
     pub(crate) trees: Vec<Tree>,
+    /// The fewest labels that a tree votes for, if it reaches as many.
+    pub(crate) votes: usize,
 }
 
 impl Trainer {
-    /// Checks the settings and prepares the rows; there must be as many rows of labels as of
-    /// features.
-    pub(crate) fn new(
-        features: CsrView<'_>,
-        labels: LabelRowsView<'_>,
-        params: Params,
-    ) -> Result<Self, ParamError> {
-        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
-        params.check()?;
-        let params = params.resolve(features, labels);
-        let training = TrainingRows::new(features, labels, &params);
-        let known = training.labels_with_rows();
-        let vectors = LabelVectors::new(&known);
-        Ok(Trainer { params, training, vectors, labels: known, label_count: labels.columns() })
-    }
-
-    /// The settings with every automatic choice made.
-    pub(crate) fn params(&self) -> &Params {
-        &self.params
+    /// Prepares the rows; the settings are checked, and every automatic choice is made.
+    fn new(rows: DatasetView<'_>, params: Params) -> Self {
+        let weights = FeatureWeights::learn(params.weighting, rows.features);
+        let training = TrainingRows::new(rows, weights, params.tail_weight());
+        let labels = training.labels_with_rows();
+        Trainer { vectors: LabelVectors::new(&labels), params, training, labels }
     }
 
     fn grower<'a>(&'a self, task: &'a Task) -> Grower<'a> {
@@ -101,20 +87,14 @@ impl Trainer {
     }
 
     /// Grows the root of a tree; its number is below [`Params::trees`].
-    pub(crate) fn root(&self, tree: usize, task: &Task) -> Result<Root, Stopped> {
+    fn root(&self, tree: usize, task: &Task) -> Result<Root, Stopped> {
         let seed = derive(self.params.seed, tree as u64);
         self.vectors.restrict_to(&self.labels);
         task.install(|| self.grower(task).root(&self.labels, true, seed))
     }
 
-    /// Says which labels the subtrees have that will be grown next, so that nothing is made of
-    /// others.
-    pub(crate) fn restrict_vectors_to(&self, labels: &[u32]) {
-        self.vectors.restrict_to(labels);
-    }
-
     /// Grows one subtree below a root: `labels` are those of the root's group of that number.
-    pub(crate) fn subtree(
+    fn subtree(
         &self,
         tree: usize,
         number: usize,
@@ -123,23 +103,6 @@ impl Trainer {
     ) -> Result<Nodes, Stopped> {
         let seed = derive(self.params.seed, tree as u64);
         task.install(|| self.grower(task).subtree(labels, number, seed))
-    }
-
-    /// Grows all trees in memory.
-    pub(crate) fn trees(&self, task: &Task) -> Result<LabelTrees, Stopped> {
-        let grower = self.grower(task);
-        self.vectors.restrict_to(&self.labels);
-        let trees = (0..self.params.trees).map(|tree| {
-            let seed = derive(self.params.seed, tree as u64);
-            task.install(|| grower.tree(grower.root(&self.labels, true, seed)?, seed))
-        });
-        Ok(LabelTrees {
-            params: self.params.clone(),
-            weights: self.training.weights.clone(),
-            features: self.training.features,
-            labels: self.label_count,
-            trees: trees.collect::<Result<_, Stopped>>()?,
-        })
     }
 }
 
@@ -167,56 +130,6 @@ impl Tree {
     /// How much there is.
     pub(crate) fn figures(&self) -> NodesFigures {
         self.subtrees.iter().chain([&self.root]).map(Nodes::figures).sum()
-    }
-
-    /// The bytes of its arrays.
-    pub(crate) fn bytes(&self) -> usize {
-        self.subtrees.iter().chain([&self.root]).map(Nodes::bytes).sum()
-    }
-}
-
-impl LabelTrees {
-    /// The settings that the trees were grown with.
-    pub(crate) fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// The trees.
-    pub(crate) fn trees(&self) -> &[Tree] {
-        &self.trees
-    }
-
-    /// The best labels of each row. Columns that training did not know are ignored.
-    pub(crate) fn predict(
-        &self,
-        features: CsrView<'_>,
-        query: Query<'_>,
-        task: &Task,
-    ) -> Result<Predictions, Stopped> {
-        self.ensemble().predict(features, query, |_| self.params.trees, task)
-    }
-
-    /// The sums of these trees' votes for the labels of each row.
-    pub(crate) fn count(
-        &self,
-        features: CsrView<'_>,
-        query: Query<'_>,
-        task: &Task,
-    ) -> Result<Vec<Vec<(u32, u64)>>, Stopped> {
-        self.ensemble().count(features, query, task, Votes::take)
-    }
-
-    fn ensemble(&self) -> Ensemble<'_> {
-        Ensemble {
-            trees: &self.trees,
-            weights: &self.weights,
-            features: self.features,
-            labels: self.labels,
-            link: self.params.link,
-            beam: self.params.beam,
-            leaf_beam: self.params.leaf_beam,
-            votes: VOTES,
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The settings of label trees.
 
-use crate::base::settings::{ParamError, settings};
+use crate::base::settings::settings;
 use crate::base::sparse::{CsrView, LabelRowsView};
 use crate::learn::linear::{Link, Precision};
 use crate::learn::solver::{self, Loss};
@@ -15,7 +15,7 @@ settings! {
     /// What label trees are grown with.
     ///
     /// ```
-    /// use labelwood::algorithms::label_tree::Params;
+    /// use labelwood::algorithms::{Algorithm, label_tree::Params};
     /// let params = Params { trees: 3, ..Params::default() };
     /// assert!(params.check().is_ok());
     /// assert!(Params { beam: 0, ..params }.check().is_err());
@@ -157,10 +157,5 @@ impl Params {
     /// The power of the inverse propensity that weighs positive rows, once it is resolved.
     pub(crate) fn tail_weight(&self) -> f32 {
         self.tail_weight.unwrap_or(0.0)
-    }
-
-    /// Refuses settings that no tree can be grown with, naming the first.
-    pub fn check(&self) -> Result<(), ParamError> {
-        self.check_values()
     }
 }

@@ -4,32 +4,18 @@
 //! similar to it. Every node that got a new row learns its classifiers again: the root always, and
 //! below it the nodes that lead to labels of the new rows. The other nodes stay as they are.
 
-use super::grow::{CHILDREN, Grower, Root, TrainingRows};
+use super::grow::{CHILDREN, Grower, Root};
 use super::{LabelTrees, LabelVectors, Tree};
 use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, LabelRowsView, LabelSet, OwnedEntries};
-use crate::learn::linear::{Builder, Child, Nodes};
+use crate::base::sparse::{LabelSet, OwnedEntries};
+use crate::data::DatasetView;
+use crate::learn::linear::{Builder, Child, Nodes, TrainingRows};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Updates trees from more rows than they were grown from.
-///
-/// ```
-/// use labelwood::data::generate::{Generator, Profile};
-/// use labelwood::algorithms::label_tree::{Params, Trainer, Updater};
-/// use labelwood::run::Pool;
-/// let task = Pool::new(2)?.task();
-/// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
-/// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-/// let (first, first_labels) = (features.view().slice(0..290), labels.view().slice(0..290));
-/// let trees = Trainer::new(first.view(), first_labels.view(), Params::default())?.trees(&task)?;
-/// let updater = Updater::new(&trees, features.view(), labels.view(), 290, &task)?;
-/// let updated = updater.tree(0, &task)?;
-/// assert_eq!(updated.subtrees.len(), updated.root.groups.len());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub(crate) struct Updater<'a> {
+pub(super) struct Updater<'a> {
     trees: &'a LabelTrees,
     training: TrainingRows,
     /// The mean of each label's rows.
@@ -41,7 +27,7 @@ pub(crate) struct Updater<'a> {
 
 /// A tree after its update.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct UpdatedTree {
+pub(super) struct UpdatedTree {
     /// Its root.
     pub root: Root,
     /// The subtrees below it; `None` where a subtree did not change.
@@ -55,29 +41,25 @@ type NodeRef = (Option<usize>, usize);
 type NewLabels = BTreeMap<NodeRef, Vec<u32>>;
 
 impl<'a> Updater<'a> {
-    /// Takes all rows, of which the trees were grown from the first `known`; there must be as many
-    /// rows of labels as of features.
-    pub(crate) fn new(
+    /// Takes all rows, of which the trees were grown from the first `known`.
+    pub(super) fn new(
         trees: &'a LabelTrees,
-        features: CsrView<'_>,
-        labels: LabelRowsView<'_>,
+        rows: DatasetView<'_>,
         known: usize,
         task: &Task,
     ) -> Result<Self, Stopped> {
-        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
-        assert_eq!(features.columns(), trees.features, "the features are those of the trees");
-        let training =
-            TrainingRows::with_weights(features, labels, trees.weights.clone(), &trees.params);
+        assert_eq!(rows.features.columns(), trees.features, "the features are those of the trees");
+        let training = TrainingRows::new(rows, trees.weights.clone(), trees.params.tail_weight());
         let with_rows = training.labels_with_rows();
         let all: LabelSet = with_rows.iter().copied().collect();
         let vectors = training.label_vectors(&all, trees.params.vector_threshold, task)?;
-        let new_rows = labels.rows().skip(known);
+        let new_rows = rows.labels.rows().skip(known);
         let labels_of_new_rows = new_rows.flat_map(|row| row.indices.iter().copied()).collect();
         Ok(Updater { trees, training, vectors, labels: with_rows, labels_of_new_rows })
     }
 
     /// Updates one of the trees.
-    pub(crate) fn tree(&self, number: usize, task: &Task) -> Result<UpdatedTree, Stopped> {
+    pub(super) fn tree(&self, number: usize, task: &Task) -> Result<UpdatedTree, Stopped> {
         let tree = &self.trees.trees[number];
         let seed = derive(self.trees.params.seed, number as u64);
         let vectors = LabelVectors::new(&[]);
@@ -198,9 +180,7 @@ impl<'a> Updater<'a> {
         let positives = grower.positives(&[], Some(&labels), |row| row);
         let emphasis = self.emphasis(&children);
         grower.learn(&mut builder, &self.training.rows, &positives, &emphasis, seed)?;
-        for (at, &child) in children.iter().enumerate() {
-            builder.set_child(0, at, child);
-        }
+        builder.set_children(0, children);
         Ok(builder.finish())
     }
 
@@ -233,16 +213,14 @@ impl<'a> Updater<'a> {
             let groups = &subtree.groups[node];
             let labels = subtree.labels(node);
             if !self.has_new_rows(&labels) {
-                builder.push_copy(nodes, node);
+                builder.push_copy(nodes, node, |_| true);
                 continue;
             }
             grower.task.check()?;
             let emphasis = self.emphasis(&subtree.children[node]);
             let (groups, seed) = (Some(&groups[..]), seeds[node]);
             grower.learn_node(&mut builder, &labels, groups, &emphasis, seed, &mut scratch)?;
-            for (at, &child) in subtree.children[node].iter().enumerate() {
-                builder.set_child(node, at, child);
-            }
+            builder.set_children(node, subtree.children[node].iter().copied());
         }
         Ok(builder.finish())
     }

@@ -11,13 +11,17 @@ use crate::base::run::{Estimate, Stage, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{Csr, CsrView, LabelRows, LabelSet, Predictions, Query, Scored};
 use crate::base::store::{FormatError, StoreError, Stored};
-use crate::data::DatasetView;
+use crate::data::{Dataset, DatasetView};
 use crate::learn::cost::learn_labels;
 use crate::learn::favour::{Favour, Scores};
-use crate::learn::linear::Child;
 use crate::learn::linear::stored::{Sizes, arrays, read_nodes};
+use crate::learn::linear::{Child, Shape};
+use crate::learn::weighting::FeatureWeights;
 use rayon::prelude::*;
 use serde_json::{Value, json};
+
+/// Bytes that a weight takes as it is learned, before the weights of a block are put in order.
+const LEARNED: f64 = 6.0;
 
 impl Algorithm for Params {
     fn name(&self) -> &'static str {
@@ -53,7 +57,7 @@ impl Algorithm for Params {
     }
 
     fn check(&self) -> Result<(), ParamError> {
-        self.check()
+        self.check_values()
     }
 
     fn resolve(&self, rows: DatasetView<'_>) -> Settings {
@@ -67,7 +71,15 @@ impl Algorithm for Params {
     }
 
     fn estimate(&self, rows: DatasetView<'_>, threads: usize) -> Estimate {
-        self.estimate(rows.features, rows.labels, threads)
+        let shape = Shape::new(rows);
+        let weights = shape.weights_among_all(self.weight_threshold);
+        let block = weights * (BLOCK as f64 / shape.labels.max(1.0)).min(1.0);
+        let memory = shape.prepared()
+            + threads as f64 * shape.workspace()
+            + block * LEARNED
+            + Shape::building(block, BLOCK);
+        let model = Shape::stored(weights, self.precision, 2.0) + shape.labels * 8.0;
+        Estimate { memory: memory as u64, model: model as u64 }
     }
 
     fn members(&self, labels: usize) -> usize {
@@ -80,7 +92,7 @@ impl Algorithm for Params {
     }
 
     fn costs(&self, units: &[UnitSpec], rows: DatasetView<'_>, threads: usize) -> Costs {
-        let memory = self.estimate(rows.features, rows.labels, threads).memory;
+        let memory = self.estimate(rows, threads).memory;
         let counts = rows.labels.column_counts();
         // Labels without rows are not learned.
         let known = |block: usize| {
@@ -99,14 +111,16 @@ impl Algorithm for Params {
         rows: DatasetView<'a>,
         _task: &Task,
     ) -> Result<Box<dyn Train + 'a>, ParamError> {
-        Ok(Box::new(Trainer::new(rows.features, rows.labels, self.clone())?))
+        self.check_values()?;
+        let params = self.resolve(rows.features);
+        let weights = FeatureWeights::learn(params.weighting, rows.features);
+        Ok(Box::new(Trainer::new(rows, params, weights)))
     }
 
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError> {
         let stored = trained.stored;
-        let (weights, features) = weights::read(stored)?;
-        let labels = stored.manifest().labels as usize;
-        let sizes = Sizes { labels, features, precision: self.precision };
+        let (weights, sizes) = linear::sizes(stored, self.precision)?;
+        let Sizes { labels, features, .. } = sizes;
         let block = |block| {
             let unit = stored.unit(&unit_name(block))?;
             let nodes = read_nodes(unit, sizes, Some(0))?;
@@ -162,18 +176,28 @@ impl Train for Trainer {
         self.params.clone().into()
     }
 
-    /// One block after the other, since each works on all threads.
     fn train(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), Interrupted> {
-        weights::write(&self.weights, units)?;
-        let total = self.blocks();
-        for block in 0..total {
-            task.progress(Stage::Units("parts"), block as u64, total as u64);
+        weights::write(&self.training.weights, units)?;
+        self.write((0..self.blocks()).collect(), units, task)
+    }
+}
+
+impl Trainer {
+    /// Writes what is missing of these blocks, one after the other, since each works on all threads.
+    fn write(
+        &self,
+        blocks: Vec<usize>,
+        units: &UnitSink<'_>,
+        task: &Task,
+    ) -> Result<(), Interrupted> {
+        let report = |done| task.progress(Stage::Units("parts"), done, blocks.len() as u64);
+        for (&block, done) in blocks.iter().zip(0..) {
+            report(done);
             if units.lacks(&unit_name(block)) {
-                let nodes = self.block(block, task)?;
-                units.write(&unit_name(block), &arrays(&nodes))?;
+                units.write(&unit_name(block), &arrays(&self.block(block, task)?))?;
             }
         }
-        task.progress(Stage::Units("parts"), total as u64, total as u64);
+        report(blocks.len() as u64);
         Ok(())
     }
 }
@@ -189,7 +213,10 @@ impl Predict for OneVsRest {
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        OneVsRest::predict(self, rows, query, task)
+        let margins = self.margins(rows, query, task)?;
+        let mut predictions = Predictions::default();
+        margins.rows().for_each(|row| predictions.push_row(&self.ranked(row.to_vec(), query.k)));
+        Ok(predictions)
     }
 
     /// The bits of the best margins: each label is in one block, so nothing is added up.
@@ -214,51 +241,26 @@ impl Predict for OneVsRest {
         blocks.map(|(block, nodes)| (unit_name(block), json!(nodes.figures()))).collect()
     }
 
-    /// Learns the blocks again of which any label has new rows, and those that are new.
+    /// Learns the blocks again of which any label has new rows, and those that are new: every label
+    /// has a block. Without the rows only the new ones, which know nothing.
     fn update(
         &self,
         rows: NewRows<'_>,
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        let Some(all) = rows.all else {
-            return self.add_blocks(rows.added.labels.columns(), units, task);
+        let labels = LabelRows::new(rows.added.labels.columns());
+        let none = Dataset { features: Csr::new(self.features), labels, label_names: None };
+        let all = rows.all.unwrap_or(&none);
+        let trainer = Trainer::new(all.view(), self.params.clone(), self.weights.clone());
+        let with_rows: LabelSet = match rows.all {
+            Some(_) => rows.added.labels.indices().iter().copied().collect(),
+            None => LabelSet::default(),
         };
-        let trainer = Trainer::again(self, all.features.view(), all.labels.view());
-        let with_rows: LabelSet = rows.added.labels.indices().iter().copied().collect();
         let is_touched = |&block: &usize| {
             let mut labels = block_labels(block, all.labels.columns());
             block >= self.blocks.len() || labels.any(|label| with_rows.contains(label))
         };
-        let touched: Vec<usize> = (0..trainer.blocks()).filter(is_touched).collect();
-        for (done, &block) in touched.iter().enumerate() {
-            task.progress(Stage::Units("parts"), done as u64, touched.len() as u64);
-            if units.find(&unit_name(block)).is_none() {
-                let nodes = trainer.block(block, task)?;
-                units.write(&unit_name(block), &arrays(&nodes))?;
-            }
-        }
-        task.progress(Stage::Units("parts"), touched.len() as u64, touched.len() as u64);
-        Ok(())
-    }
-}
-
-impl OneVsRest {
-    /// Writes blocks for labels that are new, of which nothing can be learned without the rows: every
-    /// label has a block.
-    fn add_blocks(
-        &self,
-        labels: usize,
-        units: &UnitSink<'_>,
-        task: &Task,
-    ) -> Result<(), Interrupted> {
-        let (features, labels) = (Csr::new(self.features), LabelRows::new(labels));
-        let trainer = Trainer::again(self, features.view(), labels.view());
-        for block in self.blocks.len()..trainer.blocks() {
-            if units.find(&unit_name(block)).is_none() {
-                units.write(&unit_name(block), &arrays(&trainer.block(block, task)?))?;
-            }
-        }
-        Ok(())
+        trainer.write((0..trainer.blocks()).filter(is_touched).collect(), units, task)
     }
 }

@@ -1,6 +1,6 @@
 //! The settings of one-vs-rest.
 
-use crate::base::settings::{ParamError, settings};
+use crate::base::settings::settings;
 use crate::base::sparse::CsrView;
 use crate::learn::linear::{Link, Precision};
 use crate::learn::solver;
@@ -11,7 +11,7 @@ settings! {
     /// What one-vs-rest classifiers are learned with.
     ///
     /// ```
-    /// use labelwood::algorithms::one_vs_rest::Params;
+    /// use labelwood::algorithms::{Algorithm, one_vs_rest::Params};
     /// let params = Params::preset("dismec").unwrap();
     /// assert_eq!(params.weight_threshold, 0.01);
     /// assert!(Params { weight_threshold: -1.0, ..params }.check().is_err());
@@ -77,10 +77,5 @@ impl Params {
     /// The power of the inverse propensity that weighs positive rows, once it is resolved.
     pub(crate) fn tail_weight(&self) -> f32 {
         self.tail_weight.unwrap_or(0.0)
-    }
-
-    /// Refuses settings that no classifier can be learned with, naming the first.
-    pub fn check(&self) -> Result<(), ParamError> {
-        self.check_values()
     }
 }

@@ -1,7 +1,7 @@
 //! Prediction: every label is scored, and the best are kept.
 
 use super::OneVsRest;
-use crate::base::run::{Stage, Stopped, Task};
+use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{CsrView, Entries, Predictions, Query, Scored, best_first, top_k};
 use crate::learn::linear::{Child, Nodes, RowAtNode, Scorer};
 use rayon::prelude::*;
@@ -12,55 +12,50 @@ const ROWS: usize = 16_384;
 /// reading a block's weights; too many would leave threads without work.
 const CHUNK: usize = 256;
 
-/// The best labels of each row.
-pub(super) fn predict(
-    model: &OneVsRest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-) -> Result<Predictions, Stopped> {
-    let margins = margins(model, features, query, task)?;
-    let mut predictions = Predictions::default();
-    for row in margins.rows() {
-        predictions.push_row(&ranked(row.to_vec(), query.k, model));
+impl OneVsRest {
+    /// The labels of the best margins of each row, best first.
+    pub(super) fn margins(
+        &self,
+        features: CsrView<'_>,
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Predictions, Stopped> {
+        task.predict_blocks(features, ROWS, |features| {
+            let rows = self.weights.apply(features, self.features);
+            let (width, ids) = (rows.view().width(), Vec::from_iter(0..features.len() as u32));
+            // With fewer chunks of rows than threads, the labels are split among threads, too.
+            let splits = task.threads().div_ceil(ids.len().div_ceil(CHUNK));
+            let block_chunk = self.blocks.len().div_ceil(splits).max(1);
+            let chunk = |ids: &[u32]| {
+                let best_of =
+                    |blocks: &[Nodes]| best(self, blocks, (rows.view(), width), ids, query, task);
+                let found = self.blocks.par_chunks(block_chunk).map(best_of);
+                let mut found = found.collect::<Result<Vec<_>, Stopped>>()?;
+                let mut ranked = Predictions::default();
+                for row in 0..ids.len() {
+                    let mut best = Best::new(query.k);
+                    found.iter_mut().for_each(|found| best.kept.append(&mut found[row].kept));
+                    ranked.push_row(&best.finish());
+                }
+                Ok(ranked)
+            };
+            let chunks = || ids.par_chunks(CHUNK).map(chunk).collect::<Result<Vec<_>, Stopped>>();
+            let mut predictions = Predictions::default();
+            task.install(chunks)?.iter().for_each(|chunk| predictions.append(chunk));
+            Ok(predictions)
+        })
     }
-    Ok(predictions)
-}
 
-/// The labels of the best margins of each row, best first.
-pub(super) fn margins(
-    model: &OneVsRest,
-    features: CsrView<'_>,
-    query: Query<'_>,
-    task: &Task,
-) -> Result<Predictions, Stopped> {
-    let mut predictions = Predictions::default();
-    for start in (0..features.len()).step_by(ROWS) {
-        let end = (start + ROWS).min(features.len());
-        let rows = model.weights.apply(features.slice(start..end).view(), model.features);
-        let (width, ids) = (rows.view().width(), Vec::from_iter(0..(end - start) as u32));
-        // With fewer chunks of rows than threads, the labels are split among threads, too.
-        let splits = task.threads().div_ceil(ids.len().div_ceil(CHUNK));
-        let block_chunk = model.blocks.len().div_ceil(splits).max(1);
-        let chunk = |ids: &[u32]| {
-            let best_of =
-                |blocks: &[Nodes]| best(model, blocks, (rows.view(), width), ids, query, task);
-            let found = model.blocks.par_chunks(block_chunk).map(best_of);
-            let mut found = found.collect::<Result<Vec<_>, Stopped>>()?;
-            let mut ranked = Predictions::default();
-            for row in 0..ids.len() {
-                let mut best = Best::new(query.k);
-                found.iter_mut().for_each(|found| best.kept.append(&mut found[row].kept));
-                ranked.push_row(&best.finish());
-            }
-            Ok(ranked)
-        };
-        let ranked =
-            task.install(|| ids.par_chunks(CHUNK).map(chunk).collect::<Result<Vec<_>, Stopped>>())?;
-        ranked.iter().for_each(|chunk| predictions.append(chunk));
-        task.progress(Stage::Rows, end as u64, features.len() as u64);
+    /// Cuts margins down to the best `k` and turns them into probabilities.
+    pub(super) fn ranked(&self, mut margins: Vec<Scored>, k: usize) -> Vec<Scored> {
+        top_k(&mut margins, k);
+        for best in &mut margins {
+            best.score = libm::expf(self.params.link.log_probability(best.score));
+        }
+        // Different margins may round to the same probability.
+        margins.sort_unstable_by(best_first);
+        margins
     }
-    Ok(predictions)
 }
 
 /// Each row's best labels in some blocks.
@@ -98,17 +93,6 @@ fn best<'m>(
         });
     }
     Ok(best)
-}
-
-/// Cuts margins down to the best `k` and turns them into probabilities.
-pub(super) fn ranked(mut margins: Vec<Scored>, k: usize, model: &OneVsRest) -> Vec<Scored> {
-    top_k(&mut margins, k);
-    for best in &mut margins {
-        best.score = libm::expf(model.params.link.log_probability(best.score));
-    }
-    // Different margins may round to the same probability.
-    margins.sort_unstable_by(best_first);
-    margins
 }
 
 /// The best `k` labels so far.

@@ -1,13 +1,31 @@
 //! Blocks against the solver, label by label.
 
 use super::*;
+use crate::algorithms::{Algorithm, Predict};
 use crate::base::random::Stream;
 use crate::base::run::Pool;
-use crate::base::sparse::{Csr, LabelSet, Scored, best_first, top_k};
-use crate::learn::linear::testing::{margins, one_hot_rows, small_rows};
+use crate::base::sparse::{Csr, LabelRows, LabelSet, Query, Scored, best_first, top_k};
+use crate::learn::linear::testing::{margins, one_hot_rows, small_rows, view};
 use crate::learn::linear::{Limits, Precision};
 use crate::learn::solver::{self, Workspace};
 use proptest::prelude::*;
+
+fn trainer(features: &Csr, labels: &LabelRows, params: Params) -> Trainer {
+    let weights = FeatureWeights::learn(params.weighting, features.view());
+    Trainer::new(view(features, labels), params, weights)
+}
+
+/// All blocks, learned one after the other.
+fn learned(trainer: &Trainer, features: usize, task: &Task) -> OneVsRest {
+    let blocks = (0..trainer.blocks()).map(|number| trainer.block(number, task).unwrap());
+    OneVsRest {
+        params: trainer.params.clone(),
+        weights: trainer.training.weights.clone(),
+        features,
+        labels: trainer.training.label_count(),
+        blocks: blocks.collect(),
+    }
+}
 
 fn exact() -> Params {
     Params {
@@ -27,23 +45,23 @@ proptest! {
         tail_weight in prop::sample::select(vec![None, Some(0.5), Some(1.0)]),
     ) {
         let task = Pool::new(2).unwrap().task();
-        let trainer = Trainer::new(features.view(), labels.view(), Params { tail_weight, ..exact() }).unwrap();
+        let trainer = trainer(&features, &labels, Params { tail_weight, ..exact() });
         let block = trainer.block(0, &task).unwrap();
         block.check(Limits::none(Some(0))).unwrap();
         for label in 0..labels.columns() as u32 {
-            let positives = trainer.rows_of.row(label as usize).indices;
+            let positives = trainer.training.rows_of(label);
             let is_known = (0..block.children.len()).find(|&at| block.child(at) == Child::Label(label));
             prop_assert_eq!(is_known.is_some(), !positives.is_empty());
             let Some(child) = is_known else { continue };
             let mut workspace = Workspace::default();
-            let weight = trainer.emphasis.of(positives.len());
+            let weight = trainer.training.emphasis_of(label);
             prop_assert!(tail_weight.is_some() || weight == 1.0);
-            let alone = workspace.solve_weighted(
-                &trainer.rows, &[positives], &[weight], &exact().solver, &mut Stream::new(7),
+            let alone = workspace.solve(
+                &trainer.training.rows, &[positives], &[weight], &exact().solver, &mut Stream::new(7),
             );
             prop_assert!((block.biases[child] - alone.bias.0[0]).abs() < 1e-4);
             let found = block.weights_of(label);
-            for (column, feature) in trainer.rows.features().iter().enumerate() {
+            for (column, feature) in trainer.training.rows.features().iter().enumerate() {
                 let weight = found.iter().find(|weight| weight.0 == *feature).map_or(0.0, |weight| weight.1);
                 prop_assert!((weight - alone.columns[column].0[0]).abs() < 1e-4);
             }
@@ -57,14 +75,14 @@ proptest! {
         k in 0usize..6,
     ) {
         let task = Pool::new(2).unwrap().task();
-        let trainer = Trainer::new(features.view(), labels.view(), Params::default()).unwrap();
-        let model = trainer.all(&task).unwrap();
-        prop_assert_eq!(&trainer.all(&Pool::new(7).unwrap().task()).unwrap(), &model);
+        let trainer = trainer(&features, &labels, Params::default());
+        let model = learned(&trainer, features.columns(), &task);
+        prop_assert_eq!(&learned(&trainer, features.columns(), &Pool::new(7).unwrap().task()), &model);
         let allowed: Option<LabelSet> = allowed.map(|labels| labels.into_iter().collect());
         let query = Query { k, beam: None, allowed: allowed.as_ref() };
         let predictions = model.predict(features.view(), query, &task).unwrap();
         let rows = model.weights.apply(features.view(), features.columns());
-        let block = &model.blocks()[0];
+        let block = &model.blocks[0];
         for (row, best) in predictions.rows().enumerate() {
             let (columns, values) = rows.view().row(row as u32);
             let margins = margins(block, 0, columns, values);
@@ -88,12 +106,12 @@ proptest! {
 fn labels_fall_into_fixed_blocks_that_are_learned_in_any_order() {
     let (features, labels) = one_hot_rows(1100, 1100);
     let task = Pool::new(2).unwrap().task();
-    let trainer = Trainer::new(features.view(), labels.view(), Params::default()).unwrap();
+    let trainer = trainer(&features, &labels, Params::default());
     assert_eq!(trainer.blocks(), 2);
     let last = trainer.block(1, &task).unwrap();
-    let model = trainer.all(&task).unwrap();
-    assert_eq!(model.blocks()[1], last);
-    let sizes: Vec<u64> = model.blocks().iter().map(|block| block.figures().labels).collect();
+    let model = learned(&trainer, features.columns(), &task);
+    assert_eq!(model.blocks[1], last);
+    let sizes: Vec<u64> = model.blocks.iter().map(|block| block.figures().labels).collect();
     assert_eq!(sizes, [1024, 76]);
     let predictions = model.predict(features.view(), Query::top(3), &task).unwrap();
     for (row, best) in predictions.rows().enumerate() {
@@ -114,8 +132,8 @@ fn without_labels_or_rows_nothing_is_predicted() {
     let task = Pool::new(1).unwrap().task();
     for columns in [0, 3] {
         let (features, labels) = (Csr::new(2), LabelRows::new(columns));
-        let trainer = Trainer::new(features.view(), labels.view(), Params::default()).unwrap();
-        let model = trainer.all(&task).unwrap();
+        let trainer = trainer(&features, &labels, Params::default());
+        let model = learned(&trainer, features.columns(), &task);
         let mut row = Csr::new(2);
         row.push_row(&[0], &[1.0]).unwrap();
         let predictions = model.predict(row.view(), Query::top(3), &task).unwrap();
@@ -139,8 +157,7 @@ fn settings_are_checked_and_come_back_from_their_text() {
 #[test]
 fn estimates_grow_with_threads_and_with_the_weights_that_are_kept() {
     let (features, labels) = one_hot_rows(5000, 100);
-    let estimate =
-        |params: &Params, threads| params.estimate(features.view(), labels.view(), threads);
+    let estimate = |params: &Params, threads| params.estimate(view(&features, &labels), threads);
     let params = Params::default();
     let one = estimate(&params, 1);
     assert!(estimate(&params, 8).memory > one.memory);

@@ -9,7 +9,7 @@ use crate::base::store::{Options, Start};
 use crate::data::generate::{Generator, Profile};
 use crate::model::{Model, TrainError, Trained as Outcome, shrink, train, train_within, update};
 use crate::search::tune::{Measure, Plan as TunePlan, tune};
-use crate::shard::{Combiner, ModelPart, Options as ShardOptions, Plan, Share, Work};
+use crate::shard::{Combiner, ModelShare, Options as ShardOptions, Plan, Share, Work};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fs;
@@ -281,7 +281,7 @@ fn the_toy_predicts_whole_and_in_parts_and_is_inspected() {
 
     let part = |index| {
         let share = Share { index, of: 2 };
-        let part = ModelPart::open(&path, share, Options::default(), &task).unwrap();
+        let part = ModelShare::open(&path, share, Options::default(), &task).unwrap();
         part.scores(features, query, &task).unwrap()
     };
     let combiner = Combiner::open(&path, Options::default(), &task).unwrap();

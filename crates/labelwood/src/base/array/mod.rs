@@ -9,11 +9,9 @@
 
 mod numbers;
 mod lazy_per_node;
-mod numbers_builder;
 
 pub(crate) use lazy_per_node::LazyPerNode;
-pub(crate) use numbers::{Numbers, concatenated, each_pair};
-pub(crate) use numbers_builder::NumbersBuilder;
+pub(crate) use numbers::{Numbers, each_pair};
 
 use std::fmt;
 use std::fs::File;
@@ -22,7 +20,7 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use memmap2::Mmap;
-use thiserror::Error;
+use safetensors::Dtype;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 #[cfg(target_endian = "big")]
@@ -31,13 +29,6 @@ compile_error!("labelwood maps little-endian files as they are and needs a littl
 /// An array of numbers, owned or a section of a file.
 ///
 /// Cloning an array in a file copies a pointer; cloning an owned one copies its numbers.
-///
-/// ```
-/// use labelwood::array::Array;
-/// let array = Array::from(vec![3u32, 1, 2]);
-/// assert_eq!(array.len(), 3);
-/// assert_eq!(array[1..], [1, 2]);
-/// ```
 #[derive(Clone)]
 pub struct Array<T: Element>(Storage<T>);
 
@@ -55,114 +46,43 @@ pub(crate) struct FileBytes(Arc<Backing>);
 
 enum Backing {
     Mapped(Mmap),
-    /// Words rather than bytes, so that they are aligned.
-    Copied {
-        words: Vec<u64>,
-        len: usize,
-    },
-}
-
-/// Why a section of a file is not an array.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum ArrayError {
-    /// The section ends after the file does.
-    #[error("bytes {start} to {end} lie outside the file's {len} bytes")]
-    OutOfFile {
-        /// Where the section starts.
-        start: usize,
-        /// Where it ends.
-        end: usize,
-        /// How long the file is.
-        len: usize,
-    },
-    /// The section starts at an address, or has a length, that its type does not allow.
-    #[error("bytes {start} to {end} do not start and end on whole, aligned numbers of type {kind}")]
-    Misaligned {
-        /// Where the section starts.
-        start: usize,
-        /// Where it ends.
-        end: usize,
-        /// The type asked for.
-        kind: Kind,
-    },
-}
-
-/// The types an array can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Bytes.
-    U8,
-    /// 16 bits, unsigned; also the bits of half-precision numbers.
-    U16,
-    /// 32 bits, unsigned.
-    U32,
-    /// 64 bits, unsigned.
-    U64,
-    /// Single precision.
-    F32,
-}
-
-impl Kind {
-    /// How many bytes one number takes.
-    pub fn size(self) -> usize {
-        match self {
-            Kind::U8 => 1,
-            Kind::U16 => 2,
-            Kind::U32 | Kind::F32 => 4,
-            Kind::U64 => 8,
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Kind::U8 => "u8",
-            Kind::U16 => "u16",
-            Kind::U32 => "u32",
-            Kind::U64 => "u64",
-            Kind::F32 => "f32",
-        })
-    }
+    /// Words, so that they are aligned, and how many of their bytes count.
+    Copied(Vec<u64>, usize),
 }
 
 /// A number that an [`Array`] can hold.
 pub trait Element:
     FromBytes + IntoBytes + Immutable + Copy + PartialEq + fmt::Debug + Send + Sync + 'static
 {
-    /// Which of the types this is.
-    const KIND: Kind;
+    /// Its name in files.
+    const TYPE: Dtype;
 }
 
-impl Element for u8 {
-    const KIND: Kind = Kind::U8;
+macro_rules! elements {
+    ($($number:ty: $name:ident),*) => {
+        $(impl Element for $number {
+            const TYPE: Dtype = Dtype::$name;
+        })*
+    };
 }
-impl Element for u16 {
-    const KIND: Kind = Kind::U16;
-}
-impl Element for u32 {
-    const KIND: Kind = Kind::U32;
-}
-impl Element for u64 {
-    const KIND: Kind = Kind::U64;
-}
-impl Element for f32 {
-    const KIND: Kind = Kind::F32;
-}
+
+elements!(u8: U8, u16: U16, u32: U32, u64: U64, f32: F32);
 
 impl<T: Element> Array<T> {
     /// The section `range` of a file, as numbers of type `T`.
-    pub(crate) fn in_file(bytes: &FileBytes, range: Range<usize>) -> Result<Self, ArrayError> {
+    ///
+    /// An error says what is wrong with the section.
+    pub(crate) fn in_file(bytes: &FileBytes, range: Range<usize>) -> Result<Self, String> {
         let Range { start, end } = range;
-        let section = bytes.get(range.clone()).ok_or(ArrayError::OutOfFile {
-            start,
-            end,
-            len: bytes.len(),
+        let section = bytes.get(range.clone()).ok_or_else(|| {
+            format!("bytes {start} to {end} lie outside the file's {} bytes", bytes.len())
         })?;
         match <[T]>::ref_from_bytes(section) {
             Ok(_) => Ok(Array(Storage::File { bytes: bytes.clone(), range })),
-            Err(_) => Err(ArrayError::Misaligned { start, end, kind: T::KIND }),
+            Err(_) => Err(format!(
+                "bytes {start} to {end} do not start and end on whole, aligned numbers of type {}",
+                T::TYPE
+            )),
         }
     }
 }
@@ -184,21 +104,12 @@ pub(crate) fn section<T: Copy + Into<u64>>(starts: &[T], at: usize, len: usize) 
 
 impl<T: Element> Array<T> {
     /// The numbers, to change; those of a file are copied first.
-    ///
-    /// ```
-    /// use labelwood::array::Array;
-    /// let mut array = Array::from(vec![1u32, 2]);
-    /// array.to_mut().push(3);
-    /// assert_eq!(*array, [1, 2, 3]);
-    /// ```
     pub fn to_mut(&mut self) -> &mut Vec<T> {
         if let Storage::File { .. } = self.0 {
             self.0 = Storage::Owned(self.to_vec());
         }
-        match &mut self.0 {
-            Storage::Owned(numbers) => numbers,
-            Storage::File { .. } => unreachable!("an array in a file was just copied"),
-        }
+        let Storage::Owned(numbers) = &mut self.0 else { unreachable!("it was just copied") };
+        numbers
     }
 }
 
@@ -239,7 +150,7 @@ impl<T: Element> fmt::Debug for Array<T> {
             Storage::Owned(_) => "owned",
             Storage::File { .. } => "in a file",
         };
-        write!(out, "Array({} {}, {place})", self.len(), T::KIND)
+        write!(out, "Array({} {}, {place})", self.len(), T::TYPE)
     }
 }
 
@@ -277,7 +188,7 @@ impl FileBytes {
         words.try_reserve_exact(count).map_err(|_| io::ErrorKind::OutOfMemory)?;
         words.resize(count, 0);
         from.read_exact(&mut words.as_mut_bytes()[..len])?;
-        Ok(FileBytes(Arc::new(Backing::Copied { words, len })))
+        Ok(FileBytes(Arc::new(Backing::Copied(words, len))))
     }
 }
 
@@ -288,7 +199,7 @@ impl Deref for FileBytes {
     fn deref(&self) -> &[u8] {
         match &*self.0 {
             Backing::Mapped(map) => map,
-            Backing::Copied { words, len } => &words.as_bytes()[..*len],
+            Backing::Copied(words, len) => &words.as_bytes()[..*len],
         }
     }
 }
@@ -297,7 +208,7 @@ impl fmt::Debug for FileBytes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = match *self.0 {
             Backing::Mapped(_) => "mapped",
-            Backing::Copied { .. } => "copied",
+            Backing::Copied(..) => "copied",
         };
         write!(out, "FileBytes({}, {how})", self.len())
     }
@@ -336,6 +247,9 @@ mod tests {
             drop(bytes);
             assert_eq!(array, Array::from(numbers.clone()));
             assert_eq!(array.clone()[1], u64::MAX);
+            let mut changed = array.clone();
+            changed.to_mut().push(3);
+            assert_eq!((&changed[..], array.len()), (&[7, u64::MAX, 0, 3][..], 3));
         }
     }
 
@@ -350,12 +264,15 @@ mod tests {
     fn sections_that_are_cut_misaligned_or_outside_are_refused() {
         for bytes in both_ways(&[0; 13]) {
             let refused = |range| Array::<u32>::in_file(&bytes, range).unwrap_err();
-            assert_eq!(refused(1..9), ArrayError::Misaligned { start: 1, end: 9, kind: Kind::U32 });
-            assert!(matches!(refused(4..9), ArrayError::Misaligned { .. }));
-            assert_eq!(refused(12..16), ArrayError::OutOfFile { start: 12, end: 16, len: 13 });
+            assert_eq!(
+                refused(1..9),
+                "bytes 1 to 9 do not start and end on whole, aligned numbers of type U32"
+            );
+            assert!(refused(4..9).contains("whole, aligned numbers"));
+            assert_eq!(refused(12..16), "bytes 12 to 16 lie outside the file's 13 bytes");
             #[expect(clippy::reversed_empty_ranges)]
             let backwards = 8..4;
-            assert!(matches!(refused(backwards), ArrayError::OutOfFile { .. }));
+            assert!(refused(backwards).contains("lie outside"));
             assert_eq!(Array::<u8>::in_file(&bytes, 1..13).unwrap().len(), 12);
         }
     }
@@ -374,7 +291,7 @@ mod tests {
             "FileBytes(1000, mapped) FileBytes(1000, copied)"
         );
         let array = Array::<f32>::in_file(&mapped, 0..1000).unwrap();
-        assert_eq!(format!("{array:?}"), "Array(250 f32, in a file)");
-        assert_eq!(format!("{:?}", Array::from(vec![1u8])), "Array(1 u8, owned)");
+        assert_eq!(format!("{array:?}"), "Array(250 F32, in a file)");
+        assert_eq!(format!("{:?}", Array::from(vec![1u8])), "Array(1 U8, owned)");
     }
 }

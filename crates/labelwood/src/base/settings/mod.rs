@@ -8,6 +8,7 @@ mod favour;
 
 pub use favour::Favour;
 
+use serde::Deserialize as _;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
@@ -59,6 +60,8 @@ pub struct Setting {
     pub is_common: bool,
     /// Whether the command and Python have a flag and a parameter of their own for it.
     pub is_elsewhere: bool,
+    /// For one that is on by default: the command's flag that turns it off, and that flag's help.
+    pub off: Option<(&'static str, &'static str)>,
     /// The values that tuning tries, the default among them; none if it leaves the setting alone.
     pub tried: Vec<Value>,
 }
@@ -91,6 +94,12 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A list of algorithms with their settings.
     Parts,
+    /// From how many to how many in a row, both from 1 to 100.
+    Lengths,
+    /// A whole number of documents, or a share of them with a decimal point.
+    CountOrShare,
+    /// A list of words, or the name of one.
+    Words,
 }
 
 /// What may be typed for a value of this kind.
@@ -115,6 +124,9 @@ impl Display for Kind {
             Kind::Flag => write!(out, "true or false"),
             Kind::Choice(names) => write!(out, "one of {}", names.join(", ")),
             Kind::Parts => write!(out, "a list of algorithms with their settings"),
+            Kind::Lengths => write!(out, "a smaller and a larger length, both from 1 to 100"),
+            Kind::CountOrShare => write!(out, "from 0.0 to 1.0, or a whole number"),
+            Kind::Words => write!(out, "english, or a list of words"),
         }
     }
 }
@@ -162,29 +174,30 @@ impl SettingType for usize {
 }
 
 impl SettingType for u64 {
-    const KIND: Kind = Kind::Whole { least: 0, most: u64::MAX };
+    const KIND: Kind = <usize as SettingType>::KIND;
 }
 
-impl SettingType for f32 {
-    const KIND: Kind =
-        Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: true };
+macro_rules! numbers {
+    ($($number:ty: $is_single:literal),*) => {
+        $(impl SettingType for $number {
+            const KIND: Kind =
+                Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: $is_single };
 
-    fn not_finite(&self) -> Option<String> {
-        f64::from(*self).not_finite()
-    }
+            fn not_finite(&self) -> Option<String> {
+                (!self.is_finite()).then(|| self.to_string())
+            }
+        })*
+    };
 }
 
-impl SettingType for f64 {
-    const KIND: Kind =
-        Kind::Number { least: 0.0, is_above: false, most: f64::MAX, is_single: false };
-
-    fn not_finite(&self) -> Option<String> {
-        (!self.is_finite()).then(|| self.to_string())
-    }
-}
+numbers!(f32: true, f64: false);
 
 impl SettingType for bool {
     const KIND: Kind = Kind::Flag;
+}
+
+impl SettingType for (usize, usize) {
+    const KIND: Kind = Kind::Lengths;
 }
 
 impl<T: SettingType> SettingType for Option<T> {
@@ -206,21 +219,20 @@ impl Setting {
             is_optional: T::IS_OPTIONAL,
             is_common: false,
             is_elsewhere: false,
+            off: None,
             tried: Vec::new(),
         }
     }
 
     /// Numbers from the one to the other.
     #[must_use]
-    pub fn within(self, from: f64, to: f64) -> Self {
-        let kind = match self.kind {
-            Kind::Whole { .. } => Kind::Whole { least: from as u64, most: to as u64 },
-            Kind::Number { is_single, .. } => {
-                Kind::Number { least: from, is_above: false, most: to, is_single }
-            }
-            other => other,
-        };
-        Setting { kind, ..self }
+    pub fn within(mut self, from: f64, to: f64) -> Self {
+        match &mut self.kind {
+            Kind::Whole { least, most } => (*least, *most) = (from as u64, to as u64),
+            Kind::Number { least, most, .. } => (*least, *most) = (from, to),
+            _ => {}
+        }
+        self
     }
 
     /// Numbers from this one on.
@@ -232,9 +244,11 @@ impl Setting {
     /// Numbers above the one and up to the other.
     #[must_use]
     pub fn above(self, from: f64, to: f64) -> Self {
-        let is_single = matches!(self.kind, Kind::Number { is_single: true, .. });
-        let kind = Kind::Number { least: from, is_above: true, most: to, is_single };
-        Setting { kind, ..self }
+        let mut setting = self.within(from, to);
+        if let Kind::Number { is_above, .. } = &mut setting.kind {
+            *is_above = true;
+        }
+        setting
     }
 
     /// One that most people want to know of.
@@ -249,6 +263,12 @@ impl Setting {
         Setting { is_elsewhere: true, ..self }
     }
 
+    /// One that this flag of the command turns off.
+    #[must_use]
+    pub fn off(self, flag: &'static str, help: &'static str) -> Self {
+        Setting { off: Some((flag, help)), ..self }
+    }
+
     /// One that tuning tries these values of.
     #[must_use]
     pub fn tried(self, values: impl IntoIterator<Item = Value>) -> Self {
@@ -257,7 +277,7 @@ impl Setting {
 
     /// The name as a flag of the command, without the dashes.
     pub fn flag(&self) -> String {
-        self.name.replace('_', "-")
+        self.off.map_or_else(|| self.name.replace('_', "-"), |(flag, _)| flag.to_owned())
     }
 
     /// Refuses a value that the setting may not have.
@@ -275,6 +295,12 @@ impl Setting {
             (Kind::Flag, _) => value.is_boolean(),
             (Kind::Choice(names), _) => value.as_str().is_some_and(|name| names.contains(&name)),
             (Kind::Parts, _) => value.is_array(),
+            (Kind::Lengths, _) => <(u64, u64)>::deserialize(value)
+                .is_ok_and(|(least, most)| 1 <= least && least <= most && most <= 100),
+            (Kind::CountOrShare, _) => {
+                value.is_u64() || value.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share))
+            }
+            (Kind::Words, _) => value.is_string() || value.is_object(),
         };
         if is_right {
             return Ok(());
@@ -289,13 +315,15 @@ impl Setting {
             (Kind::Number { .. }, Value::Null) if !self.is_optional => {
                 "no finite number".to_owned()
             }
-            (Kind::Number { is_single: true, .. }, Value::Number(number)) => number
-                .as_f64()
-                .map_or_else(|| number.to_string(), |value| (value as f32).to_string()),
-            (Kind::Number { .. }, Value::Number(number)) => {
-                number.as_f64().map_or_else(|| number.to_string(), |value| value.to_string())
-            }
+            (&Kind::Number { is_single, .. }, Value::Number(number)) => match number.as_f64() {
+                Some(value) if is_single => (value as f32).to_string(),
+                Some(value) => value.to_string(),
+                None => number.to_string(),
+            },
             (_, Value::Null) => "auto".to_owned(),
+            (Kind::Lengths, Value::Array(lengths)) => {
+                lengths.iter().map(Value::to_string).collect::<Vec<_>>().join(",")
+            }
             (_, other) => other.to_string(),
         }
     }
@@ -409,6 +437,7 @@ macro_rules! choices {
 pub(crate) use {choices, settings};
 
 #[cfg(test)]
+#[allow(unreachable_pub)]
 mod tests {
     use super::*;
     use serde::{Deserialize, Serialize};

@@ -44,51 +44,8 @@ pub struct Row<'a, V = f32> {
 
 /// Why arrays do not form a sparse matrix.
 #[derive(Clone, Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum SparseError {
-    /// The offsets do not start at 0, decrease, or do not end at the number of entries.
-    #[error(
-        "row offsets must start at 0, never decrease and end at the number of entries ({entries}); entry {at} does not"
-    )]
-    Offsets {
-        /// The position of the first wrong offset.
-        at: usize,
-        /// How many entries the matrix has.
-        entries: usize,
-    },
-    /// The index and value arrays differ in length.
-    #[error("{indices} column indices but {values} values: there must be one value for each index")]
-    Lengths {
-        /// The number of indices.
-        indices: usize,
-        /// The number of values.
-        values: usize,
-    },
-    /// A column index lies outside the matrix.
-    #[error("row {row}: column {index} is out of range: the matrix has {columns} columns")]
-    Column {
-        /// The row of the index.
-        row: usize,
-        /// The index.
-        index: u32,
-        /// The number of columns.
-        columns: usize,
-    },
-    /// A row's indices are not strictly increasing.
-    #[error(
-        "row {row}: column indices must be strictly increasing; sort them and merge repeated ones"
-    )]
-    Order {
-        /// The row.
-        row: usize,
-    },
-    /// A value is NaN or infinite.
-    #[error("row {row}: a value is not a finite number")]
-    Value {
-        /// The row.
-        row: usize,
-    },
-}
+#[error("{0}")]
+pub struct SparseError(String);
 
 /// The type of a matrix's values: `f32` (which must be finite) or `()` for none.
 pub trait Entry: Copy + Send + Sync + 'static {
@@ -227,17 +184,19 @@ impl<'a, V: Entry> CsrView<'a, V> {
         values: &'a [V],
     ) -> Result<Self, SparseError> {
         let entries = indices.len();
-        if entries != values.len() {
-            return Err(SparseError::Lengths { indices: entries, values: values.len() });
-        }
-        if offsets.first() != Some(&0) {
-            return Err(SparseError::Offsets { at: 0, entries });
-        }
-        if let Some(at) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
-            return Err(SparseError::Offsets { at: at + 1, entries });
-        }
-        if offsets[offsets.len() - 1] != entries as u64 {
-            return Err(SparseError::Offsets { at: offsets.len() - 1, entries });
+        check_lengths(indices, values)?;
+        let falls = || offsets.windows(2).position(|pair| pair[0] > pair[1]).map(|at| at + 1);
+        let wrong = match offsets {
+            [0, ..] if falls().is_some() => falls(),
+            [0, .., end] | [end @ 0] if *end == entries as u64 => None,
+            [0, ..] => Some(offsets.len() - 1),
+            _ => Some(0),
+        };
+        if let Some(at) = wrong {
+            return Err(SparseError(format!(
+                "row offsets must start at 0, never decrease and end at the number of entries \
+                 ({entries}); entry {at} does not"
+            )));
         }
         let view = CsrView { columns, offsets, indices, values };
         if !view.has_sound_rows() {
@@ -318,19 +277,15 @@ impl<'a, V: Entry> CsrView<'a, V> {
     pub fn slice(&self, rows: std::ops::Range<usize>) -> Csr<V> {
         let entries = self.offsets[rows.start] as usize..self.offsets[rows.end] as usize;
         let start = self.offsets[rows.start];
-        Csr::owned(
-            self.columns,
-            self.offsets[rows.start..=rows.end].iter().map(|at| at - start).collect(),
-            self.indices[entries.clone()].to_vec(),
-            self.values[entries].to_vec(),
-        )
+        let offsets = self.offsets[rows.start..=rows.end].iter().map(|at| at - start).collect();
+        let (indices, values) = (&self.indices[entries.clone()], &self.values[entries]);
+        Csr::owned(self.columns, offsets, indices.to_vec(), values.to_vec())
     }
 
     /// The given rows, in the given order, copied.
     pub fn select(&self, rows: &[usize]) -> Csr<V> {
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for &row in rows {
-            let row = self.row(row);
+        for row in rows.iter().map(|&row| self.row(row)) {
             indices.extend_from_slice(row.indices);
             values.extend_from_slice(row.values);
             offsets.push(indices.len() as u64);
@@ -375,8 +330,7 @@ impl<'a, V: Entry> CsrView<'a, V> {
 
     /// A copy that owns its arrays.
     pub fn to_owned(&self) -> Csr<V> {
-        let (offsets, indices) = (self.offsets.to_vec(), self.indices.to_vec());
-        Csr::owned(self.columns, offsets, indices, self.values.to_vec())
+        self.slice(0..self.len())
     }
 }
 
@@ -403,21 +357,30 @@ fn check_row<V: Entry>(
     indices: &[u32],
     values: &[V],
 ) -> Result<(), SparseError> {
-    if indices.len() != values.len() {
-        return Err(SparseError::Lengths { indices: indices.len(), values: values.len() });
+    check_lengths(indices, values)?;
+    let reason = match indices.last() {
+        _ if indices.windows(2).any(|pair| pair[0] >= pair[1]) => {
+            "column indices must be strictly increasing; sort them and merge repeated ones"
+                .to_owned()
+        }
+        Some(&index) if index as usize >= columns => {
+            format!("column {index} is out of range: the matrix has {columns} columns")
+        }
+        _ if !values.iter().all(|value| value.is_valid()) => {
+            "a value is not a finite number".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(SparseError(format!("row {row}: {reason}")))
+}
+
+fn check_lengths<V>(indices: &[u32], values: &[V]) -> Result<(), SparseError> {
+    let (indices, values) = (indices.len(), values.len());
+    if indices == values {
+        return Ok(());
     }
-    if indices.windows(2).any(|pair| pair[0] >= pair[1]) {
-        return Err(SparseError::Order { row });
-    }
-    if let Some(&index) = indices.last()
-        && index as usize >= columns
-    {
-        return Err(SparseError::Column { row, index, columns });
-    }
-    if !values.iter().all(|value| value.is_valid()) {
-        return Err(SparseError::Value { row });
-    }
-    Ok(())
+    let advice = "there must be one value for each index";
+    Err(SparseError(format!("{indices} column indices but {values} values: {advice}")))
 }
 
 #[cfg(test)]
@@ -452,19 +415,17 @@ mod tests {
     #[test]
     fn arrays_that_do_not_form_a_matrix_are_refused() {
         let refused = |offsets: &[u64], indices: &[u32], values: &[f32]| {
-            CsrView::try_new(3, offsets, indices, values).unwrap_err()
+            CsrView::try_new(3, offsets, indices, values).unwrap_err().to_string()
         };
-        assert!(matches!(refused(&[], &[], &[]), SparseError::Offsets { at: 0, .. }));
-        assert!(matches!(refused(&[1], &[0], &[1.0]), SparseError::Offsets { at: 0, .. }));
-        assert!(matches!(
-            refused(&[0, 2, 1, 2], &[0, 1], &[1.0; 2]),
-            SparseError::Offsets { at: 2, .. }
-        ));
-        assert!(matches!(refused(&[0, 1], &[0, 1], &[1.0; 2]), SparseError::Offsets { at: 1, .. }));
-        assert!(matches!(refused(&[0, 1], &[0], &[]), SparseError::Lengths { .. }));
-        assert!(matches!(refused(&[0, 1], &[3], &[1.0]), SparseError::Column { index: 3, .. }));
-        assert!(matches!(refused(&[0, 2], &[1, 1], &[1.0; 2]), SparseError::Order { row: 0 }));
-        assert!(matches!(refused(&[0, 1], &[1], &[f32::NAN]), SparseError::Value { row: 0 }));
+        assert!(refused(&[], &[], &[]).contains("(0); entry 0 does not"));
+        assert!(refused(&[1], &[0], &[1.0]).contains("entry 0 does not"));
+        assert!(refused(&[0, 2, 1, 2], &[0, 1], &[1.0; 2]).contains("(2); entry 2 does not"));
+        assert!(refused(&[0, 1], &[0, 1], &[1.0; 2]).contains("entry 1 does not"));
+        assert!(refused(&[0], &[0], &[1.0]).contains("entry 0 does not"));
+        assert!(refused(&[0, 1], &[0], &[]).contains("1 column indices but 0 values"));
+        assert!(refused(&[0, 1], &[3], &[1.0]).contains("row 0: column 3 is out of range"));
+        assert!(refused(&[0, 2], &[1, 1], &[1.0; 2]).contains("row 0: column indices must be"));
+        assert!(refused(&[0, 1], &[1], &[f32::NAN]).contains("row 0: a value is not a finite"));
     }
 
     proptest! {

@@ -49,13 +49,13 @@ impl Default for Predictions {
 }
 
 impl Predictions {
-    /// Appends the predictions of one row, which must be in [`best_first`] order.
+    /// Appends the predictions of one row, which must be in best first order.
     pub fn push_row(&mut self, scored: &[Scored]) {
         debug_assert!(scored.is_sorted_by(|left, right| best_first(left, right).is_lt()));
         self.push_ranked(scored);
     }
 
-    /// Appends the predictions of one row in an order of their own, not in [`best_first`] order.
+    /// Appends the predictions of one row in an order of their own, not in best first order.
     pub fn push_ranked(&mut self, scored: &[Scored]) {
         self.scored.extend_from_slice(scored);
         self.offsets.push(self.scored.len() as u64);

@@ -49,12 +49,16 @@ impl Votes {
 
     /// The labels whose sums are not zero, in order, with their sums; resets all sums.
     pub(crate) fn take(&mut self) -> Vec<(u32, u64)> {
+        let mut taken: Vec<(u32, u64)> = self.drain().collect();
+        taken.sort_unstable();
+        taken
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = (u32, u64)> {
         let sums = &mut self.sums;
         let taken = self.voted.drain(..).map(|id| (id, std::mem::take(&mut sums[id as usize])));
         // A label whose sum came back to zero is listed twice, but taken once.
-        let mut taken: Vec<(u32, u64)> = taken.filter(|&(_, sum)| sum > 0).collect();
-        taken.sort_unstable();
-        taken
+        taken.filter(|&(_, sum)| sum > 0)
     }
 
     /// The best `k` labels with their mean over so many voters; resets all sums.
@@ -65,21 +69,15 @@ impl Votes {
     /// The best `k` labels, each with its mean over its own number of voters; resets all sums.
     pub(crate) fn best_by(&mut self, k: usize, voters: impl Fn(u32) -> usize) -> Vec<Scored> {
         let mut scored = Vec::with_capacity(self.voted.len());
-        for id in self.voted.drain(..) {
-            // A label whose sum came back to zero is listed twice, but scored once.
-            let sum = std::mem::take(&mut self.sums[id as usize]);
-            if sum > 0 {
-                let scale = 1.0 / (VOTE * voters(id) as f64);
-                scored.push(Scored { id, score: (sum as f64 * scale) as f32 });
-            }
-        }
+        scored.extend(self.drain().map(|(id, sum)| {
+            let scale = 1.0 / (VOTE * voters(id) as f64);
+            Scored { id, score: (sum as f64 * scale) as f32 }
+        }));
         top_k(&mut scored, k);
         scored.shrink_to_fit();
         scored
     }
-}
 
-impl Votes {
     /// The best `k` of so many labels that got votes, listed as often as somebody voted for them;
     /// `voters` says how many may vote for a label.
     pub(crate) fn best_of(

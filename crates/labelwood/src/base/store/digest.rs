@@ -9,10 +9,9 @@ use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
-use std::str::FromStr;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64, xxh3_128};
 
 use super::StoreError;
@@ -30,9 +29,10 @@ const BUFFER: usize = 256 << 10;
 /// let digest = Digest::of(b"labels");
 /// assert_ne!(digest, Digest::of(b"Labels"));
 /// assert_eq!(digest.to_string().len(), 32);
-/// assert_eq!(digest.to_string().parse(), Ok(digest));
+/// assert_eq!(Digest::try_from(digest.to_string()), Ok(digest));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Digest(u128);
 
 /// The text is not 32 hexadecimal digits in lower case.
@@ -155,34 +155,19 @@ impl fmt::Display for Digest {
     }
 }
 
-impl fmt::Debug for Digest {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Digest({self})")
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
     }
 }
 
-impl FromStr for Digest {
-    type Err = NotADigest;
+impl TryFrom<String> for Digest {
+    type Error = NotADigest;
 
-    fn from_str(text: &str) -> Result<Self, NotADigest> {
-        let is_hex = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
-        if text.len() != 32 || !text.bytes().all(is_hex) {
-            return Err(NotADigest);
-        }
-        u128::from_str_radix(text, 16).map(Digest).map_err(|_| NotADigest)
-    }
-}
-
-impl Serialize for Digest {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Digest {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+    fn try_from(text: String) -> Result<Self, NotADigest> {
+        let digest = u128::from_str_radix(&text, 16).map(Digest);
+        // Capital letters, signs and other lengths are no digests.
+        digest.ok().filter(|digest| digest.to_string() == text).ok_or(NotADigest)
     }
 }
 
@@ -227,7 +212,7 @@ mod tests {
         for text in
             ["", "00", "+0000000000000000000000000000000", "0000000000000000000000000000000G"]
         {
-            assert_eq!(text.parse::<Digest>(), Err(NotADigest), "{text}");
+            assert_eq!(Digest::try_from(text.to_owned()), Err(NotADigest), "{text}");
         }
     }
 }

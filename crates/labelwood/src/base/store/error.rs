@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::Digest;
-use crate::base::array::{ArrayError, Kind};
 use crate::base::run::Stopped;
 
 /// Why a model could not be read or written.
@@ -41,32 +39,19 @@ pub enum StoreError {
         /// The folder.
         folder: PathBuf,
     },
-    /// The place to write to is a file, or a folder with other things in it.
-    #[error("{}: this is not a model but holds {found}; choose another folder", path.display())]
-    NotAModel {
+    /// The place to write to holds other things, an unfinished training or the model of another one, or
+    /// another process writes there.
+    #[error("{}: {reason}", path.display())]
+    Refused {
         /// The file or folder.
         path: PathBuf,
-        /// What is there, such as the name of a file.
-        found: String,
-    },
-    /// An earlier training was not finished and is neither to be resumed nor overwritten.
-    #[error("{}: an unfinished training is here; add --resume to go on with it or --overwrite to start afresh", folder.display())]
-    Unfinished {
-        /// The folder of the unfinished training.
-        folder: PathBuf,
+        /// What is there, and what to do about it.
+        reason: String,
     },
     /// The training to resume had other settings or other data.
     #[error("{}: the unfinished training differs: {difference}; repeat its settings and data, or add --overwrite without --resume to start afresh", folder.display())]
     Different {
         /// The folder of the unfinished training.
-        folder: PathBuf,
-        /// What differs, and how.
-        difference: String,
-    },
-    /// The training to resume has been finished, with other settings or other data.
-    #[error("{}: the model here is finished and differs: {difference}; repeat its settings and data, add --overwrite to replace it, or choose another folder", folder.display())]
-    DifferentModel {
-        /// The folder of the model.
         folder: PathBuf,
         /// What differs, and how.
         difference: String,
@@ -77,138 +62,62 @@ pub enum StoreError {
         /// The folder of the model.
         folder: PathBuf,
     },
-    /// Another process is training, merging or planning into the same folder.
-    #[error("{}: another process{} is writing here; wait for it or choose another folder", folder.display(), numbered(process))]
-    Busy {
-        /// The folder of the unfinished training, or of the plan.
-        folder: PathBuf,
-        /// The other process's id, if it has written it down.
-        process: Option<u32>,
-    },
 }
 
-/// What is wrong with the content of a model's file.
+/// What is wrong with the content of a model's file, and what to do about it.
 #[derive(Clone, Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum FormatError {
-    /// The manifest is not what a manifest should be.
-    #[error("{}: not a valid manifest: {reason}; restore the model from a copy or train it again", path.display())]
-    Manifest {
-        /// The manifest.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The `settings.json` of an unfinished training is not what it should be.
-    #[error("{}: not a training's settings: {reason}; add --overwrite without --resume to start afresh", path.display())]
-    Settings {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The model was written by a later labelwood.
-    #[error("{}: format version {found}, but this labelwood reads versions 1 to {newest}; update labelwood", path.display())]
-    Version {
-        /// The manifest.
-        path: PathBuf,
-        /// The version found.
-        found: u64,
-        /// The newest version this build reads.
-        newest: u64,
-    },
-    /// A file is larger than any valid one.
-    #[error("{}: {found} bytes, but at most {limit} are allowed here; this is not a model's file", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size in bytes.
-        found: u64,
-        /// The largest size allowed.
-        limit: u64,
-    },
-    /// A file that the manifest names is not there.
-    #[error("{}: the manifest names this file but it is missing; copy the whole folder again", path.display())]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file is shorter or longer than the manifest says.
-    #[error("{}: {found} bytes, but the manifest says {expected}; the file was cut short or changed: copy the model again", path.display())]
-    Length {
-        /// The file.
-        path: PathBuf,
-        /// What the manifest says.
-        expected: u64,
-        /// How long it is.
-        found: u64,
-    },
-    /// A file's content is not what was written.
-    #[error("{}: checksum {found}, but the manifest says {expected}; the file was damaged: copy the model again", path.display())]
-    Checksum {
-        /// The file.
-        path: PathBuf,
-        /// What the manifest says.
-        expected: Digest,
-        /// What the content gives.
-        found: Digest,
-    },
-    /// A unit's header is not valid.
-    #[error("{}: not a valid safetensors file: {reason}; copy the model again", path.display())]
-    Header {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-    /// An array is missing from its unit.
-    #[error("{}: no array `{name}`, only {found:?}; the model is incomplete: train it again", path.display())]
-    NoArray {
-        /// The file.
-        path: PathBuf,
-        /// The array asked for.
-        name: String,
-        /// The arrays that are there.
-        found: Vec<String>,
-    },
-    /// An array has another type or shape than it should.
-    #[error("{}: array `{name}` should be a list of {expected}, but is {found}; train the model again", path.display())]
-    Type {
-        /// The file.
-        path: PathBuf,
-        /// The array.
-        name: String,
-        /// The type asked for.
-        expected: Kind,
-        /// The type and shape found.
-        found: String,
-    },
-    /// An array does not lie where its type can be read.
-    #[error("{}: array `{name}`: {reason}; load the model with labelwood that wrote it and save it again", path.display())]
-    Section {
-        /// The file.
-        path: PathBuf,
-        /// The array.
-        name: String,
-        /// What is wrong.
-        reason: ArrayError,
-    },
-    /// The arrays of a unit do not fit together. Raised by the algorithm that reads them.
-    #[error("{}: {reason}; the model is damaged: copy it again or train it again", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit.
-        reason: String,
-    },
+#[error("{}: {reason}; {advice}", path.display())]
+pub struct FormatError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub reason: String,
+    /// What to do about it.
+    pub advice: &'static str,
 }
 
-fn numbered(process: &Option<u32>) -> String {
-    process.map(|process| format!(" ({process})")).unwrap_or_default()
+impl FormatError {
+    pub(crate) fn new(path: &Path, reason: impl Into<String>, advice: &'static str) -> Self {
+        FormatError { path: path.to_owned(), reason: reason.into(), advice }
+    }
+
+    /// The error of a file that is not as long as the manifest says.
+    pub(super) fn length(path: &Path, expected: u64, found: u64) -> Self {
+        let reason = format!("{found} bytes, but the manifest says {expected}");
+        Self::new(path, reason, "the file was cut short or changed: copy the model again")
+    }
+
+    /// The error of a file that the manifest names and that is not there.
+    pub(super) fn missing(path: &Path) -> Self {
+        let reason = "the manifest names this file but it is missing";
+        Self::new(path, reason, "copy the whole folder again")
+    }
 }
 
 impl StoreError {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         StoreError::Io { action, path: path.to_owned(), source }
+    }
+
+    /// The error of a place that must not be written to.
+    pub(super) fn refused(path: &Path, reason: impl Into<String>) -> Self {
+        StoreError::Refused { path: path.to_owned(), reason: reason.into() }
+    }
+
+    /// The error of a place that holds something else than a model.
+    pub(super) fn not_a_model(path: &Path, found: &str) -> Self {
+        let reason = format!("this is not a model but holds {found}; choose another folder");
+        Self::refused(path, reason)
+    }
+}
+
+/// Names, the first few if they are many, and what they are: `a, b are missing`.
+pub(crate) fn listed(names: &[String], what: &str) -> String {
+    const NAMED: usize = 5;
+    let some = names[..names.len().min(NAMED)].join(", ");
+    match names.len() {
+        1 => format!("{some} is {what}"),
+        count if count <= NAMED => format!("{some} are {what}"),
+        count => format!("{some} and {} others are {what}", count - NAMED),
     }
 }

@@ -107,7 +107,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Removes a file, if it exists.
-pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
+fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -115,7 +115,7 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// Removes a file, if it exists; an error names it.
-pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     remove_if_there(path).map_err(|error| StoreError::io("remove", path, error))
 }
 

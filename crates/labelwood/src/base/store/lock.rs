@@ -26,9 +26,10 @@ pub(crate) fn lock(
     check: impl Fn(&[String]) -> Result<(), StoreError>,
 ) -> Result<File, StoreError> {
     let failed = |error: io::Error| StoreError::io("lock", folder, error);
-    let refused = |found: &str| StoreError::NotAModel {
-        path: folder.to_owned(),
-        found: format!("`{LOCK}`, which {found}"),
+    let refused = |found| StoreError::not_a_model(folder, &format!("`{LOCK}`, which {found}"));
+    let busy = |process: &str| {
+        let other = format!("another process{process} is writing here");
+        StoreError::refused(folder, format!("{other}; wait for it or choose another folder"))
     };
     let path = folder.join(LOCK);
     for _ in 0..TRIES {
@@ -45,20 +46,25 @@ pub(crate) fn lock(
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 // The holder may not have written its id yet.
-                let process = content(&mut lock).ok().and_then(|id| id.parse().ok());
-                return Err(StoreError::Busy { folder: folder.to_owned(), process });
+                let process = content(&mut lock).ok().and_then(|id| id.parse::<u32>().ok());
+                return Err(busy(&process.map(|id| format!(" ({id})")).unwrap_or_default()));
             }
             // The disk has no locks. Then the user has to avoid two writers at once.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(failed(error)),
             Ok(()) => {}
         }
-        if has_other_names(&lock.metadata().map_err(failed)?)
-            || !is_process_id(&content(&mut lock).map_err(failed)?)
-        {
+        let id = content(&mut lock).map_err(failed)?;
+        // Part of an id is there if another process was killed while it wrote.
+        let is_process_id =
+            id.len() as u64 <= DIGITS && id.bytes().all(|byte| byte.is_ascii_digit());
+        if has_other_names(&lock.metadata().map_err(failed)?) || !is_process_id {
             return Err(refused("no training wrote"));
         }
-        write_process_id(&mut lock).map_err(failed)?;
+        lock.rewind()
+            .and_then(|()| lock.set_len(0))
+            .and_then(|()| lock.write_all(std::process::id().to_string().as_bytes()))
+            .map_err(failed)?;
         // The previous holder may have removed the file between our opening and locking it. Then there
         // is another file of that name, or none.
         match fs::symlink_metadata(&path) {
@@ -72,7 +78,7 @@ pub(crate) fn lock(
         }
     }
     // Other processes locked and removed it in every try.
-    Err(StoreError::Busy { folder: folder.to_owned(), process: None })
+    Err(busy(""))
 }
 
 /// Opens or creates the file. A symbolic link is not followed: it is an error on Unix, and opened itself
@@ -101,17 +107,6 @@ fn content(lock: &mut File) -> io::Result<String> {
     lock.rewind()?;
     lock.take(DIGITS + 1).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Whether this is what [`write_process_id`] writes, or the first part of it.
-fn is_process_id(content: &str) -> bool {
-    content.len() as u64 <= DIGITS && content.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn write_process_id(lock: &mut File) -> io::Result<()> {
-    lock.rewind()?;
-    lock.set_len(0)?;
-    lock.write_all(std::process::id().to_string().as_bytes())
 }
 
 /// Whether the file has other hard links. Then it is no lock file of labelwood.
@@ -155,9 +150,9 @@ mod tests {
             fs::write(&path, left).unwrap();
             let held = try_lock(folder.path()).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), std::process::id().to_string());
-            let busy = try_lock(folder.path()).unwrap_err();
-            let expected = Some(std::process::id());
-            assert!(matches!(busy, StoreError::Busy { process, .. } if process == expected));
+            let busy = try_lock(folder.path()).unwrap_err().to_string();
+            let expected = format!("another process ({}) is writing here", std::process::id());
+            assert!(busy.contains(&expected), "{busy}");
             drop(held);
         }
     }
@@ -169,7 +164,7 @@ mod tests {
         for content in ["important", "12 monkeys", "12345678901", "1\n"] {
             fs::write(&path, content).unwrap();
             let error = try_lock(folder.path()).unwrap_err();
-            assert!(matches!(error, StoreError::NotAModel { .. }), "{error}");
+            assert!(error.to_string().contains("this is not a model"), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
         }
     }
@@ -208,7 +203,7 @@ mod tests {
             fs::remove_dir(&inside).unwrap();
             Ok(())
         });
-        assert!(matches!(removed, Err(StoreError::Busy { process: None, .. })));
+        assert!(removed.unwrap_err().to_string().contains("another process is writing here"));
         assert_eq!(tries.get(), TRIES);
     }
 }

@@ -8,12 +8,12 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Digest, FormatError, StoreError, UnitFile, Update, files};
+use super::{Digest, FormatError, StoreError, UnitFile, files};
 use crate::base::settings::Favour;
 
 /// The name of the manifest in a model's folder.
@@ -35,7 +35,7 @@ pub struct Training {
     /// The digest of the parsed training rows.
     pub data: String,
     /// How text became these rows, if they were text.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted")]
     pub text: Option<Value>,
     /// Whether scores are made probabilities.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -44,7 +44,7 @@ pub struct Training {
     #[serde(default, skip_serializing_if = "Favour::is_none")]
     pub favour: Favour,
     /// How the model was made smaller afterwards, if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted_if_any")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "sorted")]
     pub shrunk: Option<Value>,
     /// Whether the model holds its training rows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -71,8 +71,20 @@ impl Training {
     }
 }
 
+/// Rows that were added to a trained model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Update {
+    /// The id of the model that they were added to.
+    pub from: String,
+    /// The digest of the parsed rows.
+    pub data: String,
+    /// How many they are.
+    pub rows: u64,
+}
+
 /// What a model consists of.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// What the model was trained with.
     pub training: Training,
@@ -111,32 +123,26 @@ impl Manifest {
     /// Reads a model folder's manifest.
     pub fn read(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(MANIFEST);
-        let bytes = match read_limited(&path, LIMIT) {
-            Err(StoreError::Io { source, .. }) if is_absence(&source) => {
-                return Err(StoreError::NoModel { folder: folder.to_owned() });
-            }
-            other => other?,
-        };
-        Ok(Self::parse(&path, &bytes)?)
+        let no_model = || StoreError::NoModel { folder: folder.to_owned() };
+        Ok(Self::parse(&path, &read_limited(&path, LIMIT)?.ok_or_else(no_model)?)?)
     }
 
     /// The bytes of the manifest's file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        json(&self.written(Some(self.model_id()))).expect("a manifest is plain JSON")
+        json_bytes(&self.written(Some(self.model_id()))).expect("a manifest is plain JSON")
     }
 
     pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, FormatError> {
-        let refused = |reason: String| FormatError::Manifest { path: path.to_owned(), reason };
-        let Version { format } =
-            serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
+        let refused = |reason: String| invalid(path, reason);
+        let damaged = |error: serde_json::Error| refused(error.to_string());
+        let Version { format } = serde_json::from_slice(bytes).map_err(damaged)?;
         if !(1..=FORMAT).contains(&format) {
-            let path = path.to_owned();
-            return Err(FormatError::Version { path, found: format, newest: FORMAT });
+            let here = format!("but this labelwood reads versions 1 to {FORMAT}");
+            let reason = format!("format version {format}, {here}");
+            return Err(FormatError::new(path, reason, "update labelwood"));
         }
-        let written: Written =
-            serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
-        let model_id = written.model_id;
-        let Written { training, instances, features, labels, units, .. } = written;
+        let written = serde_json::from_slice(bytes).map_err(damaged)?;
+        let Written { training, instances, features, labels, units, model_id, .. } = written;
         let manifest = Manifest { training, instances, features, labels, units };
         let mut names = BTreeSet::new();
         for unit in &manifest.units {
@@ -181,23 +187,25 @@ impl Manifest {
 impl Training {
     /// The differences between this training and another, one clause for each setting.
     pub(crate) fn difference(&self, other: &Training) -> Option<String> {
-        let mut clauses = Vec::new();
-        let mut compare = |what: &str, there: &str, here: &str| {
-            if there != here {
-                clauses.push(format!("{what} is {there} there but {here} here"));
-            }
+        let values = |training: &Training| {
+            let Training { algorithm, settings, data, text, calibrate, favour, .. } = training;
+            let Training { shrunk, keep_rows, updates, .. } = training;
+            [
+                ("algorithm", json!(algorithm)),
+                ("the digest of the data", json!(data)),
+                ("calibrate", json!(calibrate)),
+                ("keep_rows", json!(keep_rows)),
+                ("favour", json!(favour)),
+                ("updates", json!(updates)),
+                ("", settings.clone()),
+                ("text", json!(text)),
+                ("shrunk", json!(shrunk)),
+            ]
         };
-        compare("algorithm", &self.algorithm, &other.algorithm);
-        compare("the digest of the data", &self.data, &other.data);
-        compare("calibrate", &self.calibrate.to_string(), &other.calibrate.to_string());
-        compare("keep_rows", &self.keep_rows.to_string(), &other.keep_rows.to_string());
-        let favour = |training: &Training| serde_json::to_value(training.favour).ok();
-        differences("favour", favour(self).as_ref(), favour(other).as_ref(), &mut clauses);
-        let updates = |training: &Training| serde_json::to_value(&training.updates).ok();
-        differences("updates", updates(self).as_ref(), updates(other).as_ref(), &mut clauses);
-        differences("", Some(&self.settings), Some(&other.settings), &mut clauses);
-        differences("text", self.text.as_ref(), other.text.as_ref(), &mut clauses);
-        differences("shrunk", self.shrunk.as_ref(), other.shrunk.as_ref(), &mut clauses);
+        let mut clauses = Vec::new();
+        for ((name, there), (_, here)) in values(self).into_iter().zip(values(other)) {
+            differences(name, Some(&there), Some(&here), &mut clauses);
+        }
         (!clauses.is_empty()).then(|| clauses.join(", "))
     }
 }
@@ -213,7 +221,11 @@ fn differences(at: &str, there: Option<&Value>, here: Option<&Value>, clauses: &
         }
         (there, here) if there == here => {}
         (there, here) => {
-            let show = |value: Option<&Value>| value.map_or("not set".into(), Value::to_string);
+            let show = |value: Option<&Value>| match value {
+                None | Some(Value::Null) => "not set".to_owned(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
             clauses.push(format!("{at} is {} there but {} here", show(there), show(here)));
         }
     }
@@ -226,82 +238,72 @@ pub(crate) fn write_json(
     content: &impl Serialize,
 ) -> Result<(), StoreError> {
     files::write_whole(folder, name, |out| {
-        out.write_all(&json(content)?)?;
+        out.write_all(&json_bytes(content)?)?;
         Ok((name.to_owned(), ()))
     })
 }
 
-fn json(content: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+fn json_bytes(content: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(content)?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-/// Reads a whole file that is no longer than `limit`.
-pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, StoreError> {
+/// Reads a whole file that is no longer than `limit`; none if there is no such file.
+pub(crate) fn read_limited(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let failed = |error: io::Error| StoreError::io("read", path, error);
-    let size = fs::metadata(path).map_err(failed)?;
-    let too_large = |found| FormatError::TooLarge { path: PathBuf::from(path), found, limit };
+    let size = match fs::metadata(path) {
+        Err(error) if is_absence(&error) => return Ok(None),
+        other => other.map_err(failed)?,
+    };
     if !size.is_file() {
-        let reason = "it is not an ordinary file".to_owned();
-        return Err(FormatError::Manifest { path: path.to_owned(), reason }.into());
-    }
-    if size.len() > limit {
-        return Err(too_large(size.len()).into());
+        return Err(invalid(path, "it is not an ordinary file".to_owned()).into());
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if size.len() <= limit {
+        let file = File::open(path).map_err(failed)?;
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    }
     // The file may have grown since its size was read.
-    if bytes.len() as u64 > limit { Err(too_large(bytes.len() as u64).into()) } else { Ok(bytes) }
+    let found = size.len().max(bytes.len() as u64);
+    if found > limit {
+        let reason = format!("{found} bytes, but at most {limit} are allowed here");
+        return Err(FormatError::new(path, reason, "this is not a model's file").into());
+    }
+    Ok(Some(bytes))
+}
+
+/// The error of a manifest that is none.
+pub(super) fn invalid(path: &Path, reason: String) -> FormatError {
+    let reason = format!("not a valid manifest: {reason}");
+    FormatError::new(path, reason, "restore the model from a copy or train it again")
 }
 
 /// Whether opening failed because there is no file or folder of that name.
-pub(crate) fn is_absence(error: &io::Error) -> bool {
+pub(super) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Writes a value with the keys of every object sorted, whatever order the map type keeps.
-fn sorted<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-    sort(value).serialize(serializer)
-}
-
-fn sorted_if_any<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.as_ref().map(sort).serialize(serializer)
-}
-
-fn sort(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-            entries.sort_unstable_by_key(|&(key, _)| key);
-            entries.into_iter().map(|(key, value)| (key.clone(), sort(value))).collect()
-        }
-        Value::Array(list) => list.iter().map(sort).collect(),
-        other => other.clone(),
-    }
+/// Writes values with the keys of every object sorted, whatever order the map type keeps.
+fn sorted<S: Serializer>(value: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut value = serde_json::to_value(value).map_err(serde::ser::Error::custom)?;
+    value.sort_all_objects();
+    value.serialize(serializer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn example() -> Manifest {
         let xxh3 = Digest::of(b"content");
         let file = format!("tree-0000-{}.safetensors", xxh3.short());
         Manifest {
-            training: Training {
-                algorithm: "craftml".into(),
-                settings: json!({"trees": 50, "seed": 42, "shrink": 0.1, "inner": {"b": 1, "a": [2]}}),
-                data: "d1".into(),
-                text: None,
-                calibrate: false,
-                favour: Favour::None,
-                shrunk: None,
-                keep_rows: false,
-                updates: Vec::new(),
-            },
+            training: Training::of(
+                "craftml",
+                json!({"trees": 50, "seed": 42, "shrink": 0.1, "inner": {"b": 1, "a": [2]}}),
+                "d1".into(),
+            ),
             instances: 10,
             features: 20,
             labels: 30,
@@ -371,7 +373,8 @@ mod tests {
             error.to_string(),
             "manifest.json: format version 7, but this labelwood reads versions 1 to 1; update labelwood"
         );
-        assert!(matches!(parse(br#"{"format": 0}"#), Err(FormatError::Version { found: 0, .. })));
+        let error = parse(br#"{"format": 0}"#).unwrap_err().to_string();
+        assert!(error.contains("format version 0"), "{error}");
     }
 
     #[test]
@@ -385,7 +388,7 @@ mod tests {
             br#"{"format": -1}"#,
             br#"{"format": 1}"#,
         ] {
-            assert!(matches!(parse(text), Err(FormatError::Manifest { .. })));
+            assert!(parse(text).unwrap_err().to_string().contains("not a valid manifest"));
         }
         assert!(parse("[".repeat(100_000).as_bytes()).is_err());
         let mut nested = r#"{"format":1,"settings":"#.to_owned();
@@ -415,11 +418,9 @@ mod tests {
         let path = folder.path().join("long");
         fs::write(&path, [b' '; 11]).unwrap();
         let error = read_limited(&path, 10).unwrap_err();
-        assert!(matches!(
-            error,
-            StoreError::Format(FormatError::TooLarge { found: 11, limit: 10, .. })
-        ));
-        assert_eq!(read_limited(&path, 11).unwrap().len(), 11);
+        assert!(error.to_string().contains("11 bytes, but at most 10 are allowed"), "{error}");
+        assert_eq!(read_limited(&path, 11).unwrap().unwrap().len(), 11);
+        assert_eq!(read_limited(&folder.path().join("none"), 11).unwrap(), None);
     }
 
     #[test]

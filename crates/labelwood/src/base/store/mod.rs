@@ -17,15 +17,15 @@ mod manifest;
 mod staging;
 mod scan;
 mod unit;
-mod update;
 
 pub use digest::Digest;
+pub(crate) use error::listed;
 pub use error::{FormatError, StoreError};
 pub use files::staging_folder;
-pub(crate) use files::{remove_abandoned, remove_if_there};
+pub(crate) use files::{remove, remove_abandoned};
 pub(crate) use lock::{LOCK, lock};
 pub(crate) use manifest::FORMAT;
-pub use manifest::{Manifest, Training};
+pub use manifest::{Manifest, Training, Update};
 pub(crate) use manifest::{read_limited, write_json};
 pub(crate) use scan::{Scanned, scan, unit_names_in};
 pub(crate) use staging::{Begin, Staging};
@@ -33,7 +33,6 @@ pub use staging::{Start, check_target};
 pub use unit::Load;
 pub(crate) use unit::{ArrayRef, Unit, UnitFile};
 pub(crate) use unit::{plan_prefix, write_arrays, write_unit};
-pub use update::Update;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -142,11 +141,11 @@ impl Stored {
             Manifest::parse(Path::new(manifest::MANIFEST), files.next().unwrap_or_default())?;
         let mut units = Vec::with_capacity(manifest.units.len());
         for listed in &manifest.units {
-            let path = || PathBuf::from(&listed.file);
-            let content = files.next().ok_or_else(|| FormatError::Missing { path: path() })?;
+            let path = Path::new(&listed.file);
+            let content = files.next().ok_or_else(|| FormatError::missing(path))?;
             let (expected, found) = (listed.bytes, content.len() as u64);
             if found != expected {
-                return Err(FormatError::Length { path: path(), expected, found }.into());
+                return Err(FormatError::length(path, expected, found).into());
             }
             units.push(Unit::from_bytes(&listed.file, content)?);
         }
@@ -175,7 +174,7 @@ impl Stored {
 
     /// An error for a manifest that this version of labelwood cannot use.
     pub(crate) fn refused(&self, reason: impl Into<String>) -> FormatError {
-        FormatError::Manifest { path: self.folder.join(manifest::MANIFEST), reason: reason.into() }
+        manifest::invalid(&self.folder.join(manifest::MANIFEST), reason.into())
     }
 
     /// The units, in the manifest's order.
@@ -234,8 +233,9 @@ fn digests(units: &[Unit]) -> Vec<Digest> {
 fn verify(units: &[Unit], manifest: &Manifest, found: Vec<Digest>) -> Result<(), FormatError> {
     for ((unit, file), found) in units.iter().zip(&manifest.units).zip(found) {
         if found != file.xxh3 {
-            let (path, expected) = (unit.path().to_owned(), file.xxh3);
-            return Err(FormatError::Checksum { path, expected, found });
+            let reason = format!("checksum {found}, but the manifest says {}", file.xxh3);
+            let advice = "the file was damaged: copy the model again";
+            return Err(FormatError::new(unit.path(), reason, advice));
         }
     }
     Ok(())

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::lock::{LOCK, lock};
-use super::manifest::{MANIFEST, is_absence, read_limited, write_json};
+use super::manifest::{MANIFEST, read_limited, write_json};
 use super::unit::{is_of_plan, unit_name_of};
 use super::{
-    ArrayRef, FORMAT, FormatError, Manifest, Scanned, StoreError, Stored, Training, Unit, UnitFile,
-    files, scan, write_unit,
+    ArrayRef, FORMAT, Manifest, Scanned, StoreError, Stored, Training, Unit, UnitFile, files, scan,
+    unit_names_in, write_unit,
 };
 use crate::base::run::Task;
 
@@ -75,17 +75,14 @@ struct Settings {
 /// ```
 pub fn check_target(target: &Path, overwrite: bool) -> Result<(), StoreError> {
     if target.is_file() {
-        let (path, found) = (target.to_owned(), "a file".to_owned());
-        return Err(StoreError::NotAModel { path, found });
+        return Err(StoreError::not_a_model(target, "a file"));
     }
     let names = files::names_in(target)?.unwrap_or_default();
-    if names.iter().any(|name| name == MANIFEST) {
-        if overwrite {
-            return Ok(());
-        }
-        return Err(StoreError::Exists { folder: target.to_owned() });
+    match names.iter().any(|name| name == MANIFEST) {
+        true if overwrite => Ok(()),
+        true => Err(StoreError::Exists { folder: target.to_owned() }),
+        false => refuse_others(target, &names, &[]),
     }
-    refuse_others(target, &names, &[])
 }
 
 /// The model of this training, if a training to resume has been finished already. Refuses a target that
@@ -101,8 +98,11 @@ fn finished(
         match manifest.training.difference(training) {
             None => return Ok(Some(manifest)),
             Some(difference) if !start.overwrite => {
-                let folder = target.to_owned();
-                return Err(StoreError::DifferentModel { folder, difference });
+                let reason = format!(
+                    "the model here is finished and differs: {difference}; repeat its settings and \
+                     data, add --overwrite to replace it, or choose another folder"
+                );
+                return Err(StoreError::refused(target, reason));
             }
             Some(_) => {}
         }
@@ -170,7 +170,7 @@ impl Staging {
             Err(error) => {
                 // A folder that was made for the lock alone must not stay. If removing it fails, the
                 // first error is still the one to report.
-                if let Ok(None) = staging.settings() {
+                if let Ok(None) = read_settings(&staging.folder) {
                     let _ = staging.remove();
                 }
                 Err(error)
@@ -187,7 +187,7 @@ impl Staging {
         }
         let staging = Self::lock(folder, target, true)?;
         let manifest = Manifest::read(target)?;
-        match staging.settings()? {
+        match read_settings(&staging.folder)? {
             Some(bytes) if !staging.is_committed(&bytes) => Ok(()),
             _ => staging.tidy(&manifest),
         }
@@ -195,20 +195,21 @@ impl Staging {
 
     /// Whether the training of these settings is the one whose model is in the target.
     fn is_committed(&self, settings: &[u8]) -> bool {
-        let settings = Self::parse(&self.folder.join(SETTINGS), settings);
-        Manifest::read(&self.target).is_ok_and(|manifest| {
-            settings.is_ok_and(|settings| settings.training == manifest.training)
-        })
+        let settings = parse_settings(&self.folder, settings).map(|settings| settings.training);
+        let manifest = Manifest::read(&self.target).map(|manifest| manifest.training);
+        settings.ok().zip(manifest.ok()).is_some_and(|(here, there)| here == there)
     }
 
     /// Keeps the finished units of the same training, or removes all units.
     fn resume_or_clear(&self, training: &Training, start: Start) -> Result<(), StoreError> {
-        match self.settings()? {
+        match read_settings(&self.folder)? {
             // The commit was killed before it removed this folder.
             Some(bytes) if self.is_committed(&bytes) => self.start_afresh(training)?,
             Some(bytes) if start.resume => self.compare(&bytes, training)?,
-            Some(_) if !start.overwrite && self.has_units()? => {
-                return Err(StoreError::Unfinished { folder: self.folder.clone() });
+            Some(_) if !start.overwrite && !unit_names_in(&self.folder)?.is_empty() => {
+                let reason = "an unfinished training is here; add --resume to go on with it or \
+                              --overwrite to start afresh";
+                return Err(StoreError::refused(&self.folder, reason));
             }
             _ => self.start_afresh(training)?,
         }
@@ -223,19 +224,9 @@ impl Staging {
 
     /// The settings of the unfinished training into `target`, if there is one.
     pub(crate) fn training(target: &Path) -> Result<Option<Training>, StoreError> {
-        let path = files::staging_folder(target)?.join(SETTINGS);
-        match read_limited(&path, SETTINGS_LIMIT) {
-            Err(StoreError::Io { source, .. }) if is_absence(&source) => Ok(None),
-            Err(error) => Err(error),
-            Ok(bytes) => Ok(Some(Self::parse(&path, &bytes)?.training)),
-        }
-    }
-
-    fn parse(path: &Path, bytes: &[u8]) -> Result<Settings, FormatError> {
-        serde_json::from_slice(bytes).map_err(|error| FormatError::Settings {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        })
+        let folder = files::staging_folder(target)?;
+        let settings = read_settings(&folder)?.map(|bytes| parse_settings(&folder, &bytes));
+        Ok(settings.transpose()?.map(|settings| settings.training))
     }
 
     /// Creates and locks the folder, which must hold nothing but what a training leaves.
@@ -244,29 +235,13 @@ impl Staging {
         Ok(Staging { folder, target: target.to_owned(), overwrite, _lock: lock })
     }
 
-    fn settings(&self) -> Result<Option<Vec<u8>>, StoreError> {
-        match read_limited(&self.folder.join(SETTINGS), SETTINGS_LIMIT) {
-            Err(StoreError::Io { source, .. }) if is_absence(&source) => Ok(None),
-            other => other.map(Some),
-        }
-    }
-
-    fn has_units(&self) -> Result<bool, StoreError> {
-        let names = files::names_in(&self.folder)?.unwrap_or_default();
-        Ok(names.iter().any(|name| unit_name_of(name).is_some()))
-    }
-
     fn compare(&self, bytes: &[u8], training: &Training) -> Result<(), StoreError> {
-        let there = Self::parse(&self.folder.join(SETTINGS), bytes)?;
+        let Settings { format, training: there } = parse_settings(&self.folder, bytes)?;
         // A model cannot have units of two formats.
-        if there.format != FORMAT {
-            let difference = format!("format is {} there but {FORMAT} here", there.format);
-            return Err(StoreError::Different { folder: self.folder.clone(), difference });
-        }
-        match there.training.difference(training) {
-            Some(difference) => {
-                Err(StoreError::Different { folder: self.folder.clone(), difference })
-            }
+        let other_format =
+            (format != FORMAT).then(|| format!("format is {format} there but {FORMAT} here"));
+        match other_format.or_else(|| there.difference(training)) {
+            Some(difference) => Err(different(&self.folder, difference)),
             None => Ok(()),
         }
     }
@@ -293,16 +268,11 @@ impl Staging {
         })
     }
 
-    /// Adds a unit of another model without changes: as a second link to its file where the disk allows
-    /// it, else as a copy.
-    pub(crate) fn adopt_unit(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
-        self.adopt_file(&from.join(&unit.file), unit)?;
+    /// Adds a unit without changes from a file of any name: as a second link to the file where the disk
+    /// allows it, else as a copy.
+    pub(crate) fn adopt_file(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
+        files::link_or_copy(from, &self.folder, &unit.file)?;
         Ok(unit.clone())
-    }
-
-    /// Adds a unit like [`adopt_unit`](Self::adopt_unit), from a file of any name.
-    pub(crate) fn adopt_file(&self, from: &Path, unit: &UnitFile) -> Result<(), StoreError> {
-        files::link_or_copy(from, &self.folder, &unit.file)
     }
 
     /// The units that are finished, sorted by name.
@@ -408,10 +378,21 @@ fn is_ours(name: &str) -> bool {
 
 fn refuse_others(folder: &Path, names: &[String], known: &[&str]) -> Result<(), StoreError> {
     match names.iter().find(|name| !is_ours(name) && !known.contains(&name.as_str())) {
-        Some(other) => {
-            let found = format!("`{other}`");
-            Err(StoreError::NotAModel { path: folder.to_owned(), found })
-        }
+        Some(other) => Err(StoreError::not_a_model(folder, &format!("`{other}`"))),
         None => Ok(()),
     }
+}
+
+/// The bytes of the settings of an unfinished training, if there is one.
+fn read_settings(folder: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    read_limited(&folder.join(SETTINGS), SETTINGS_LIMIT)
+}
+
+fn parse_settings(folder: &Path, bytes: &[u8]) -> Result<Settings, StoreError> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| different(folder, format!("its {SETTINGS} cannot be read ({error})")))
+}
+
+fn different(folder: &Path, difference: String) -> StoreError {
+    StoreError::Different { folder: folder.to_owned(), difference }
 }

@@ -155,12 +155,12 @@ fn a_unit_cut_short_grown_or_missing_is_refused_even_unverified() {
     };
     for len in 0..good.len() {
         fs::write(&path, &good[..len]).unwrap();
-        assert!(matches!(refused(), FormatError::Length { found, .. } if found == len as u64));
+        assert!(refused().reason.starts_with(&format!("{len} bytes, but the manifest says")));
     }
     fs::write(&path, [&good[..], b" "].concat()).unwrap();
-    assert!(matches!(refused(), FormatError::Length { .. }));
+    assert!(refused().advice.contains("cut short or changed"));
     fs::remove_file(&path).unwrap();
-    assert!(matches!(refused(), FormatError::Missing { .. }));
+    assert!(refused().reason.contains("missing"));
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn an_unfinished_training_is_not_dropped_unasked() {
     let target = folder.path().join("model");
     write_tree(&work(&target, 1, FRESH), 0, 1);
     let error = Staging::begin(&target, &training(2), FRESH).unwrap_err();
-    assert!(matches!(error, StoreError::Unfinished { .. }), "{error}");
+    assert!(error.to_string().contains("an unfinished training is here"), "{error}");
     let staging = work(&target, 2, OVERWRITE);
     assert_eq!(staging.finished_units(&run()).unwrap(), []);
 }
@@ -263,7 +263,7 @@ fn settings_that_are_damaged_or_of_another_format_are_not_resumed() {
     let good = fs::read_to_string(&path).unwrap();
     let refused = || Staging::begin(&target, &training(1), RESUME).unwrap_err();
     fs::write(&path, &good[..good.len() / 2]).unwrap();
-    assert!(matches!(refused(), StoreError::Format(FormatError::Settings { .. })));
+    assert!(refused().to_string().contains("its settings.json cannot be read"));
     fs::write(&path, good.replace("\"format\": 1", "\"format\": 2")).unwrap();
     assert!(refused().to_string().contains("format is 2 there but 1 here"));
 }
@@ -299,12 +299,13 @@ fn a_target_that_is_not_ours_to_replace_is_refused() {
         let error = refused(&other, start);
         assert!(error.to_string().contains("holds `thesis.tex`"), "{error}");
         let error = refused(&other.join("thesis.tex"), start);
-        assert!(matches!(error, StoreError::NotAModel { .. }), "{error}");
+        assert!(error.to_string().contains("this is not a model but holds"), "{error}");
     }
     let beside = folder.path().join("new.partial");
     fs::create_dir(&beside).unwrap();
     fs::write(beside.join("notes"), "mine").unwrap();
-    assert!(matches!(refused(&folder.path().join("new"), OVERWRITE), StoreError::NotAModel { .. }));
+    let error = refused(&folder.path().join("new"), OVERWRITE).to_string();
+    assert!(error.contains("this is not a model but holds `notes`"), "{error}");
     fs::create_dir(folder.path().join("empty")).unwrap();
     save(&folder.path().join("empty"), 1, FRESH);
 }

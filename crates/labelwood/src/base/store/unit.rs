@@ -14,7 +14,7 @@ use zerocopy::IntoBytes;
 
 use super::digest::Digester;
 use super::{Digest, FormatError, StoreError, files};
-use crate::base::array::{Array, Element, FileBytes, Kind, Numbers};
+use crate::base::array::{Array, Element, FileBytes, Numbers};
 
 /// How a unit's file name ends, after the digits of its digest.
 const ENDING: &str = ".safetensors";
@@ -38,7 +38,7 @@ pub struct UnitFile {
 /// An array to write, of any of the types.
 #[derive(Clone, Copy)]
 pub struct ArrayRef<'a> {
-    kind: Kind,
+    kind: Dtype,
     len: usize,
     bytes: &'a [u8],
 }
@@ -67,16 +67,22 @@ pub struct Unit {
 
 impl<'a, T: Element> From<&'a [T]> for ArrayRef<'a> {
     fn from(array: &'a [T]) -> Self {
-        ArrayRef { kind: T::KIND, len: array.len(), bytes: array.as_bytes() }
+        ArrayRef { kind: T::TYPE, len: array.len(), bytes: array.as_bytes() }
+    }
+}
+
+impl<'a, T: Element> From<&'a Array<T>> for ArrayRef<'a> {
+    fn from(array: &'a Array<T>) -> Self {
+        array[..].into()
     }
 }
 
 impl<'a> From<&'a Numbers> for ArrayRef<'a> {
     fn from(numbers: &'a Numbers) -> Self {
         match numbers {
-            Numbers::U8(array) => array[..].into(),
-            Numbers::U16(array) => array[..].into(),
-            Numbers::U32(array) => array[..].into(),
+            Numbers::U8(array) => array.into(),
+            Numbers::U16(array) => array.into(),
+            Numbers::U32(array) => array.into(),
         }
     }
 }
@@ -126,7 +132,7 @@ pub(crate) fn write_arrays(
 ) -> io::Result<UnitFile> {
     assert!(is_unit_name(name), "`{name}` cannot name a unit");
     let mut sections = arrays.to_vec();
-    sections.sort_by_key(|&(name, array)| (std::cmp::Reverse(array.kind.size()), name));
+    sections.sort_by_key(|&(name, array)| (std::cmp::Reverse(array.kind.bitsize()), name));
     let mut digester = Digester::new();
     let mut bytes = 0;
     let mut write = |part: &[u8]| {
@@ -150,7 +156,7 @@ fn header_of(sections: &[(&str, ArrayRef<'_>)]) -> Vec<u8> {
         assert!(infos.iter().all(|(other, _)| other != name), "two arrays are called `{name}`");
         let data_offsets = (end, end + array.bytes.len());
         end = data_offsets.1;
-        let info = TensorInfo { dtype: array.kind.dtype(), shape: vec![array.len], data_offsets };
+        let info = TensorInfo { dtype: array.kind, shape: vec![array.len], data_offsets };
         infos.push((name.to_owned(), info));
     }
     let header = Metadata::new(None, infos).expect("sections follow each other without gaps");
@@ -177,7 +183,7 @@ impl Unit {
         let path = folder.join(&unit.file);
         let (file, found) = open_plain(&path)?;
         if found != unit.bytes {
-            return Err(FormatError::Length { path, expected: unit.bytes, found }.into());
+            return Err(FormatError::length(&path, unit.bytes, found).into());
         }
         Self::from_file(&path, &file, found, load)
     }
@@ -213,7 +219,7 @@ impl Unit {
 
     /// A unit over the bytes of its file.
     pub(crate) fn from_file_bytes(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
-        let refused = |reason: String| FormatError::Header { path: path.clone(), reason };
+        let refused = |reason: String| not_a_unit(&path, &reason);
         if let Some(first) = bytes.first_chunk()
             && u64::from_le_bytes(*first) > HEADER_LIMIT
         {
@@ -232,30 +238,29 @@ impl Unit {
 
     /// One array, which must be a list of numbers of type `T`.
     pub fn array<T: Element>(&self, name: &str) -> Result<Array<T>, FormatError> {
-        let path = || self.path.clone();
-        let info = self.header.info(name).ok_or_else(|| FormatError::NoArray {
-            path: path(),
-            name: name.to_owned(),
-            found: self.names(),
+        let refused = |reason, advice| FormatError::new(&self.path, reason, advice);
+        let info = self.header.info(name).ok_or_else(|| {
+            let reason = format!("no array `{name}`, only {:?}", self.names());
+            refused(reason, "the model is incomplete: train it again")
         })?;
-        if info.dtype != T::KIND.dtype() || info.shape.len() != 1 {
-            let (expected, found) = (T::KIND, format!("{} of shape {:?}", info.dtype, info.shape));
-            return Err(FormatError::Type { path: path(), name: name.to_owned(), expected, found });
+        if info.dtype != T::TYPE || info.shape.len() != 1 {
+            let found = format!("{} of shape {:?}", info.dtype, info.shape);
+            let reason = format!("array `{name}` should be a list of {}, but is {found}", T::TYPE);
+            return Err(refused(reason, "train the model again"));
         }
         let (from, to) = info.data_offsets;
-        Array::in_file(&self.bytes, self.start + from..self.start + to)
-            .map_err(|reason| FormatError::Section { path: path(), name: name.to_owned(), reason })
+        Array::in_file(&self.bytes, self.start + from..self.start + to).map_err(|reason| {
+            let advice = "load the model with labelwood that wrote it and save it again";
+            refused(format!("array `{name}`: {reason}"), advice)
+        })
     }
 
     /// One array of whole numbers, of whichever width it was stored in.
     pub(crate) fn numbers(&self, name: &str) -> Result<Numbers, FormatError> {
-        let dtype = self.header.info(name).map(|info| info.dtype);
-        if dtype == Some(Kind::U8.dtype()) {
-            self.array(name).map(Numbers::U8)
-        } else if dtype == Some(Kind::U16.dtype()) {
-            self.array(name).map(Numbers::U16)
-        } else {
-            self.array(name).map(Numbers::U32)
+        match self.header.info(name).map(|info| info.dtype) {
+            Some(Dtype::U8) => self.array(name).map(Numbers::U8),
+            Some(Dtype::U16) => self.array(name).map(Numbers::U16),
+            _ => self.array(name).map(Numbers::U32),
         }
     }
 
@@ -273,7 +278,8 @@ impl Unit {
 
     /// An error for arrays of this unit that do not fit together.
     pub fn refused(&self, reason: impl Into<String>) -> FormatError {
-        FormatError::Content { path: self.path.clone(), reason: reason.into() }
+        let advice = "the model is damaged: copy it again or train it again";
+        FormatError::new(&self.path, reason, advice)
     }
 
     /// The bytes of the file.
@@ -285,17 +291,21 @@ impl Unit {
 /// Opens a file that must be an ordinary one; gives its length, too.
 fn open_plain(path: &Path) -> Result<(File, u64), StoreError> {
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => FormatError::Missing { path: path.to_owned() }.into(),
+        io::ErrorKind::NotFound => FormatError::missing(path).into(),
         _ => StoreError::io("open", path, error),
     };
     // Checked before opening, because opening a named pipe would wait for a writer.
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        let reason = "it is not an ordinary file".to_owned();
-        return Err(FormatError::Header { path: path.to_owned(), reason }.into());
+        return Err(not_a_unit(path, "it is not an ordinary file").into());
     }
     let file = File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
     Ok((file, len))
+}
+
+fn not_a_unit(path: &Path, reason: &str) -> FormatError {
+    let reason = format!("not a valid safetensors file: {reason}");
+    FormatError::new(path, reason, "copy the model again")
 }
 
 fn file_name(name: &str, digest: Digest) -> String {
@@ -331,18 +341,6 @@ fn is_unit_name(name: &str) -> bool {
         && name.bytes().all(is_inner)
         && !name.starts_with('-')
         && !name.ends_with('-')
-}
-
-impl Kind {
-    fn dtype(self) -> Dtype {
-        match self {
-            Kind::U8 => Dtype::U8,
-            Kind::U16 => Dtype::U16,
-            Kind::U32 => Dtype::U32,
-            Kind::U64 => Dtype::U64,
-            Kind::F32 => Dtype::F32,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -400,14 +398,14 @@ mod tests {
         let written = write(folder.path());
         let unit = Unit::open(&folder.path().join(written.file), Load::Map).unwrap();
         let text = unit.array::<u32>("values").unwrap_err().to_string();
-        assert!(text.contains("array `values` should be a list of u32, but is F32"), "{text}");
-        assert!(matches!(unit.array::<u8>("byte"), Err(FormatError::NoArray { .. })));
+        assert!(text.contains("array `values` should be a list of U32, but is F32"), "{text}");
+        assert!(unit.array::<u8>("byte").unwrap_err().reason.contains("no array `byte`"));
         let square = br#"{"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]}}"#;
         let unit = open_raw(folder.path(), square, &[0; 4]).unwrap();
-        assert!(matches!(unit.array::<u8>("a"), Err(FormatError::Type { .. })));
+        assert!(unit.array::<u8>("a").unwrap_err().reason.contains("is U8 of shape [2, 2]"));
         let crooked = br#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U32","shape":[1],"data_offsets":[1,5]}}"#;
         let unit = open_raw(folder.path(), crooked, &[0; 5]).unwrap();
-        assert!(matches!(unit.array::<u32>("b"), Err(FormatError::Section { .. })));
+        assert!(unit.array::<u32>("b").unwrap_err().reason.contains("aligned numbers"));
     }
 
     /// Opens a file with the given header and sections.
@@ -432,8 +430,8 @@ mod tests {
             br#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#,
         ];
         for header in headers {
-            let error = open_raw(folder.path(), header, &[0; 4]).unwrap_err();
-            assert!(matches!(error, StoreError::Format(FormatError::Header { .. })), "{error}");
+            let error = open_raw(folder.path(), header, &[0; 4]).unwrap_err().to_string();
+            assert!(error.contains("not a valid safetensors file"), "{error}");
         }
         fs::write(folder.path().join("long"), u64::MAX.to_le_bytes()).unwrap();
         assert!(Unit::open(&folder.path().join("long"), Load::Map).is_err());

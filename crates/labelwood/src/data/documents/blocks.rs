@@ -1,6 +1,6 @@
 //! Blocks of whole lines that are known to be UTF-8.
 
-use super::super::error::{Excerpt, Problem, ReadError};
+use super::super::error::{Place, ReadError};
 use super::super::source::{Blocks, MemoryMeter, Source};
 use crate::base::run::Task;
 use std::path::Path;
@@ -49,32 +49,32 @@ pub(in crate::data) struct TextBlock {
 
 impl<'a> TextBlocks<'a> {
     /// Texts of about `size` bytes; a longer line makes a longer text.
-    pub fn new(source: Source<'a>, size: usize) -> Self {
+    pub(crate) fn new(source: Source<'a>, size: usize) -> Self {
         TextBlocks(Blocks::new(source, size))
     }
 
     /// What messages call the source.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.0.name()
     }
 
     /// Counts the memory of data that are made of the texts, from 0.
-    pub fn meter(&self) -> MemoryMeter {
+    pub(crate) fn meter(&self) -> MemoryMeter {
         self.0.meter()
     }
 
     /// Refuses a row of several lines that is too long; `line` is the one that it starts in.
-    pub fn check_row(&mut self, line: u64, bytes: usize) -> Result<(), ReadError> {
+    pub(crate) fn check_row(&mut self, line: u64, bytes: usize) -> Result<(), ReadError> {
         self.0.check_line(line, bytes)
     }
 
     /// An error at a line and a column, counted from 1.
-    pub fn fault(&self, place: (u64, u64), problem: Problem) -> ReadError {
+    pub(crate) fn fault(&self, place: Place, problem: impl Into<String>) -> ReadError {
         ReadError::content(self.name(), place, problem)
     }
 
     /// The next lines, never none; nothing at the end.
-    pub fn next(&mut self) -> Result<Option<TextBlock>, ReadError> {
+    pub(crate) fn next(&mut self) -> Result<Option<TextBlock>, ReadError> {
         let Some(block) = self.0.next()? else { return Ok(None) };
         match String::from_utf8(block.text) {
             Ok(text) => Ok(Some(TextBlock { text, first_line: block.first_line })),
@@ -84,8 +84,12 @@ impl<'a> TextBlocks<'a> {
                 let before = &bytes[..at];
                 let line = block.first_line + memchr::memchr_iter(b'\n', before).count() as u64;
                 let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
-                let found = Excerpt::new(&bytes[at..=at]);
-                Err(self.fault((line, (at - start) as u64 + 1), Problem::NotUtf8 { found }))
+                let problem = format!(
+                    "the byte `{}` is not UTF-8 text: convert the file, for example with `iconv -f \
+                     LATIN1 -t UTF-8`, or state the right format",
+                    bytes[at].escape_ascii()
+                );
+                Err(self.fault((line, (at - start) as u64 + 1), problem))
             }
         }
     }

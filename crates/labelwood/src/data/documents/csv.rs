@@ -1,6 +1,6 @@
 //! Tables with a header.
 
-use super::super::error::{Excerpt, Problem, ReadError};
+use super::super::error::{ReadError, no_such_field};
 use super::batch::{Batch, Span};
 use super::blocks::TextBlocks;
 use super::quotes::Quotes;
@@ -29,7 +29,7 @@ struct Columns {
 
 impl<'a> Reader<'a> {
     /// Reads the header and finds the columns in it.
-    pub fn new(
+    pub(super) fn new(
         blocks: TextBlocks<'a>,
         options: &Options,
         labels: Labels,
@@ -57,13 +57,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The next rows.
-    pub fn next(&mut self) -> Result<Option<Batch>, ReadError> {
+    pub(super) fn next(&mut self) -> Result<Option<Batch>, ReadError> {
         let mut batch = Batch::default();
         while batch.arena().len() < self.size {
             let Some(line) = self.next_record()? else { break };
             let expected = self.columns.count;
-            if self.record.len() != expected {
-                let problem = Problem::Columns { expected, found: self.record.len() };
+            let found = self.record.len();
+            if found != expected {
+                let problem = format!(
+                    "expected {expected} columns as in the header but found {found}: put fields that \
+                     hold the column separator into double quotes"
+                );
                 return Err(ReadError::content(&self.path, (line, 1), problem));
             }
             let field = |at| match &self.record[at] {
@@ -106,14 +110,10 @@ impl<'a> Reader<'a> {
 }
 
 impl Columns {
-    fn find(header: &[&str], options: &Options, labels: Labels) -> Result<Self, Problem> {
+    fn find(header: &[&str], options: &Options, labels: Labels) -> Result<Self, String> {
         let find = |name: &str| header.iter().position(|&column| column == name);
         let require = |name: &str| {
-            find(name).ok_or_else(|| Problem::NoSuchField {
-                what: "column",
-                name: Excerpt::new(name.as_bytes()),
-                known: Excerpt::list(header.iter().copied()),
-            })
+            find(name).ok_or_else(|| no_such_field("column", name, header.iter().copied()))
         };
         let text = options.text.iter().map(|name| require(name)).collect::<Result<_, _>>()?;
         let labels = match labels {
@@ -138,7 +138,7 @@ pub(in crate::data) struct QuoteCheckedReader<'a> {
 
 impl<'a> QuoteCheckedReader<'a> {
     /// Reads the first block, which holds the header.
-    pub fn new(mut blocks: TextBlocks<'a>) -> Result<Self, ReadError> {
+    pub(crate) fn new(mut blocks: TextBlocks<'a>) -> Result<Self, ReadError> {
         let first = blocks.next()?;
         let quotes = Quotes::new(delimiter(first.as_ref().map_or("", |block| &block.text)));
         let mut checked = QuoteCheckedReader { blocks, quotes, text: String::new(), at: 0 };
@@ -150,7 +150,7 @@ impl<'a> QuoteCheckedReader<'a> {
     }
 
     /// The separator of columns, as the first line tells.
-    pub fn delimiter(&self) -> u8 {
+    pub(crate) fn delimiter(&self) -> u8 {
         self.quotes.delimiter
     }
 

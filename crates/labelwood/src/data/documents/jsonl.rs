@@ -1,6 +1,6 @@
 //! Lines that are JSON objects.
 
-use super::super::error::{Excerpt, Problem, ReadError};
+use super::super::error::{ReadError, excerpt, json_fault, no_such_field};
 use super::super::rows::split_at_lines;
 use super::batch::{Batch, Span};
 use super::blocks::TextBlocks;
@@ -29,10 +29,10 @@ struct Fields {
 }
 
 /// An error with its line within a chunk, counted from 0, and its column, counted from 1.
-type Fault = (u64, u64, Problem);
+type Fault = (u64, u64, String);
 
 impl<'a> Reader<'a> {
-    pub fn new(blocks: TextBlocks<'a>, options: &Options, labels: Labels) -> Self {
+    pub(super) fn new(blocks: TextBlocks<'a>, options: &Options, labels: Labels) -> Self {
         // Lists are followed wherever they are, so `[]` in a path has no effect.
         let path = |name: &String| name.replace("[]", "");
         let fields = Fields {
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The documents of the next block, parsed on all threads.
-    pub fn next(&mut self, task: &Task) -> Result<Option<Batch>, ReadError> {
+    pub(super) fn next(&mut self, task: &Task) -> Result<Option<Batch>, ReadError> {
         let Some(block) = self.blocks.next()? else { return Ok(None) };
         let chunks = split_at_lines(block.text.as_bytes(), CHUNK);
         let parsed: Vec<_> = task.install(|| {
@@ -72,13 +72,12 @@ impl Fields {
                 continue;
             }
             let object: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
-                let text = error.to_string();
-                let reason = text.split(" at line ").next().unwrap_or_default();
-                (
-                    row as u64,
-                    error.column().max(1) as u64,
-                    Problem::Json { reason: reason.to_owned() },
-                )
+                let (column, reason) = json_fault(&error);
+                let problem = format!(
+                    "this is no JSON object ({reason}): every line must be one, such as \
+                     `{{\"text\": \"Birds\"}}`"
+                );
+                (row as u64, column as u64, problem)
             })?;
             self.take(&object, &mut batch).map_err(|problem| (row as u64, 1, problem))?;
         }
@@ -86,7 +85,7 @@ impl Fields {
     }
 
     /// Adds the document that an object holds.
-    fn take(&self, object: &Map<String, Value>, batch: &mut Batch) -> Result<(), Problem> {
+    fn take(&self, object: &Map<String, Value>, batch: &mut Batch) -> Result<(), String> {
         let mut found = Vec::new();
         let mut is_there = false;
         for path in &self.text {
@@ -113,12 +112,8 @@ impl Fields {
     }
 }
 
-fn missing(object: &Map<String, Value>, name: &str) -> Problem {
-    Problem::NoSuchField {
-        what: "field",
-        name: Excerpt::new(name.as_bytes()),
-        known: Excerpt::list(object.keys().map(String::as_str)),
-    }
+fn missing(object: &Map<String, Value>, name: &str) -> String {
+    no_such_field("field", name, object.keys().map(String::as_str))
 }
 
 /// Collects the strings and numbers at a path below an object; true if the path exists.
@@ -128,7 +123,7 @@ fn collect<'v>(
     object: &'v Map<String, Value>,
     path: &str,
     found: &mut Vec<Cow<'v, str>>,
-) -> Result<bool, Problem> {
+) -> Result<bool, String> {
     let (value, rest) = match object.get(path) {
         Some(value) => (value, ""),
         None => match path.split_once('.') {
@@ -148,7 +143,7 @@ fn collect_value<'v>(
     path: &str,
     rest: &str,
     found: &mut Vec<Cow<'v, str>>,
-) -> Result<bool, Problem> {
+) -> Result<bool, String> {
     match value {
         Value::Array(values) => {
             let mut is_there = values.is_empty();
@@ -159,7 +154,11 @@ fn collect_value<'v>(
         }
         Value::Object(object) if !rest.is_empty() => return collect(object, rest, found),
         Value::Object(_) => {
-            return Err(Problem::FieldIsObject { name: Excerpt::new(path.as_bytes()) });
+            let name = excerpt(path);
+            return Err(format!(
+                "the field `{name}` holds objects: name the key within that to take, as in \
+                 `{name}[].uri`"
+            ));
         }
         Value::Null => return Ok(true),
         _ if !rest.is_empty() => return Ok(false),

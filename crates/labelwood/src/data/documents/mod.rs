@@ -20,12 +20,12 @@ pub use batch::Batch;
 pub use blocks::read_lines;
 pub use separator::Separator;
 
-pub(super) use self::blocks::TextBlocks;
-pub(super) use self::csv::QuoteCheckedReader;
-use super::error::{Problem, ReadError};
+use super::error::ReadError;
 use super::read::plain_ending;
 use super::source::{MemoryMeter, Source};
 use crate::base::run::Task;
+pub(in crate::data) use blocks::TextBlocks;
+pub(in crate::data) use csv::QuoteCheckedReader;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -178,8 +178,10 @@ impl<'a> Documents<'a> {
             Some(format) => format,
             None if !options.format.is_tsv() || plain_ending(path).is_none() => options.format,
             None => {
-                let path = path.display().to_string();
-                return Err(ReadError::UnknownDocumentFormat { path });
+                let problem = "the ending does not tell the format: name the file .tsv (text, TAB, \
+                               labels), .csv (columns with a header) or .jsonl (JSON objects), each \
+                               also with .gz or .zst, or state the format";
+                return Err(ReadError::file(path.display(), problem));
             }
         };
         Self::new(Source::open(path, task.memory())?, format, options, labels, BATCH, task)
@@ -253,7 +255,7 @@ impl<'a> Documents<'a> {
                 Format::Csv => "a line that names the columns, and rows",
                 Format::Jsonl => "lines such as `{\"text\": \"Birds\", \"labels\": [\"zoology\"]}`",
             };
-            return Err(ReadError::content(&self.path, (1, 1), Problem::Empty { expected }));
+            return Err(ReadError::empty(&self.path, expected));
         }
         Ok(None)
     }

@@ -3,11 +3,14 @@
 //! The `csv` crate reads on when a quote is never closed, or when the next row's opening quote closes
 //! it: then rows run together. This check finds the first such quote and reports where it opens.
 
-use super::super::error::Problem;
+use super::super::error::Place;
 use super::super::source::LONGEST_LINE;
 
-/// A line and a column, counted from 1.
-type Place = (u64, u64);
+const OPEN: &str = "the double quote that opens here is never closed: close it, or write it twice and \
+    the field within double quotes if it is part of the text";
+const STRAY: &str = "the double quote that opens here is not closed before the next one opens, or \
+    something follows the closing one: close it at the end of the field, and write double quotes that are \
+    part of the text twice";
 
 /// Follows the quotes of a table through its blocks.
 pub(super) struct Quotes {
@@ -18,12 +21,16 @@ pub(super) struct Quotes {
 }
 
 impl Quotes {
-    pub fn new(delimiter: u8) -> Self {
+    pub(super) fn new(delimiter: u8) -> Self {
         Quotes { delimiter, open: None }
     }
 
     /// Looks at the next whole lines.
-    pub fn check(&mut self, text: &str, first_line: u64) -> Result<(), (Place, Problem)> {
+    pub(super) fn check(
+        &mut self,
+        text: &str,
+        first_line: u64,
+    ) -> Result<(), (Place, &'static str)> {
         let bytes = text.as_bytes();
         let (mut line, mut line_start) = (first_line, 0);
         let mut at = 0;
@@ -35,7 +42,7 @@ impl Quotes {
                 Some(_) if follows == b'"' => at += 1,
                 Some((place, _)) => {
                     if follows != self.delimiter && !matches!(follows, b'\r' | b'\n') {
-                        return Err((place, Problem::StrayQuote));
+                        return Err((place, STRAY));
                     }
                     self.open = None;
                 }
@@ -52,20 +59,20 @@ impl Quotes {
         if let Some((place, length)) = &mut self.open {
             *length += bytes.len() - opened_at;
             if *length > LONGEST_LINE {
-                return Err((*place, Problem::OpenQuote));
+                return Err((*place, OPEN));
             }
         }
         Ok(())
     }
 
     /// The line of a quote that is open, and how many bytes of its field are known.
-    pub fn open(&self) -> Option<(u64, usize)> {
+    pub(super) fn open(&self) -> Option<(u64, usize)> {
         self.open.map(|((line, _), length)| (line, length))
     }
 
     /// At the end of the table no quote may be open.
-    pub fn finish(&self) -> Result<(), (Place, Problem)> {
-        self.open.map_or(Ok(()), |(place, _)| Err((place, Problem::OpenQuote)))
+    pub(super) fn finish(&self) -> Result<(), (Place, &'static str)> {
+        self.open.map_or(Ok(()), |(place, _)| Err((place, OPEN)))
     }
 }
 
@@ -74,7 +81,7 @@ mod tests {
     use super::*;
 
     /// Where the first wrong quote is.
-    fn fault(blocks: &[&str]) -> Option<(Place, Problem)> {
+    fn fault(blocks: &[&str]) -> Option<(Place, &'static str)> {
         let mut quotes = Quotes::new(b',');
         let mut line = 1;
         for block in blocks {
@@ -97,8 +104,8 @@ mod tests {
 
     #[test]
     fn a_quote_that_goes_wrong_is_named_where_it_opens() {
-        assert_eq!(fault(&["a,b\n\nc,\"d\n", "e,f\n"]), Some(((3, 3), Problem::OpenQuote)));
-        assert_eq!(fault(&["a\n", "\"b,c\n\"d\",e\n"]), Some(((2, 1), Problem::StrayQuote)));
-        assert_eq!(fault(&["\"a\",\"b\" ,c\n"]), Some(((1, 5), Problem::StrayQuote)));
+        assert_eq!(fault(&["a,b\n\nc,\"d\n", "e,f\n"]), Some(((3, 3), OPEN)));
+        assert_eq!(fault(&["a\n", "\"b,c\n\"d\",e\n"]), Some(((2, 1), STRAY)));
+        assert_eq!(fault(&["\"a\",\"b\" ,c\n"]), Some(((1, 5), STRAY)));
     }
 }

@@ -340,7 +340,7 @@ fn compressed_files_are_read_and_endings_tell_the_format() {
         let path = folder.path().join(name);
         Documents::open(&path, format, &Options::default(), Labels::Required, &task).err().unwrap()
     };
-    assert!(matches!(open("a.txt", None), ReadError::UnknownDocumentFormat { .. }));
+    assert!(open("a.txt", None).to_string().contains("the ending does not tell the format"));
     assert!(matches!(open("a.txt", Some(Format::Tsv)), ReadError::Io { .. }));
     for name in ["plain", "plain.txt"] {
         let path = folder.path().join(name);

@@ -1,6 +1,6 @@
 //! Lines of a text, a TAB and labels.
 
-use super::super::error::{Problem, ReadError};
+use super::super::error::ReadError;
 use super::super::source::MemoryMeter;
 use super::Labels;
 use super::batch::{Batch, Span};
@@ -20,12 +20,12 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(blocks: TextBlocks<'a>, labels: Labels) -> Self {
+    pub(super) fn new(blocks: TextBlocks<'a>, labels: Labels) -> Self {
         Reader { meter: blocks.meter(), blocks, labels, pending: 0 }
     }
 
     /// The documents of the next block; the block's own text is their memory.
-    pub fn next(&mut self) -> Result<Option<Batch>, ReadError> {
+    pub(super) fn next(&mut self) -> Result<Option<Batch>, ReadError> {
         let Some(block) = self.blocks.next()? else { return Ok(None) };
         let mut batch = Batch::over(block.text);
         let mut start = 0;
@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
         &mut self,
         batch: &mut Batch,
         (start, length): (usize, usize),
-    ) -> Result<(), (u64, Problem)> {
+    ) -> Result<(), (u64, String)> {
         if length == 0 {
             self.pending += 1;
             return Ok(());
@@ -60,14 +60,20 @@ impl<'a> Reader<'a> {
         let bytes = &batch.arena().as_bytes()[start..end];
         let Some(tab) = memchr::memchr(b'\t', bytes) else {
             if self.labels == Labels::Required {
-                return Err((length as u64 + 1, Problem::NoTab));
+                let problem = "expected a text, a TAB and labels, but there is no TAB in this line: \
+                               add the labels, or only the TAB if there are none";
+                return Err((length as u64 + 1, problem.to_owned()));
             }
             batch.push(Span { start, end }, Span::default(), None);
             return Ok(());
         };
         if let Some(second) = memchr::memchr(b'\t', &bytes[tab + 1..]) {
             let found = 1 + memchr::memchr_iter(b'\t', bytes).count();
-            return Err(((tab + second) as u64 + 2, Problem::TooManyTabs { found }));
+            let problem = format!(
+                "expected a text, a TAB and labels, but found {found} fields: replace the TABs within \
+                 the text, or read the file as CSV if its first line names the columns"
+            );
+            return Err(((tab + second) as u64 + 2, problem));
         }
         let labels = Span { start: start + tab + 1, end };
         batch.push(Span { start, end: start + tab }, Span::default(), Some(labels));

@@ -2,7 +2,7 @@
 //!
 //! Labels come in *topics*, and both topics and the labels within one follow a power law. A row
 //! draws one to a few topics and most of its labels from the first, so that labels of one topic
-//! come together. Each topic has a vocabulary of features, each label a few signature features out
+//! come together. Each topic has a set of features, each label a few signature features out
 //! of it; a row's features are signatures of its labels, words of its topic, and background words by
 //! Zipf's law, weighted like tf-idf and scaled to length 1. Whoever learns which features go with
 //! which labels predicts far better than the most frequent labels do.
@@ -20,12 +20,12 @@ use std::ops::Range;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
-use thiserror::Error;
 
 use crate::base::run::{Stage, Stopped, Task};
+use crate::base::settings::ParamError;
 use crate::base::sparse::{Csr, LabelRows};
 use alias::Alias;
-pub use profile::{Profile, ProfileError};
+pub use profile::Profile;
 
 /// The number of the first test row; training rows have lower numbers.
 ///
@@ -33,8 +33,8 @@ pub use profile::{Profile, ProfileError};
 pub const TEST_START: u64 = 1 << 40;
 /// Rows that one thread draws at a time.
 const BLOCK: u64 = 1024;
-/// Features in a topic's vocabulary.
-const VOCABULARY: u64 = 192;
+/// Features of a topic.
+const TOPIC_FEATURES: u64 = 192;
 /// Of 16 draws of features, how many are for the labels' signatures, and how many more for topics.
 const SIGNATURE_DRAWS: u64 = 7;
 const TOPIC_DRAWS: u64 = 3;
@@ -49,7 +49,7 @@ const STEPS: f32 = 10_000.0;
 /// let row = generator.row(7);
 /// assert_eq!(row, generator.row(7));
 /// assert!(!row.labels.is_empty() && row.labels.is_sorted());
-/// # Ok::<(), labelwood::data::generate::ProfileError>(())
+/// # Ok::<(), labelwood::settings::ParamError>(())
 /// ```
 pub struct Generator {
     profile: Profile,
@@ -77,21 +77,9 @@ pub struct SyntheticRow {
     pub values: Vec<f32>,
 }
 
-/// Why synthetic data could not be written.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum GenerateError {
-    /// The output refused it.
-    #[error("could not write the data: {0}")]
-    Io(#[from] io::Error),
-    /// The task was stopped.
-    #[error("{0}")]
-    Stopped(#[from] Stopped),
-}
-
 impl Generator {
     /// Prepares to draw rows of the given shape.
-    pub fn new(profile: Profile, seed: u64) -> Result<Self, ProfileError> {
+    pub fn new(profile: Profile, seed: u64) -> Result<Self, ParamError> {
         profile.check()?;
         let size = (4.0 * profile.labels_per_row).max(32.0).min(f64::from(profile.labels)) as u32;
         let topic_count = profile.labels.div_ceil(size);
@@ -176,12 +164,12 @@ impl Generator {
                 part if part < SIGNATURE_DRAWS => {
                     let label = labels[(bits >> 40) as usize % labels.len()];
                     let mark = (bits >> 8) % self.signature;
-                    let slot = mix(u64::from(label), mark) % VOCABULARY;
+                    let slot = mix(u64::from(label), mark) % TOPIC_FEATURES;
                     self.topic_word(label % self.topic_count, slot)
                 }
                 part if part < SIGNATURE_DRAWS + TOPIC_DRAWS => {
                     let topic = topics[(bits >> 40) as usize % topics.len()];
-                    self.topic_word(topic, (bits >> 8) % VOCABULARY)
+                    self.topic_word(topic, (bits >> 8) % TOPIC_FEATURES)
                 }
                 _ => self.words.draw(random.next_u64()),
             });
@@ -189,7 +177,7 @@ impl Generator {
         loop {
             words.sort_unstable();
             let distinct = words.chunk_by(|left, right| left == right).count();
-            // Rows of a small vocabulary may stay a little short of their length.
+            // Rows with few features to draw from may stay a little short of their length.
             if distinct >= count || words.len() > 8 * count {
                 return words;
             }
@@ -198,7 +186,7 @@ impl Generator {
     }
 
     fn topic_word(&self, topic: u32, slot: u64) -> u32 {
-        let bits = mix(mix(self.seed, 4), u64::from(topic) * VOCABULARY + slot);
+        let bits = mix(mix(self.seed, 4), u64::from(topic) * TOPIC_FEATURES + slot);
         (((bits >> 32) * u64::from(self.profile.features)) >> 32) as u32
     }
 
@@ -241,7 +229,8 @@ impl Generator {
         Ok((features, labels))
     }
 
-    /// Writes a range of rows in the format of the XC repository, a few blocks in memory at a time.
+    /// Writes a range of rows in the format of the XC repository, a few blocks in memory at a time. The
+    /// error of a task that is stopped has [`Stopped`] in it.
     ///
     /// ```
     /// use labelwood::data::generate::{Generator, Profile};
@@ -252,12 +241,7 @@ impl Generator {
     /// assert!(text.starts_with(b"3 5000 3993\n"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn write_xc(
-        &self,
-        rows: Range<u64>,
-        out: &mut impl Write,
-        task: &Task,
-    ) -> Result<(), GenerateError> {
+    pub fn write_xc(&self, rows: Range<u64>, out: &mut impl Write, task: &Task) -> io::Result<()> {
         let total = rows.end.saturating_sub(rows.start);
         let mut done = 0;
         writeln!(out, "{total} {} {}", self.profile.features, self.profile.labels)?;
@@ -267,7 +251,7 @@ impl Generator {
             text
         };
         for group in groups(rows, task) {
-            task.check()?;
+            task.check().map_err(io::Error::other)?;
             done += group.iter().map(|block| block.end - block.start).sum::<u64>();
             let blocks: Vec<_> = task.install(|| group.into_par_iter().map(draw).collect());
             for text in blocks {
@@ -275,7 +259,7 @@ impl Generator {
             }
             task.progress(Stage::Rows, done, total);
         }
-        Ok(out.flush()?)
+        out.flush()
     }
 }
 

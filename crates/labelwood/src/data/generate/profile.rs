@@ -1,6 +1,6 @@
 //! The shapes of public data sets.
 
-use thiserror::Error;
+use crate::base::settings::ParamError;
 
 /// The shape of a synthetic data set.
 ///
@@ -10,7 +10,7 @@ use thiserror::Error;
 /// assert_eq!(profile.labels, 670_091);
 /// let smaller = Profile { instances: 1000, ..profile };
 /// smaller.check()?;
-/// # Ok::<(), labelwood::data::generate::ProfileError>(())
+/// # Ok::<(), labelwood::settings::ParamError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
@@ -29,18 +29,6 @@ pub struct Profile {
     /// How unequal labels are: the label of rank r has a weight of about r to the power of minus
     /// this. 0.5 is mild, 1 is Zipf's law.
     pub skew: f64,
-}
-
-/// A profile that cannot be drawn.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[error("{setting} is {found}, but must be {allowed}")]
-pub struct ProfileError {
-    /// The field.
-    pub setting: &'static str,
-    /// Its value.
-    pub found: f64,
-    /// What it may be.
-    pub allowed: String,
 }
 
 impl Profile {
@@ -71,12 +59,12 @@ impl Profile {
     }
 
     /// Refuses shapes that no rows can have.
-    pub fn check(&self) -> Result<(), ProfileError> {
+    pub fn check(&self) -> Result<(), ParamError> {
         let within = |setting, found: f64, least: f64, most: f64| {
             if (least..=most).contains(&found) {
                 return Ok(());
             }
-            Err(ProfileError { setting, found, allowed: format!("from {least} to {most}") })
+            Err(ParamError::new(setting, found, format!("from {least} to {most}")))
         };
         let (features, labels) = (f64::from(self.features), f64::from(self.labels));
         let rows = super::TEST_START as f64;

@@ -153,5 +153,5 @@ fn a_cancelled_run_stops() {
     let task = run(1);
     task.canceller().cancel();
     let stopped = small().write_xc(0..10, &mut Vec::new(), &task);
-    assert!(matches!(stopped, Err(GenerateError::Stopped(_))));
+    assert!(stopped.unwrap_err().get_ref().is_some_and(|error| error.is::<Stopped>()));
 }

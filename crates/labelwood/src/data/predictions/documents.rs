@@ -60,21 +60,22 @@ pub struct DocumentWriter<'n, W> {
 
 /// An object of a jsonl file.
 #[derive(Serialize)]
-struct Line<'a, L> {
-    row: u64,
+pub(super) struct WrittenRow<'a, L> {
+    pub row: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    labels: Vec<L>,
+    pub id: Option<&'a str>,
+    pub labels: Vec<L>,
 }
 
+/// A label of such an object.
 #[derive(Serialize)]
-struct Label<'a> {
-    label: u32,
+pub(super) struct WrittenLabel<'a> {
+    pub label: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<&'a str>,
+    pub code: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    score: f32,
+    pub name: Option<&'a str>,
+    pub score: f32,
 }
 
 impl<'n, W: Write> DocumentWriter<'n, W> {
@@ -171,16 +172,16 @@ impl<'n, W: Write> DocumentWriter<'n, W> {
         let row = self.written;
         if self.labels_only {
             let labels = labels.iter().map(|best| self.code(best.id)).collect();
-            serde_json::to_writer(&mut self.out, &Line { row, id, labels })?;
+            serde_json::to_writer(&mut self.out, &WrittenRow { row, id, labels })?;
         } else {
-            let label = |best: &Scored| Label {
+            let label = |best: &Scored| WrittenLabel {
                 label: best.id,
                 code: self.names.map(|names| names.code(best.id)),
                 name: self.names.and_then(|names| names.name(best.id)),
                 score: best.score,
             };
             let labels = labels.iter().map(label).collect();
-            serde_json::to_writer(&mut self.out, &Line { row, id, labels })?;
+            serde_json::to_writer(&mut self.out, &WrittenRow { row, id, labels })?;
         }
         writeln!(self.out)
     }

@@ -1,8 +1,8 @@
 //! Rows of predictions in the order of their file, and in the order of the data.
 
 use super::documents::shortened;
-use super::{PredictionError, excerpt};
 use crate::base::sparse::Predictions;
+use crate::data::error::{ReadError, excerpt};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,7 +19,7 @@ pub(super) struct FileRows {
     /// The memory of all ids.
     pub id_bytes: usize,
     /// The error of the first row whose number in the file is not its position.
-    pub misplaced: Option<PredictionError>,
+    pub misplaced: Option<ReadError>,
     /// The line of the first row, if the format has lines.
     pub first_line: Option<u64>,
     /// Whether ids have single spaces instead of other blanks, as in tsv.
@@ -28,28 +28,28 @@ pub(super) struct FileRows {
 
 impl FileRows {
     /// Adds the id of the next row.
-    pub fn push_id(&mut self, id: Option<String>) {
+    pub(super) fn push_id(&mut self, id: Option<String>) {
         self.id_bytes += id.as_ref().map_or(0, |id| id.capacity() + ALLOCATION);
         self.ids.push(id);
     }
 
     /// The memory that the rows take.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.predictions.bytes() + self.id_bytes + self.ids.capacity() * size_of::<Option<String>>()
     }
 
     /// The rows in the order of the file.
-    pub fn in_file_order(self) -> Result<Predictions, PredictionError> {
+    pub(super) fn in_file_order(self) -> Result<Predictions, ReadError> {
         self.misplaced.map_or(Ok(self.predictions), Err)
     }
 
     /// The rows in the order of `wanted`, the ids of the data's rows: matched by id if all rows of
     /// both have one, else by their place, where ids must not contradict it.
-    pub fn in_order_of(
+    pub(super) fn in_order_of(
         self,
         wanted: &[Option<String>],
         path: &str,
-    ) -> Result<Predictions, PredictionError> {
+    ) -> Result<Predictions, ReadError> {
         let all_have_ids = |ids: &[Option<String>]| ids.iter().all(Option::is_some);
         let is_matched = !self.ids.is_empty() && all_have_ids(&self.ids) && all_have_ids(wanted);
         if is_matched && !self.agrees_with(wanted) {
@@ -91,7 +91,7 @@ impl FileRows {
     }
 
     /// For each row of the data, the row of the file that has its id.
-    fn order(&self, wanted: &[Option<String>], path: &str) -> Result<Vec<usize>, PredictionError> {
+    fn order(&self, wanted: &[Option<String>], path: &str) -> Result<Vec<usize>, ReadError> {
         let mut rows: HashMap<&str, usize> = HashMap::with_capacity(self.ids.len());
         for (row, id) in self.ids.iter().flatten().enumerate() {
             match rows.entry(id) {
@@ -150,13 +150,10 @@ impl FileRows {
     }
 
     /// An error at a row, or after the last.
-    fn error(&self, path: &str, row: usize, problem: String) -> PredictionError {
-        let path = path.to_owned();
+    fn error(&self, path: &str, row: usize, problem: String) -> ReadError {
         match self.first_line {
-            Some(first) => {
-                PredictionError::Text { path, line: first + row as u64, column: 1, problem }
-            }
-            None => PredictionError::Npz { path, problem },
+            Some(first) => ReadError::content(path, (first + row as u64, 1), problem),
+            None => ReadError::file(path, problem),
         }
     }
 }

@@ -1,13 +1,16 @@
 //! The format `jsonl`: one JSON object per row.
 
+use super::documents::{WrittenLabel, WrittenRow};
 use super::file_rows::FileRows;
 use super::text::{Line, Parsed, read_lines};
-use super::{KnownLabels, PredictionError, RowBuilder};
-use crate::base::sparse::Predictions;
+use super::{KnownLabels, RowBuilder};
+use crate::base::sparse::{Predictions, Scored};
+use crate::data::documents::TextBlocks;
+use crate::data::error::{ReadError, json_fault};
 use crate::data::source::MemoryMeter;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 
 #[derive(Deserialize)]
 struct ReadRow {
@@ -31,29 +34,19 @@ enum Label {
     Name(String),
 }
 
-#[derive(Serialize)]
-struct WrittenLabel<'n> {
-    label: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'n str>,
-    score: f32,
-}
-
 pub(super) fn read(
-    input: impl BufRead,
-    path: &str,
+    blocks: &mut TextBlocks<'_>,
     known: KnownLabels<'_>,
     meter: &mut MemoryMeter,
-) -> Result<FileRows, PredictionError> {
-    read_lines(input, path, meter, |line, number, row| parse_row(line, number as u64, known, row))
+) -> Result<FileRows, ReadError> {
+    read_lines(blocks, meter, |line, number, row| parse_row(line, number as u64, known, row))
 }
 
 fn parse_row(line: &str, number: u64, known: KnownLabels<'_>, row: &mut RowBuilder) -> Parsed {
     let parsed: ReadRow = serde_json::from_str(line).map_err(|error| {
-        let text = error.to_string();
-        let reason = text.split(" at line ").next().unwrap_or(&text);
+        let (column, reason) = json_fault(&error);
         let expected = r#"{"row":0,"labels":[{"label":7,"score":0.9}]}"#;
-        (error.column().max(1), format!("{reason}: expected one object like `{expected}`"))
+        (column, format!("{reason}: expected one object like `{expected}`"))
     })?;
     if let Some(found) = parsed.row.filter(|&found| found != number) {
         row.misplaced =
@@ -91,13 +84,15 @@ pub(super) fn write<'n>(
     name: impl Fn(u32) -> Option<&'n str>,
 ) -> io::Result<()> {
     for (row, scored) in (first..).zip(predictions.rows()) {
-        let labels: Vec<WrittenLabel<'_>> = scored
-            .iter()
-            .map(|best| WrittenLabel { label: best.id, name: name(best.id), score: best.score })
-            .collect();
-        write!(out, "{{\"row\":{row},\"labels\":")?;
-        serde_json::to_writer(&mut *out, &labels)?;
-        writeln!(out, "}}")?;
+        let written = |&Scored { id, score }: &Scored| WrittenLabel {
+            label: id,
+            code: None,
+            name: name(id),
+            score,
+        };
+        let labels = scored.iter().map(written).collect();
+        serde_json::to_writer(&mut *out, &WrittenRow { row: row as u64, id: None, labels })?;
+        writeln!(out)?;
     }
     Ok(())
 }

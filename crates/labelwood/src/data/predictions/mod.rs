@@ -7,7 +7,7 @@
 //! | `xc` | a header `rows labels`, then `label:score label:score` | Parabel; without the header napkinXC and LibMultiLabel |
 //! | `npz` | `scipy.sparse.save_npz` of a CSR matrix | scipy, PECOS, pyxclib |
 //!
-//! [`write()`], [`read`] and [`read_file`] take whichever is asked for, [`read_file_for`] in the order of
+//! [`write()`] and [`read`] take whichever is asked for, [`read_file_for`] in the order of
 //! the data, [`Writer`] writes batch by batch, [`write_table`] is for people. [`DocumentWriter`] writes label names and document ids instead
 //! of numbers. Scores are written with just the digits that give the same
 //! `f32` back. The text formats carry label ids; `jsonl` adds the names.
@@ -28,13 +28,13 @@ pub use table::write_table;
 pub use writer::Writer;
 
 use self::file_rows::FileRows;
-use super::error::ReadError;
+use super::documents::TextBlocks;
+use super::error::{ReadError, excerpt};
 use super::source::Source;
 use crate::base::run::{Memory, Task};
 use crate::base::sparse::{Predictions, Scored, best_first};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
-use thiserror::Error;
 
 /// How a file holds predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,43 +47,6 @@ pub enum PredictionFormat {
     Xc,
     /// A scipy CSR matrix.
     Npz,
-}
-
-/// Why predictions could not be read.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PredictionError {
-    /// The text is wrong at one place.
-    #[error("{path}:{line}:{column}: {problem}")]
-    Text {
-        /// The file as it was named.
-        path: String,
-        /// The line, counted from 1.
-        line: u64,
-        /// The byte within the line, counted from 1.
-        column: usize,
-        /// What is wrong there, and what to do about it.
-        problem: String,
-    },
-    /// The npz file is damaged or holds something else.
-    #[error("{path}: {problem}")]
-    Npz {
-        /// The file as it was named.
-        path: String,
-        /// What is wrong, and what to do about it.
-        problem: String,
-    },
-    /// The file could not be read.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file as it was named.
-        path: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file could not be opened.
-    #[error(transparent)]
-    Open(#[from] ReadError),
 }
 
 impl PredictionFormat {
@@ -107,32 +70,9 @@ impl PredictionFormat {
     }
 }
 
-/// Reads a file of predictions, or standard input for `-`; gzip and zstd are decompressed.
-///
-/// Labels are as in [`read`].
-///
-/// ```
-/// use labelwood::data::predictions::{PredictionFormat, read_file};
-/// let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("best.tsv");
-/// std::fs::write(&path, "1 0.75\t0 0.5\n")?;
-/// let task = labelwood::run::Pool::new(1)?.task();
-/// let predictions = read_file(&path, PredictionFormat::Tsv, 2, |_| None, &task)?;
-/// assert_eq!(predictions.row(0)[0].id, 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn read_file(
-    path: &Path,
-    format: PredictionFormat,
-    labels: usize,
-    id: impl Fn(&str) -> Option<u32>,
-    task: &Task,
-) -> Result<Predictions, PredictionError> {
-    let source = Source::open(path, task.memory())?;
-    read_source(source, format, KnownLabels { labels, id: &id })?.in_file_order()
-}
-
-/// The same, in the order of the data that the predictions are of: `rows` are the ids of its rows.
+/// Reads a file of predictions, or standard input for `-`; gzip and zstd are decompressed. Labels are
+/// as in [`read`]. Rows come in the order of the data that the predictions are of: `rows` are the ids
+/// of its rows.
 ///
 /// If all rows of both have ids, these tell which predictions belong to which row; else their order
 /// does, and ids that are there must not contradict it. A row too many or too few, an id that is
@@ -156,7 +96,7 @@ pub fn read_file_for(
     id: impl Fn(&str) -> Option<u32>,
     rows: &[Option<String>],
     task: &Task,
-) -> Result<Predictions, PredictionError> {
+) -> Result<Predictions, ReadError> {
     let source = Source::open(path, task.memory())?;
     let name = source.name.clone();
     read_source(source, format, KnownLabels { labels, id: &id })?.in_order_of(rows, &name)
@@ -189,26 +129,33 @@ pub fn read(
     format: PredictionFormat,
     labels: usize,
     id: impl Fn(&str) -> Option<u32>,
-) -> Result<Predictions, PredictionError> {
+) -> Result<Predictions, ReadError> {
     let source = Source::new(path.to_owned(), input, &Memory::of_machine())?;
     read_source(source, format, KnownLabels { labels, id: &id })?.in_file_order()
 }
+
+/// How much of a file of text is read at a time.
+const BLOCK: usize = 1 << 18;
 
 fn read_source(
     source: Source<'_>,
     format: PredictionFormat,
     known: KnownLabels<'_>,
-) -> Result<FileRows, PredictionError> {
-    let path = &*source.name.clone();
+) -> Result<FileRows, ReadError> {
     let mut meter = source.meter();
-    let input = BufReader::with_capacity(1 << 16, source.into_reader());
-    let rows = match format {
-        PredictionFormat::Tsv => text::read_tsv(input, path, known, &mut meter),
-        PredictionFormat::Xc => text::read_xc(input, path, known, &mut meter),
-        PredictionFormat::Jsonl => jsonl::read(input, path, known, &mut meter),
-        PredictionFormat::Npz => npz::read(input, path, known.labels, &mut meter)
-            .map(|predictions| FileRows { predictions, ..FileRows::default() }),
-    }?;
+    let rows = if format == PredictionFormat::Npz {
+        let predictions = npz::read(source, known.labels, &mut meter)?;
+        FileRows { predictions, ..FileRows::default() }
+    } else {
+        let blocks = &mut TextBlocks::new(source, BLOCK);
+        match format {
+            PredictionFormat::Tsv => text::read_tsv(blocks, known, &mut meter)?,
+            PredictionFormat::Xc => text::read_xc(blocks, known, &mut meter)?,
+            PredictionFormat::Jsonl | PredictionFormat::Npz => {
+                jsonl::read(blocks, known, &mut meter)?
+            }
+        }
+    };
     meter.keep();
     Ok(rows)
 }
@@ -297,13 +244,6 @@ fn parse_score(score: &str) -> Result<f32, String> {
         Ok(_) => Err(format!("the score `{}` is not a finite 32-bit number", excerpt(score))),
         Err(_) => Err(format!("the score `{}` is not a number", excerpt(score))),
     }
-}
-
-/// The beginning of a piece of a file, fit for one line of a message.
-fn excerpt(text: &str) -> String {
-    let short: String = text.chars().take(40).collect();
-    let dots = if short.len() < text.len() { "…" } else { "" };
-    format!("{}{dots}", short.escape_debug())
 }
 
 /// The entries of the row being read, each with the column where it stands.

@@ -2,29 +2,27 @@
 //!
 //! A zip file of five arrays in NumPy's npy format: `indices`, `indptr`, `format`, `shape`, `data`.
 
-use super::{PredictionError, RowBuilder, by_label, out_of_range};
+use super::{RowBuilder, by_label, out_of_range};
 use crate::base::sparse::Predictions;
-use crate::data::source::{MemoryMeter, is_of_system};
+use crate::data::error::{ReadError, excerpt};
+use crate::data::source::{MemoryMeter, Source, is_of_system};
 use flate2::read::DeflateDecoder;
 use rawzip::{CompressionMethod, ZipArchive, ZipArchiveWriter, ZipSliceArchive};
 use std::fmt::Display;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Read, Write};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 type Archive<'a> = ZipSliceArchive<&'a [u8]>;
 
 pub(super) fn read(
-    input: impl BufRead,
-    path: &str,
+    source: Source<'_>,
     labels: usize,
     meter: &mut MemoryMeter,
-) -> Result<Predictions, PredictionError> {
-    let bytes = meter.read_all(input, 1)?;
-    let refused = |fault| match fault {
-        Fault::Content(problem) => PredictionError::Npz { path: path.to_owned(), problem },
-        Fault::System(source) => PredictionError::Io { path: path.to_owned(), source },
-    };
+) -> Result<Predictions, ReadError> {
+    let path = source.name.clone();
+    let bytes = meter.read_all(source.into_reader(), 1)?;
+    let refused = |source| ReadError::Io { path: path.clone(), source };
     let archive = open(&bytes).map_err(refused)?;
     let unpacked = unpacked_size(&archive).map_err(refused)?;
     // Held at a time: the bytes of an array, its numbers, which may be twice as wide, and the
@@ -33,34 +31,13 @@ pub(super) fn read(
     parse(&archive, labels).map_err(refused)
 }
 
-/// Why a file could not be read.
-#[derive(Debug)]
-enum Fault {
-    /// What is wrong with it.
-    Content(String),
-    /// What the system said.
-    System(io::Error),
-}
-
-impl From<String> for Fault {
-    fn from(problem: String) -> Self {
-        Fault::Content(problem)
-    }
-}
-
-impl From<&str> for Fault {
-    fn from(problem: &str) -> Self {
-        Fault::Content(problem.to_owned())
-    }
-}
-
-fn open(bytes: &[u8]) -> Result<Archive<'_>, Fault> {
+fn open(bytes: &[u8]) -> io::Result<Archive<'_>> {
     ZipArchive::from_slice(bytes)
-        .map_err(|_| "not a zip file, as npz files are, or cut short".into())
+        .map_err(|_| io::Error::other("not a zip file, as npz files are, or cut short"))
 }
 
 /// How many bytes all members have, as the zip directory says. [`unpack`] reads no more.
-fn unpacked_size(archive: &Archive) -> Result<usize, Fault> {
+fn unpacked_size(archive: &Archive) -> io::Result<usize> {
     let mut size = 0usize;
     for entry in archive.entries() {
         let of_member = entry.map_err(damaged_directory)?.uncompressed_size_hint();
@@ -69,18 +46,19 @@ fn unpacked_size(archive: &Archive) -> Result<usize, Fault> {
     Ok(size)
 }
 
-fn damaged_directory(error: rawzip::Error) -> Fault {
-    format!("the zip directory is damaged: {error}").into()
+fn damaged_directory(error: rawzip::Error) -> io::Error {
+    io::Error::other(format!("the zip directory is damaged: {error}"))
 }
 
 /// The bytes of the named member; `None` if there is no such member.
-fn unpack(archive: &Archive, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+fn unpack(archive: &Archive, name: &str) -> io::Result<Option<Vec<u8>>> {
     for entry in archive.entries() {
         let entry = entry.map_err(damaged_directory)?;
         if entry.file_path().as_ref() != name.as_bytes() {
             continue;
         }
-        let damaged = |problem: &dyn Display| format!("{name} is damaged: {problem}").into();
+        let damaged =
+            |problem: &dyn Display| io::Error::other(format!("{name} is damaged: {problem}"));
         let packed = archive.get_entry(entry.wayfinder()).map_err(|error| damaged(&error))?;
         let mut bytes = Vec::new();
         // The reader fails at the first byte beyond the size that the directory declares.
@@ -93,32 +71,28 @@ fn unpack(archive: &Archive, name: &str) -> Result<Option<Vec<u8>>, Fault> {
             }
             method => {
                 let problem = format!("{name} is compressed by {method}: save it with scipy");
-                return Err(problem.into());
+                return Err(io::Error::other(problem));
             }
         };
-        return match read {
-            Ok(_) => Ok(Some(bytes)),
-            Err(error) if is_of_system(&error) => Err(Fault::System(error)),
-            Err(error) => Err(damaged(&error)),
-        };
+        read.map_err(|error| if is_of_system(&error) { error } else { damaged(&error) })?;
+        return Ok(Some(bytes));
     }
     Ok(None)
 }
 
-fn parse(archive: &Archive, labels: usize) -> Result<Predictions, Fault> {
+fn parse(archive: &Archive, labels: usize) -> io::Result<Predictions> {
     let format = Array::of(archive, "format")?.text();
     if format != "csr" {
-        return Err(format!(
+        return Err(io::Error::other(format!(
             "format is `{}`, not `csr`: save the matrix with `save_npz(path, matrix.tocsr())`",
-            super::excerpt(&format)
-        )
-        .into());
+            excerpt(&format)
+        )));
     }
     let shape = Array::of(archive, "shape")?.integers()?;
     let offsets = Array::of(archive, "indptr")?.integers()?;
     let columns = Array::of(archive, "indices")?.integers()?;
     let scores = Array::of(archive, "data")?.floats()?;
-    Ok(matrix(&shape, &offsets, &columns, &scores, labels)?)
+    matrix(&shape, &offsets, &columns, &scores, labels).map_err(io::Error::other)
 }
 
 /// Makes predictions of the arrays of a CSR matrix.
@@ -168,19 +142,18 @@ struct Array {
 }
 
 impl Array {
-    fn of(archive: &Archive, name: &'static str) -> Result<Self, Fault> {
-        let Some(mut bytes) = unpack(archive, &format!("{name}.npy"))? else {
-            return Err(format!(
-                "there is no array `{name}`: save the matrix with scipy's save_npz"
-            )
-            .into());
-        };
+    fn of(archive: &Archive, name: &'static str) -> io::Result<Self> {
+        let missing =
+            || format!("there is no array `{name}`: save the matrix with scipy's save_npz");
+        let refused = io::Error::other::<String>;
+        let mut bytes =
+            unpack(archive, &format!("{name}.npy"))?.ok_or_else(|| refused(missing()))?;
         let (header, data) =
-            split_npy(&bytes).ok_or_else(|| format!("{name} is no NumPy array"))?;
+            split_npy(&bytes).ok_or_else(|| refused(format!("{name} is no NumPy array")))?;
         let kind = header
             .split_once("'descr':")
             .and_then(|(_, rest)| rest.split('\'').nth(1))
-            .ok_or_else(|| format!("{name}: the NumPy header is damaged"))?
+            .ok_or_else(|| refused(format!("{name}: the NumPy header is damaged")))?
             .to_owned();
         let data_len = data.len();
         bytes.drain(..bytes.len() - data_len);
@@ -192,7 +165,7 @@ impl Array {
         self.bytes.iter().filter(|&&byte| byte != 0).map(|&byte| char::from(byte)).collect()
     }
 
-    fn integers(&self) -> Result<Vec<u64>, String> {
+    fn integers(&self) -> io::Result<Vec<u64>> {
         let numbers: Option<Vec<u64>> = match self.kind.as_str() {
             "<i4" => {
                 self.items().map(|item| u64::try_from(i32::from_le_bytes(item)).ok()).collect()
@@ -202,10 +175,10 @@ impl Array {
             }
             _ => return Err(self.wrong_kind("int32 or int64")),
         };
-        numbers.ok_or_else(|| format!("{} has a negative number", self.name))
+        numbers.ok_or_else(|| io::Error::other(format!("{} has a negative number", self.name)))
     }
 
-    fn floats(&self) -> Result<Vec<f32>, String> {
+    fn floats(&self) -> io::Result<Vec<f32>> {
         match self.kind.as_str() {
             "<f4" => Ok(self.items().map(f32::from_le_bytes).collect()),
             "<f8" => Ok(self.items().map(|item| f64::from_le_bytes(item) as f32).collect()),
@@ -217,9 +190,11 @@ impl Array {
         self.bytes.as_chunks().0.iter().copied()
     }
 
-    fn wrong_kind(&self, expected: &str) -> String {
-        let (name, kind) = (self.name, super::excerpt(&self.kind));
-        format!("{name} has type `{kind}`: convert it to little-endian {expected}")
+    fn wrong_kind(&self, expected: &str) -> io::Error {
+        let (name, kind) = (self.name, excerpt(&self.kind));
+        io::Error::other(format!(
+            "{name} has type `{kind}`: convert it to little-endian {expected}"
+        ))
     }
 }
 
@@ -323,18 +298,11 @@ mod tests {
         ];
         let mut archive = Vec::new();
         write_members(&mut archive, &members).unwrap();
-        parse_bytes(&archive, 4).map_err(problem)
+        parse_bytes(&archive, 4).map_err(|error| error.to_string())
     }
 
-    fn parse_bytes(bytes: &[u8], labels: usize) -> Result<Predictions, Fault> {
+    fn parse_bytes(bytes: &[u8], labels: usize) -> io::Result<Predictions> {
         parse(&open(bytes)?, labels)
-    }
-
-    fn problem(fault: Fault) -> String {
-        match fault {
-            Fault::Content(problem) => problem,
-            Fault::System(error) => panic!("{error}"),
-        }
     }
 
     #[test]
@@ -367,13 +335,13 @@ mod tests {
             archive[size_of_a..][..4].copy_from_slice(&size.to_le_bytes());
             let archive = open(&archive).unwrap();
             assert_eq!(unpacked_size(&archive).unwrap(), size as usize + 70);
-            assert!(problem(unpack(&archive, "a").unwrap_err()).contains("a is damaged"));
+            assert!(unpack(&archive, "a").unwrap_err().to_string().contains("a is damaged"));
         }
         // A second entry that is cut off leaves the size unknown, so nothing is unpacked.
         let second = archive.windows(3).rposition(|bytes| bytes == b"bcd").unwrap() - 46;
         archive[second] = 0;
         let unknown = unpacked_size(&open(&archive).unwrap()).unwrap_err();
-        assert!(problem(unknown).contains("directory is damaged"));
+        assert!(unknown.to_string().contains("directory is damaged"));
     }
 
     #[test]
@@ -381,14 +349,16 @@ mod tests {
         let mut archive = Vec::new();
         let format = ("format.npy", npy("|S3", "()", b"csr"));
         write_members(&mut archive, std::slice::from_ref(&format)).unwrap();
-        assert!(problem(parse_bytes(&archive, 4).unwrap_err()).contains("no array `shape`"));
+        assert!(parse_bytes(&archive, 4).unwrap_err().to_string().contains("no array `shape`"));
         archive.clear();
         let shape = ("shape.npy", npy(">i8", "(2,)", &[0; 16]));
         write_members(&mut archive, &[format, shape]).unwrap();
-        assert!(problem(parse_bytes(&archive, 4).unwrap_err()).starts_with("shape has type `>i8`"));
+        assert!(
+            parse_bytes(&archive, 4).unwrap_err().to_string().starts_with("shape has type `>i8`")
+        );
         archive.clear();
         write_members(&mut archive, &[("format.npy", b"\x93NUMPY\x01\x00\xff\xff".to_vec())])
             .unwrap();
-        assert!(problem(parse_bytes(&archive, 4).unwrap_err()).contains("no NumPy array"));
+        assert!(parse_bytes(&archive, 4).unwrap_err().to_string().contains("no NumPy array"));
     }
 }

@@ -12,7 +12,7 @@ fn id(wanted: &str) -> Option<u32> {
     NAMES.iter().position(|name| *name == wanted).map(|at| at as u32)
 }
 
-fn parse(text: &str, format: PredictionFormat) -> Result<Predictions, PredictionError> {
+fn parse(text: &str, format: PredictionFormat) -> Result<Predictions, ReadError> {
     read(text.as_bytes(), "file", format, 8, id)
 }
 
@@ -123,7 +123,7 @@ fn errors_name_line_and_column() {
     assert!(refused("{\"labels\":[}", Jsonl).starts_with("file:1:12: "));
     assert!(refused("{\"labels\":[{\"label\":1,\"score\":1e60}]}", Jsonl).contains("not a finite"));
     let binary = read(&b"1 0.5\n\xff\xfe"[..], "file", Tsv, 8, id).unwrap_err();
-    assert!(binary.to_string().starts_with("file:2:1: not UTF-8"));
+    assert!(binary.to_string().starts_with("file:2:1: the byte `\\xff` is not UTF-8 text"));
 }
 
 #[test]

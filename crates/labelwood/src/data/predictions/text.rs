@@ -1,59 +1,12 @@
 //! The line-based formats `tsv` and `xc`, and the lines that `jsonl` is made of too.
 
 use super::file_rows::FileRows;
-use super::{KnownLabels, PredictionError, RowBuilder, by_label, excerpt, is_number, parse_score};
+use super::{KnownLabels, RowBuilder, by_label, is_number, parse_score};
 use crate::base::sparse::{Predictions, Scored};
+use crate::data::documents::TextBlocks;
+use crate::data::error::{ReadError, excerpt};
 use crate::data::source::MemoryMeter;
-use std::io::{self, BufRead, Read, Write};
-
-/// Lines of a file, without byte order mark and line ends, with their number.
-struct Lines<'p, R> {
-    input: R,
-    path: &'p str,
-    number: u64,
-    bytes: Vec<u8>,
-}
-
-impl<'p, R: BufRead> Lines<'p, R> {
-    fn new(input: R, path: &'p str) -> Self {
-        Lines { input, path, number: 0, bytes: Vec::new() }
-    }
-
-    /// The next line, or nothing at the end of the file.
-    fn next(&mut self, meter: &mut MemoryMeter) -> Result<Option<&str>, PredictionError> {
-        self.bytes.clear();
-        let mut limited = self.input.by_ref().take(meter.longest_line() as u64 + 1);
-        let read = limited.read_until(b'\n', &mut self.bytes);
-        let read =
-            read.map_err(|source| PredictionError::Io { path: self.path.to_owned(), source })?;
-        if read == 0 {
-            return Ok(None);
-        }
-        self.number += 1;
-        if !meter.fits_line(read)? {
-            return Err(self.error(1, "the line has no end: this is no text file".to_owned()));
-        }
-        let mut line = self.bytes.as_slice();
-        line = line.strip_suffix(b"\n").unwrap_or(line);
-        line = line.strip_suffix(b"\r").unwrap_or(line);
-        if self.number == 1 {
-            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-        }
-        match std::str::from_utf8(line) {
-            Ok(line) => Ok(Some(line)),
-            Err(error) => {
-                let problem = "not UTF-8 text: state the right format, or convert the file";
-                Err(self.error(error.valid_up_to() + 1, problem.to_owned()))
-            }
-        }
-    }
-
-    /// An error in the line last read.
-    fn error(&self, column: usize, problem: String) -> PredictionError {
-        let line = self.number.max(1);
-        PredictionError::Text { path: self.path.to_owned(), line, column, problem }
-    }
-}
+use std::io::{self, Write};
 
 /// The kind of a line; an error has its column.
 pub(super) type Parsed = Result<Line, (usize, String)>;
@@ -68,44 +21,43 @@ pub(super) enum Line {
 
 /// Reads rows of one line each: `parse` takes a line and the number of its row.
 pub(super) fn read_lines(
-    input: impl BufRead,
-    path: &str,
+    blocks: &mut TextBlocks<'_>,
     meter: &mut MemoryMeter,
     mut parse: impl FnMut(&str, usize, &mut RowBuilder) -> Parsed,
-) -> Result<FileRows, PredictionError> {
-    let mut lines = Lines::new(input, path);
+) -> Result<FileRows, ReadError> {
     let mut read = FileRows { first_line: Some(1), ..FileRows::default() };
     let mut row = RowBuilder::default();
-    while let Some(line) = lines.next(meter)? {
-        let parsed = parse(line, read.predictions.len(), &mut row);
-        let parsed = parsed.and_then(|line| match line {
-            Line::Row => row.finish(&mut read.predictions).map(|()| true),
-            Line::Header => Ok(false),
-        });
-        let is_row = parsed.map_err(|(column, problem)| lines.error(column, problem))?;
-        if !is_row {
-            read.first_line = Some(lines.number + 1);
-            continue;
+    while let Some(block) = blocks.next()? {
+        for (number, line) in (block.first_line..).zip(block.text.lines()) {
+            let parsed = parse(line, read.predictions.len(), &mut row);
+            let parsed = parsed.and_then(|line| match line {
+                Line::Row => row.finish(&mut read.predictions).map(|()| true),
+                Line::Header => Ok(false),
+            });
+            let error = |(column, problem)| blocks.fault((number, column as u64), problem);
+            if !parsed.map_err(error)? {
+                read.first_line = Some(number + 1);
+                continue;
+            }
+            read.push_id(row.id.take());
+            if let Some(problem) = row.misplaced.take() {
+                read.misplaced.get_or_insert_with(|| error((1, problem)));
+            }
+            meter.set(read.bytes())?;
         }
-        read.push_id(row.id.take());
-        if let Some(problem) = row.misplaced.take() {
-            read.misplaced.get_or_insert_with(|| lines.error(1, problem));
-        }
-        meter.set(read.bytes())?;
     }
     Ok(read)
 }
 
 pub(super) fn read_tsv(
-    input: impl BufRead,
-    path: &str,
+    blocks: &mut TextBlocks<'_>,
     known: KnownLabels<'_>,
     meter: &mut MemoryMeter,
-) -> Result<FileRows, PredictionError> {
+) -> Result<FileRows, ReadError> {
     // Whether rows start with a document's id, which the first row that is not blank shows.
     let mut has_ids = None;
     let mut is_blank = true;
-    let mut read = read_lines(input, path, meter, |line, _, row| {
+    let mut read = read_lines(blocks, meter, |line, _, row| {
         let first = line.split('\t').next().unwrap_or(line);
         let (mut start, is_id) = (0, !is_entry(first));
         if !first.trim().is_empty() {
@@ -130,8 +82,7 @@ pub(super) fn read_tsv(
     })?;
     if has_ids == Some(true) && is_blank {
         let problem = "no row has a `label score`: state the right format, and predict with scores";
-        let (path, problem) = (path.to_owned(), problem.to_owned());
-        return Err(PredictionError::Text { path, line: 1, column: 1, problem });
+        return Err(blocks.fault((1, 1), problem));
     }
     read.has_plain_ids = true;
     Ok(read)
@@ -150,15 +101,14 @@ pub(super) fn is_entry(field: &str) -> bool {
 }
 
 pub(super) fn read_xc(
-    input: impl BufRead,
-    path: &str,
+    blocks: &mut TextBlocks<'_>,
     known: KnownLabels<'_>,
     meter: &mut MemoryMeter,
-) -> Result<FileRows, PredictionError> {
+) -> Result<FileRows, ReadError> {
     let id = |name: &str| if is_number(name) { None } else { (known.id)(name) };
     let mut header = None;
     let mut is_first = true;
-    let read = read_lines(input, path, meter, |line, _, row| {
+    let read = read_lines(blocks, meter, |line, _, row| {
         if std::mem::take(&mut is_first) {
             header = parse_header(line);
             if header.is_some() {
@@ -174,7 +124,7 @@ pub(super) fn read_xc(
             let problem = format!(
                 "the header declares {rows} rows, but there are {found}: is the file whole?"
             );
-            Err(PredictionError::Text { path: path.to_owned(), line: 1, column: 1, problem })
+            Err(blocks.fault((1, 1), problem))
         }
         _ => Ok(read),
     }

@@ -5,8 +5,8 @@
 //! [`Guard`] looks at the bytes before the parsers do, and fails where a file goes beyond what people
 //! write.
 
-use super::super::error::{Problem, ReadError};
-use super::super::source::{Source, is_of_system};
+use super::super::error::ReadError;
+use super::super::source::{Source, damaged, is_of_system};
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
@@ -34,13 +34,21 @@ pub(super) enum Syntax {
 }
 
 impl Syntax {
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Syntax::Turtle => "Turtle",
             Syntax::NTriples => "N-Triples",
             Syntax::Xml => "RDF/XML",
         }
     }
+}
+
+/// What is wrong with a file that goes beyond what fits into memory whatever the file.
+pub(super) fn unbounded(what: &str) -> String {
+    format!(
+        "there is {what}, which no vocabulary needs: let an RDF tool such as riot write the file anew \
+         as N-Triples (.nt)"
+    )
 }
 
 /// What the parser's side and the reader's side both know.
@@ -54,12 +62,12 @@ pub(super) struct Progress {
 
 impl Progress {
     /// A statement is complete.
-    pub fn statement(&self) {
+    pub(super) fn statement(&self) {
         self.pending.set(0);
     }
 
     /// The line that was handed out last, counted from 1.
-    pub fn line(&self) -> u64 {
+    pub(super) fn line(&self) -> u64 {
         self.line.get().max(1)
     }
 }
@@ -79,7 +87,7 @@ pub(super) struct Guard<'a> {
 }
 
 impl<'a> Guard<'a> {
-    pub fn new(source: Source<'a>, syntax: Syntax) -> (Self, Rc<Progress>) {
+    pub(super) fn new(source: Source<'a>, syntax: Syntax) -> (Self, Rc<Progress>) {
         let progress = Rc::new(Progress::default());
         let guard = Guard {
             name: source.name.clone(),
@@ -104,8 +112,7 @@ impl<'a> Guard<'a> {
             if is_of_system(&source) {
                 return Err(ReadError::Io { path: self.name.clone(), source });
             }
-            let problem = Problem::Damaged { reason: source.to_string() };
-            return Err(self.fault(problem));
+            return Err(self.fault(damaged(&source)));
         }
         if std::mem::take(&mut self.is_start) && self.buffer.starts_with(b"\xef\xbb\xbf") {
             self.at = 3;
@@ -114,7 +121,7 @@ impl<'a> Guard<'a> {
     }
 
     /// An error at the next byte.
-    fn fault(&self, problem: Problem) -> ReadError {
+    fn fault(&self, problem: String) -> ReadError {
         let place = match self.ends_line {
             true => (self.progress.line.get() + 1, 1),
             false => (self.progress.line(), self.column as u64 + 1),
@@ -141,13 +148,13 @@ impl<'a> Guard<'a> {
             let known = if lines == 0 && !self.ends_line { self.column } else { 0 };
             let line = self.progress.line.get() + u64::from(self.ends_line) + lines;
             let place = (line, (known + at - start) as u64 + 1);
-            return Err(ReadError::content(&self.name, place, Problem::Unbounded { what }));
+            return Err(ReadError::content(&self.name, place, unbounded(what)));
         }
         let entities = self.scanner.doctype * std::mem::take(&mut self.scanner.references);
         let pending = self.progress.pending.get() + piece.len() + entities;
         self.progress.pending.set(pending);
         if pending > STATEMENT {
-            return Err(self.fault(Problem::Unbounded { what: "a statement of more than 16 MiB" }));
+            return Err(self.fault(unbounded("a statement of more than 16 MiB")));
         }
         if let Some(&last) = piece.last() {
             let lines = memchr::memchr_iter(b'\n', piece).count() as u64;

@@ -24,9 +24,9 @@ mod thesaurus;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use thesaurus::{LabelIndexError, Thesaurus};
+pub(crate) use thesaurus::Thesaurus;
 
-use super::error::{ReadError, Warning};
+use super::error::ReadError;
 use super::label_index::{LabelIndex, LabelIndexBuilder};
 use super::read::plain_ending;
 use super::source::Source;
@@ -39,7 +39,7 @@ pub struct Vocabulary {
     /// The labels with all that is known of them.
     pub labels: LabelIndex,
     /// What deserves a look.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<String>,
 }
 
 /// What a file holds, as its ending tells.
@@ -61,9 +61,11 @@ impl Format {
             Some("nt") => Format::Skos(guard::Syntax::NTriples),
             Some("rdf" | "xml" | "owl") => Format::Skos(guard::Syntax::Xml),
             Some(_) => {
-                return Err(ReadError::UnknownVocabularyFormat {
-                    path: path.display().to_string(),
-                });
+                let problem = "the ending does not tell the format: a vocabulary is .txt (a label a \
+                               line), .tsv or .csv (code, name, further names), or SKOS as .ttl \
+                               (Turtle), .nt (N-Triples) or .rdf, .xml or .owl (RDF/XML), each also \
+                               with .gz or .zst";
+                return Err(ReadError::file(path.display(), problem));
             }
         })
     }
@@ -97,7 +99,7 @@ impl Vocabulary {
         path: &Path,
         language: Option<&str>,
         task: &Task,
-    ) -> Result<(LabelIndexBuilder, Vec<Warning>), ReadError> {
+    ) -> Result<(LabelIndexBuilder, Vec<String>), ReadError> {
         let format = Format::of_path(path)?;
         let source = Source::open(path, task.memory())?;
         let mut meter = source.meter();
@@ -130,7 +132,10 @@ impl Vocabulary {
     ) -> Result<Self, ReadError> {
         let language = language.map(str::to_ascii_lowercase);
         if let Some(language) = language.as_ref().filter(|tag| !thesaurus::is_tag(tag)) {
-            return Err(ReadError::NotALanguage { language: language.clone() });
+            let problem = format!(
+                "`{language}` is no tag of a language: expected one such as en, fi or pt-br"
+            );
+            return Err(ReadError::file(&source.name, problem));
         }
         let (labels, warning) = match format {
             Format::Skos(syntax) => return skos::read(source, syntax, language.as_deref(), task),

@@ -1,10 +1,10 @@
 //! Concepts of SKOS from the statements of Turtle, N-Triples or RDF/XML.
 
-use super::super::error::{Excerpt, Problem, ReadError, Warning};
+use super::super::error::{ReadError, first_of};
 use super::super::label_index::{LineCollector, on_one_line};
 use super::super::source::{MemoryMeter, Source};
 use super::Vocabulary;
-use super::guard::{Guard, Progress, Syntax};
+use super::guard::{Guard, Progress, Syntax, unbounded};
 use super::thesaurus::{Thesaurus, belongs, is_tag};
 use crate::base::run::Task;
 use oxrdf::{NamedOrBlankNode, Term, Triple};
@@ -112,7 +112,7 @@ impl Reading<'_> {
         match concepts.add(&triple)? {
             true => Ok(()),
             false => {
-                let problem = Problem::Unbounded { what: "names in more than 1000 languages" };
+                let problem = unbounded("names in more than 1000 languages");
                 Err(ReadError::content(self.path, (self.progress.line(), 1), problem))
             }
         }
@@ -136,7 +136,11 @@ impl Reading<'_> {
         }
         let place = place.unwrap_or((self.progress.line(), 1));
         let syntax = self.syntax.name();
-        ReadError::content(self.path, place, Problem::Rdf { syntax, reason })
+        let problem = format!(
+            "this is not valid {syntax} ({reason}): mend it here, or let an RDF tool such as riot \
+             write the file anew"
+        );
+        ReadError::content(self.path, place, problem)
     }
 }
 
@@ -320,7 +324,9 @@ impl Concepts {
             deprecated += u64::from(marks.is_concept && marks.is_deprecated);
         }
         if kept.is_empty() {
-            return Err(ReadError::NoConcepts { path: path.to_owned() });
+            let problem = "there is no concept: a vocabulary in SKOS has subjects with skos:prefLabel \
+                           that are not deprecated";
+            return Err(ReadError::file(path, problem));
         }
         kept.sort_unstable();
         let mut ids = vec![u32::MAX; self.marks.len()];
@@ -406,17 +412,22 @@ impl Concepts {
         let (narrower, broader): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
 
         let mut warnings = Vec::new();
-        let path = || path.to_owned();
         if deprecated > 0 {
-            warnings.push(Warning::Deprecated { path: path(), concepts: deprecated });
+            warnings.push(format!("{path}: {deprecated} deprecated concepts are left out"));
         }
         if self.blank > 0 {
-            warnings.push(Warning::NoAddress { path: path(), names: self.blank });
+            let blank = self.blank;
+            warnings.push(format!(
+                "{path}: {blank} preferred names are left out, because what they name has no URI"
+            ));
         }
         if nameless > 0 {
             let concepts = labels.len();
-            let language = language.clone();
-            warnings.push(Warning::Nameless { path: path(), nameless, concepts, language });
+            let language = language.iter().map(|tag| format!(" in the language `{tag}`"));
+            let language: String = language.collect();
+            warnings.push(format!(
+                "{path}: {nameless} of {concepts} concepts have no preferred name{language}"
+            ));
         }
         let thesaurus =
             Thesaurus { language, languages, narrower: narrower.into(), broader: broader.into() };
@@ -441,11 +452,9 @@ impl Concepts {
         if used().next().is_some() && !used().any(|tag| belongs(&self.tags[tag], &asked)) {
             let mut known: Vec<&str> = used().map(|tag| &*self.tags[tag]).collect();
             known.sort_unstable();
-            return Err(ReadError::NoSuchLanguage {
-                path: path.to_owned(),
-                language: asked,
-                known: Excerpt::list(known.into_iter()),
-            });
+            let known = first_of(known.into_iter());
+            let problem = format!("there are no names in the language `{asked}`, only in {known}");
+            return Err(ReadError::file(path, problem));
         }
         Ok(Some(asked))
     }

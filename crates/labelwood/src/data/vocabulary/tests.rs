@@ -1,7 +1,7 @@
 use super::*;
 use crate::base::run::Pool;
 use crate::data::binary::write_binary;
-use crate::data::{Dataset, Problem, ReadOptions};
+use crate::data::{Dataset, ReadOptions};
 use oxrdf::{Literal, NamedNode, Triple};
 use oxrdfxml::RdfXmlSerializer;
 use oxttl::TurtleSerializer;
@@ -41,7 +41,7 @@ fn concepts_get_their_names_languages_and_broader_concepts() {
     let english = turtle(text, Some("EN")).unwrap();
     assert_eq!(lines(&english.labels), expected);
     assert_eq!(
-        english.warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
+        english.warnings,
         ["v.ttl: 1 of 4 concepts have no preferred name in the language `en`"]
     );
     assert_eq!((labels.language(), labels.display(2)), (Some("fi"), "cats"));
@@ -97,7 +97,6 @@ fn deprecated_and_nameless_things_are_left_out_and_counted() {
         :scheme a skos:ConceptScheme ; skos:hasTopConcept :a . :other skos:altLabel "no concept"@en ."#;
     let Vocabulary { labels, warnings } = turtle(text, None).unwrap();
     assert_eq!(lines(&labels), ["x:a\ta\ta b", "x:kept\tkept"]);
-    let warnings: Vec<String> = warnings.iter().map(Warning::to_string).collect();
     let expected = [
         "v.ttl: 1 deprecated concepts are left out",
         "v.ttl: 1 preferred names are left out, because what they name has no URI",
@@ -115,7 +114,7 @@ fn odd_files_are_refused_with_the_remedy() {
     assert!(message(turtle(":a :b :c .", None)).contains("there is no concept"));
     let error = message(turtle(":a skos:prefLabel 'a'@en, 'b'@fi .", Some("sv")));
     assert_eq!(error, "v.ttl: there are no names in the language `sv`, only in `en`, `fi`");
-    assert!(message(turtle("", Some("e n"))).starts_with("`e n` is no tag of a language"));
+    assert!(message(turtle("", Some("e n"))).starts_with("v.ttl: `e n` is no tag of a language"));
     let error = message(turtle(":a skos:prefLabel 'a'@en .\n:b skos:prefLabel .", None));
     assert!(error.starts_with("v.ttl:4:19: this is not valid Turtle ("), "{error}");
     let error = message(Vocabulary::from_bytes(b"<x:a> <x:b> \"\xff\" .", "v.nt", None));
@@ -165,12 +164,8 @@ fn tables_have_a_header_only_if_it_looks_like_one() {
 fn what_would_take_endless_memory_is_refused() {
     let deep = format!("<x:a> <x:b> {}", "(".repeat(2000));
     let limits = |file: &str, name: &str, what: &str| {
-        let error = read(file, name, None).unwrap_err();
-        let is_limit = matches!(
-            &error,
-            ReadError::Content { problem: Problem::Unbounded { what: found }, .. } if found.contains(what)
-        );
-        assert!(is_limit, "{error}");
+        let error = message(read(file, name, None));
+        assert!(error.contains("which no vocabulary needs") && error.contains(what), "{error}");
     };
     limits(&deep, "v.ttl", "levels of brackets");
     limits(&"[<x:a>".repeat(2000), "v.ttl", "levels of brackets");
@@ -351,7 +346,7 @@ fn all_syntaxes_give_what_a_plain_model_of_the_concepts_gives() {
             [Err(one), Err(other), Err(last)] => {
                 let has_english = expected_lines(&concepts, "en").len() > 0;
                 let is_language =
-                    |error: &ReadError| matches!(error, ReadError::NoSuchLanguage { .. });
+                    |error: &ReadError| error.to_string().contains("no names in the language");
                 for error in [one, other, last] {
                     assert_eq!(has_english, is_language(&error), "{error}");
                 }

@@ -39,7 +39,7 @@ pub(super) fn belongs(tag: &str, language: &str) -> bool {
 
 impl Thesaurus {
     /// What concerns the first labels.
-    pub fn first(&self, labels: usize) -> Self {
+    pub(crate) fn first(&self, labels: usize) -> Self {
         let cut = |index: &LabelIndex| match index.len() <= labels {
             true => index.clone(),
             false => LabelIndex::from_lines(index.lines().take(labels)),
@@ -60,18 +60,18 @@ impl Thesaurus {
     }
 
     /// The preferred name of a label in the first language that has one.
-    pub fn preferred_name(&self, id: u32) -> Option<&str> {
+    pub(crate) fn preferred_name(&self, id: u32) -> Option<&str> {
         let known = self.languages.iter().filter(|(_, index)| (id as usize) < index.len());
         known.map(|(_, index)| index).find_map(|index| index.name(id))
     }
 
     /// The first name of a label in the first language that has one.
-    pub fn first_name(&self, id: u32) -> Option<&str> {
+    pub(crate) fn first_name(&self, id: u32) -> Option<&str> {
         self.languages.iter().find_map(|(_, index)| names_of(index, id).next())
     }
 
     /// The label with this name in the first language that has one.
-    pub fn find_name(&self, name: &str) -> Option<u32> {
+    pub(crate) fn find_name(&self, name: &str) -> Option<u32> {
         self.languages.iter().find_map(|(_, index)| index.find_name(name))
     }
 }
@@ -198,14 +198,14 @@ impl LabelIndex {
     /// The index whose arrays are in a unit, if there are some. What was stored is checked as far as
     /// nothing panics and no label is beyond the index: in a damaged file, lines outside of the text
     /// and lines that are not UTF-8 are empty.
-    pub(crate) fn from_unit(unit: &Unit) -> Result<Option<Self>, LabelIndexError> {
+    pub(crate) fn from_unit(unit: &Unit) -> Result<Option<Self>, FormatError> {
         let arrays = unit.names();
         let has = |wanted: &str| arrays.iter().any(|name| name == wanted);
         if !has("names") {
             return Ok(None);
         }
         let labels = LabelIndex::from_arrays(unit.array("names")?, unit.array("names_start")?);
-        let refused = |reason: String| Err(LabelIndexError::Content(reason));
+        let refused = |reason: String| Err(unit.refused(reason));
         let mut more = Thesaurus::default();
         if has("language") {
             let tag: Array<u8> = unit.array("language")?;
@@ -238,19 +238,5 @@ impl LabelIndex {
             }
         }
         Ok(Some(labels.with_thesaurus(more)))
-    }
-}
-
-/// Why a unit holds no names of labels.
-pub(crate) enum LabelIndexError {
-    /// An array is missing or of another type.
-    Array(FormatError),
-    /// The arrays do not fit together.
-    Content(String),
-}
-
-impl From<FormatError> for LabelIndexError {
-    fn from(error: FormatError) -> Self {
-        LabelIndexError::Array(error)
     }
 }

@@ -6,6 +6,7 @@
 //! order of the row's entries: each width of vector instruction gives the same bits.
 
 use crate::base::sparse::Entries;
+use multiversion::multiversion;
 
 /// The most clusters a table can hold.
 pub(crate) const LANES: usize = 16;
@@ -75,6 +76,14 @@ impl Lanes {
             self.0[lane] += other.0[lane] * other.0[lane];
         }
     }
+
+    /// One over the length of the vector in each lane, which is 0 if all its values are.
+    #[inline(always)]
+    pub(crate) fn over_lengths(values: &[Lanes]) -> Lanes {
+        let mut squares = Lanes::ZERO;
+        values.iter().for_each(|values| squares.add_squares(values));
+        Lanes(squares.0.map(|square| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 }))
+    }
 }
 
 /// The centres of some clusters, addressed through a map from column to slot.
@@ -99,33 +108,8 @@ pub(crate) fn products(lanes: &[Lanes], (columns, values): (&[u32], &[f32])) -> 
 }
 
 /// Calls `each(position, products)` with every row's dot product with every centre, in order.
+#[multiversion(targets("x86_64+avx2"))]
 pub(crate) fn similarities(
-    table: &Table<'_>,
-    entries: Entries<'_>,
-    rows: &[u32],
-    each: impl FnMut(usize, &Lanes),
-) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, as just asked.
-        return unsafe { similarities_avx2(table, entries, rows, each) };
-    }
-    similarities_portable(table, entries, rows, each);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn similarities_avx2(
-    table: &Table<'_>,
-    entries: Entries<'_>,
-    rows: &[u32],
-    each: impl FnMut(usize, &Lanes),
-) {
-    similarities_portable(table, entries, rows, each);
-}
-
-#[inline(always)]
-fn similarities_portable(
     table: &Table<'_>,
     entries: Entries<'_>,
     rows: &[u32],

@@ -17,6 +17,7 @@ use crate::base::settings::choices;
 use crate::base::sparse::Entries;
 use divide::DivideScratch;
 use lanes::{LANES, Lanes, best_lane, products};
+use multiversion::multiversion;
 
 /// How rows are clustered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,44 +83,14 @@ impl Workspace {
         assigned: &mut Vec<u8>,
     ) {
         assert!(params.clusters <= LANES, "at most {LANES} clusters");
-        self.assign_to_nearest(entries, columns, rows, params, random, assigned);
-        self.divide_leftovers(entries, rows, params.clusters, random, assigned);
-    }
-
-    /// Finds the nearest centre of each row; rows orthogonal to all centres get [`UNASSIGNED`].
-    fn assign_to_nearest(
-        &mut self,
-        entries: Entries<'_>,
-        columns: usize,
-        rows: &[u32],
-        params: Params,
-        random: &mut Stream,
-        assigned: &mut Vec<u8>,
-    ) {
         self.lanes.clear();
         self.lanes.resize(columns, Lanes::ZERO);
         match params.starts {
             Starts::Random => self.random_starts(entries, rows, params.clusters, random),
             Starts::PlusPlus => self.plus_plus_starts(entries, rows, params.clusters, random),
         }
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, as just asked.
-            return unsafe { self.refine_avx2(entries, rows, params, assigned) };
-        }
-        self.refine(entries, rows, params, assigned);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn refine_avx2(
-        &mut self,
-        entries: Entries<'_>,
-        rows: &[u32],
-        params: Params,
-        assigned: &mut Vec<u8>,
-    ) {
-        self.refine(entries, rows, params, assigned);
+        refine(self, entries, rows, params, assigned);
+        self.divide_leftovers(entries, rows, params.clusters, random, assigned);
     }
 
     /// Alternates between assigning rows to centres and setting centres to the means of their rows.
@@ -230,12 +201,7 @@ impl Workspace {
                 self.add_row(entries, row, cluster as usize);
             }
         }
-        let mut squares = Lanes::ZERO;
-        for row in &self.lanes {
-            squares.add_squares(row);
-        }
-        let over_length = |square: f32| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-        self.scales = Lanes(squares.0.map(over_length));
+        self.scales = Lanes::over_lengths(&self.lanes);
     }
 
     #[inline(always)]
@@ -249,6 +215,18 @@ impl Workspace {
             *to = if cosines.0[best] > 0.0 { best as u8 } else { UNASSIGNED };
         }
     }
+}
+
+/// Compiled for each width of vector instruction; all give the same bits.
+#[multiversion(targets("x86_64+avx2"))]
+fn refine(
+    workspace: &mut Workspace,
+    entries: Entries<'_>,
+    rows: &[u32],
+    params: Params,
+    assigned: &mut Vec<u8>,
+) {
+    workspace.refine(entries, rows, params, assigned);
 }
 
 #[cfg(test)]

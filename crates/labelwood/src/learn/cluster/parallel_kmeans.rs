@@ -59,7 +59,7 @@ pub(crate) fn cluster(
         before = mean;
         centres.members = rows.iter().copied().zip(assigned.iter().copied()).collect();
     }
-    centres.dissolve_small(rows, params.smallest, &mut tables, &mut assigned);
+    centres.dissolve_small(rows, params.smallest, &mut tables, task, &mut assigned);
     Ok(assigned)
 }
 
@@ -163,38 +163,44 @@ impl<'a> Centres<'a> {
                 table.lanes[slot].0[cluster as usize - first] += value;
             }
         }
-        let mut squares = Lanes::ZERO;
-        table.lanes.iter().for_each(|centre| squares.add_squares(centre));
-        let over_length = |square: f32| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 };
-        table.scales = Lanes(squares.0.map(over_length));
+        table.scales = Lanes::over_lengths(&table.lanes);
     }
 
     /// The rows' cosines: with all centres, or with the nearest. Wrong once the run is cancelled.
     fn cosines(&self, rows: &[u32], all: bool, tables: &mut [CentreTable], task: &Task) -> Cosines {
         if all {
             let mut values = vec![0.0; rows.len() * self.clusters];
-            self.for_each_batch(tables, |centres| {
-                let chunks =
-                    values.par_chunks_mut(CHUNK * self.clusters).zip(rows.par_chunks(CHUNK));
-                chunks.filter(|_| task.check().is_ok()).for_each(|(values, rows)| {
-                    self.compare(centres, rows, |row, first, cosines| {
-                        let at = row * self.clusters + first;
-                        values[at..at + cosines.len()].copy_from_slice(cosines);
-                    });
-                });
+            self.compare_all(rows, &mut values, tables, task, |values, first, cosines| {
+                values[first..first + cosines.len()].copy_from_slice(cosines);
             });
             return Cosines::All { clusters: self.clusters, values };
         }
         let mut best = vec![(0, f32::NEG_INFINITY); rows.len()];
+        self.compare_all(rows, &mut best, tables, task, |best, first, cosines| {
+            take_nearest(&mut best[0], first, cosines, |_| true);
+        });
+        Cosines::Best(best)
+    }
+
+    /// Calls `each(what is found for the row, first centre, cosines)` for every row and table; as much
+    /// is found for each row.
+    fn compare_all<T: Send>(
+        &self,
+        rows: &[u32],
+        found: &mut [T],
+        tables: &mut [CentreTable],
+        task: &Task,
+        each: impl Fn(&mut [T], usize, &[f32]) + Sync,
+    ) {
+        let width = found.len() / rows.len().max(1);
         self.for_each_batch(tables, |centres| {
-            let chunks = best.par_chunks_mut(CHUNK).zip(rows.par_chunks(CHUNK));
-            chunks.filter(|_| task.check().is_ok()).for_each(|(best, rows)| {
+            let chunks = found.par_chunks_mut(CHUNK * width).zip(rows.par_chunks(CHUNK));
+            chunks.filter(|_| task.check().is_ok()).for_each(|(found, rows)| {
                 self.compare(centres, rows, |row, first, cosines| {
-                    take_nearest(&mut best[row], first, cosines, |_| true);
+                    each(&mut found[row * width..(row + 1) * width], first, cosines);
                 });
             });
         });
-        Cosines::Best(best)
     }
 
     /// Moves the rows of clusters with fewer than `smallest` rows to the nearest other centre.
@@ -203,6 +209,7 @@ impl<'a> Centres<'a> {
         rows: &[u32],
         smallest: usize,
         tables: &mut [CentreTable],
+        task: &Task,
         assigned: &mut [u32],
     ) {
         let mut sizes = vec![0usize; self.clusters];
@@ -216,10 +223,8 @@ impl<'a> Centres<'a> {
         }
         let moving_rows: Vec<u32> = moving.iter().map(|&at| rows[at]).collect();
         let mut best = vec![(first as u32, f32::NEG_INFINITY); moving.len()];
-        self.for_each_batch(tables, |centres| {
-            self.compare(centres, &moving_rows, |row, first, cosines| {
-                take_nearest(&mut best[row], first, cosines, stays);
-            });
+        self.compare_all(&moving_rows, &mut best, tables, task, |best, first, cosines| {
+            take_nearest(&mut best[0], first, cosines, stays);
         });
         for (at, best) in moving.into_iter().zip(best) {
             assigned[at] = best.0;

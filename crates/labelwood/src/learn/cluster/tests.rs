@@ -108,7 +108,9 @@ proptest! {
         let mut found = Vec::new();
         let mut workspace = Workspace::default();
         let params = Params { clusters, starts: Starts::Random, passes, more_passes: 0 };
-        workspace.assign_to_nearest(entries, 32, &all, params, &mut Stream::new(seed), &mut found);
+        workspace.lanes.resize(32, Lanes::ZERO);
+        workspace.random_starts(entries, &all, clusters, &mut Stream::new(seed));
+        refine(&mut workspace, entries, &all, params, &mut found);
         let expected = reference(&dense, &workspace.starts, passes);
         let differing = found.iter().zip(&expected).filter(|(left, right)| left != right).count();
         // Rounding may decide near-ties either way and move a centre a little, but not more.

@@ -1,6 +1,5 @@
 //! How much the positive rows of each label count when its classifier is learned.
 
-use crate::base::sparse::LabelRowsView;
 use crate::learn::propensity::Propensity;
 
 /// The weights of positive rows: the inverse propensity of their label against that of all positive
@@ -32,11 +31,6 @@ impl Emphasis {
             emphasis.mean = sum / rows;
         }
         emphasis
-    }
-
-    /// The same for the rows of each label.
-    pub(crate) fn of_rows(rows_of: LabelRowsView<'_>, instances: usize, power: f32) -> Self {
-        Self::new(instances, rows_of.rows().map(|row| row.indices.len()), power)
     }
 
     /// The weight of the positive rows of a label that so many rows have.

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use std::sync::{Mutex, MutexGuard};
 
 /// Collects learned nodes into [`Nodes`].
+#[derive(Default)]
 pub(crate) struct Builder {
     children_start: Vec<u32>,
     children: Vec<u32>,
@@ -45,15 +46,10 @@ impl Builder {
     pub(crate) fn new(precision: Precision) -> Self {
         Builder {
             children_start: vec![0],
-            children: Vec::new(),
-            biases: Vec::new(),
             features_start: vec![0],
-            features: Vec::new(),
             weights_start: vec![0],
-            ends: Vec::new(),
-            owners: Vec::new(),
-            values: Vec::new(),
             precision,
+            ..Builder::default()
         }
     }
 
@@ -89,7 +85,7 @@ impl Builder {
                 let mut workspace = workspace.unwrap_or_else(|| Workspace::new(task.canceller()));
                 let lists: Vec<&[u32]> = positives.iter().map(AsRef::as_ref).collect();
                 let mut random = Stream::new(derive(seed, at as u64));
-                let weights = workspace.solve_weighted(
+                let weights = workspace.solve(
                     rows,
                     &lists,
                     &emphasis[at * LANES..],
@@ -126,17 +122,38 @@ impl Builder {
         Ok(self.len() - 1)
     }
 
-    /// Appends a copy of a node, its children included.
-    pub(crate) fn push_copy(&mut self, nodes: &Nodes, node: usize) {
+    /// Appends a copy of a node, its children included, with those of its weights that are kept.
+    /// Features without weights are dropped.
+    pub(crate) fn push_copy(&mut self, nodes: &Nodes, node: usize, is_kept: impl Fn(f32) -> bool) {
         let children = nodes.children(node);
         self.children.extend_from_slice(&nodes.children[children.clone()]);
         self.biases.extend_from_slice(&nodes.biases[children]);
         self.children_start.push(self.children.len() as u32);
-        self.features.extend_from_slice(nodes.features_of(node));
-        self.ends.extend_from_slice(nodes.ends_of(node));
-        let weights = nodes.weight_range(node);
-        self.owners.extend(weights.clone().map(|at| nodes.owners.get(at)));
-        self.values.extend(weights.map(|at| nodes.values.get(at)));
+        let base = self.owners.len();
+        for (feature, weights) in nodes.weights_by_feature(node) {
+            let before = self.owners.len();
+            for at in weights {
+                let value = nodes.values.get(at);
+                if is_kept(value) {
+                    self.owners.push(nodes.owners.get(at));
+                    self.values.push(value);
+                }
+            }
+            if self.owners.len() > before {
+                self.end_feature(feature, base);
+            }
+        }
+        self.end_node();
+    }
+
+    /// Ends the weights of a feature; `base` is where the weights of its node start.
+    fn end_feature(&mut self, feature: u32, base: usize) {
+        self.features.push(feature);
+        self.ends.push((self.owners.len() - base) as u32);
+    }
+
+    /// Ends the features of a node.
+    fn end_node(&mut self) {
         self.features_start.push(self.features.len() as u64);
         self.weights_start.push(self.owners.len() as u64);
     }
@@ -161,16 +178,19 @@ impl Builder {
                 let these = weights.split_off(..kept.count_ones() as usize).unwrap_or_default();
                 self.values.extend_from_slice(these);
             }
-            self.features.push(feature_at(next));
-            self.ends.push((self.owners.len() - base) as u32);
+            self.end_feature(feature_at(next), base);
         }
-        self.features_start.push(self.features.len() as u64);
-        self.weights_start.push(self.owners.len() as u64);
+        self.end_node();
     }
 
     /// Sets a node's child; `at` counts from the node's first.
     pub(crate) fn set_child(&mut self, node: usize, at: usize, child: Child) {
         self.children[self.children_start[node] as usize + at] = child.pack();
+    }
+
+    /// Sets a node's children, the first ones first.
+    pub(crate) fn set_children(&mut self, node: usize, children: impl IntoIterator<Item = Child>) {
+        children.into_iter().enumerate().for_each(|(at, child)| self.set_child(node, at, child));
     }
 
     /// The nodes.
@@ -187,6 +207,39 @@ impl Builder {
             values: Values::new(self.values, self.precision),
             feature_indexes: LazyPerNode::default(),
         }
+    }
+}
+
+impl Nodes {
+    /// The nodes of `root`, whose [`Child::Node`] are numbers of subtrees, followed by those of each
+    /// subtree. Children are renumbered; that of a subtree's number becomes the subtree's first node.
+    pub(crate) fn flattened(root: &Nodes, subtrees: &[Nodes]) -> Nodes {
+        let starts: Vec<usize> = subtrees
+            .iter()
+            .scan(root.len(), |next, nodes| Some(std::mem::replace(next, *next + nodes.len())))
+            .collect();
+        let mut builder = Builder::new(root.precision());
+        for (number, nodes) in [root].into_iter().chain(subtrees).enumerate() {
+            for node in 0..nodes.len() {
+                builder.push_copy(nodes, node, |_| true);
+                let renumbered = |child| match child {
+                    Child::Node(child) if number == 0 => Child::Node(starts[child as usize] as u32),
+                    Child::Node(child) => Child::Node(starts[number - 1] as u32 + child),
+                    label => label,
+                };
+                builder.set_children(builder.len() - 1, nodes.children_of(node).map(renumbered));
+            }
+        }
+        builder.finish()
+    }
+
+    /// A copy without the weights of magnitude at most `prune`, as training drops them, and with the
+    /// others stored in `precision`. Features without weights are dropped, too; children and their
+    /// biases stay.
+    pub(crate) fn shrunk(&self, prune: f32, precision: Precision) -> Nodes {
+        let mut builder = Builder::new(precision);
+        (0..self.len()).for_each(|node| builder.push_copy(self, node, |value| value.abs() > prune));
+        builder.finish()
     }
 }
 

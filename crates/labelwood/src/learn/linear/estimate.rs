@@ -1,7 +1,7 @@
 //! Estimates the memory of training linear classifiers from the sizes of the data.
 
 use super::Precision;
-use crate::base::sparse::{CsrView, LabelRowsView};
+use crate::data::DatasetView;
 use crate::learn::cluster::lanes::LANES;
 
 /// Bytes of a weight while its node is built: its value, its child, and unused capacity.
@@ -22,7 +22,8 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    pub(crate) fn new(features: CsrView<'_>, labels: LabelRowsView<'_>) -> Self {
+    pub(crate) fn new(rows: DatasetView<'_>) -> Self {
+        let DatasetView { features, labels, .. } = rows;
         let width = features.columns() as f64;
         let mean = features.entries() as f64 / features.len().max(1) as f64;
         // More rows of a label repeat more of its features.

@@ -8,6 +8,7 @@ use super::feature_index::FeatureIndex;
 use super::nodes::{Nodes, Values, f16_to_f32};
 use super::score::{Hit, RowAtNode, Scorer, add_weights, with_weights};
 use crate::base::array::{Numbers, prefetch};
+use multiversion::multiversion;
 
 /// A row whose features are looked up among those of a node.
 pub(super) struct Lookup<'a> {
@@ -25,7 +26,7 @@ pub(super) struct Lookup<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    pub fn new(
+    pub(super) fn new(
         RowAtNode { nodes, node, row }: RowAtNode<'a>,
         visit: usize,
         builds_index: bool,
@@ -105,23 +106,8 @@ fn prefetch_weights<O, V>(hit: Hit, owners: &[O], values: &[V]) {
 
 /// Finds the entries of each row whose features the node has. In these hits, `start` is the
 /// position of the feature among the node's; [`Hit::new`] turns it into the range of its weights.
+#[multiversion(targets("x86_64+popcnt"))]
 fn find(lookups: &mut [Lookup<'_>], hits: &mut Vec<Hit>) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("popcnt") {
-        // SAFETY: the processor counts bits, as just asked.
-        return unsafe { find_popcnt(lookups, hits) };
-    }
-    find_portable(lookups, hits)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt")]
-fn find_popcnt(lookups: &mut [Lookup<'_>], hits: &mut Vec<Hit>) {
-    find_portable(lookups, hits)
-}
-
-#[inline(always)]
-fn find_portable(lookups: &mut [Lookup<'_>], hits: &mut Vec<Hit>) {
     for Lookup { features, row: (columns, _), index, .. } in lookups.iter() {
         match index {
             Some(index) => columns.iter().for_each(|&column| index.prefetch(column)),

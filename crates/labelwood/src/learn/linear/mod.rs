@@ -7,12 +7,11 @@
 mod build;
 mod estimate;
 mod feature_index;
-mod flatten;
 mod interleaved;
 mod nodes;
 mod score;
-mod shrink;
 pub(crate) mod stored;
+mod training;
 
 pub(crate) use build::{Builder, ClassifierParams};
 pub(crate) use estimate::Shape;
@@ -21,8 +20,9 @@ pub(crate) use nodes::{Child, Nodes, NodesFigures};
 pub(crate) use nodes::{Limits, Values};
 pub use score::Link;
 pub(crate) use score::{RowAtNode, Scorer};
+pub(crate) use training::TrainingRows;
 
 #[cfg(test)]
-pub(crate) mod testing;
-#[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::testing;

@@ -1,7 +1,7 @@
 //! Nodes and their children's weights, in flat arrays.
 
 use super::feature_index::FeatureIndex;
-use crate::base::array::{Array, LazyPerNode, Numbers, concatenated, section};
+use crate::base::array::{Array, LazyPerNode, Numbers, section};
 use crate::base::settings::choices;
 use half::f16;
 use serde::Serialize;
@@ -188,10 +188,9 @@ impl Nodes {
                 match child {
                     Child::Label(label) => labels.push(label),
                     Child::Node(child) => {
-                        is_below
-                            .get_mut(child as usize)
-                            .into_iter()
-                            .for_each(|below| *below = true);
+                        if let Some(below) = is_below.get_mut(child as usize) {
+                            *below = true;
+                        }
                     }
                 }
             }
@@ -210,24 +209,6 @@ impl Nodes {
         }
     }
 
-    /// The bytes of the arrays.
-    pub(crate) fn bytes(&self) -> usize {
-        let owner = match self.owners {
-            Numbers::U8(_) => 1,
-            Numbers::U16(_) => 2,
-            Numbers::U32(_) => 4,
-        };
-        let weight = owner
-            + match self.precision() {
-                Precision::Half => 2,
-                Precision::Single => 4,
-            };
-        (self.children.len() + self.biases.len() + self.children_start.len()) * 4
-            + (self.features_start.len() + self.weights_start.len()) * 8
-            + (self.features.len() + self.ends.len()) * 4
-            + self.owners.len() * weight
-    }
-
     /// How the weights are stored.
     pub(crate) fn precision(&self) -> Precision {
         match self.values {
@@ -236,23 +217,10 @@ impl Nodes {
         }
     }
 
-    /// The weights of a label as (feature, weight), largest first; none if the label is not here.
-    pub(crate) fn weights_of(&self, label: u32) -> Vec<(u32, f32)> {
-        let mut found = Vec::new();
-        for node in 0..self.len() {
-            let children = self.children(node);
-            let owner = children.clone().position(|at| self.child(at) == Child::Label(label));
-            let Some(owner) = owner else { continue };
-            for (feature, weights) in self.weights_by_feature(node) {
-                for weight in weights {
-                    if self.owners.get(weight) as usize == owner {
-                        found.push((feature, self.values.get(weight)));
-                    }
-                }
-            }
-        }
-        found.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
-        found
+    /// The largest magnitude of all weights; 0 if there is none.
+    pub(crate) fn largest_weight(&self) -> f32 {
+        let weights = (0..self.values.len()).map(|at| self.values.get(at).abs());
+        weights.fold(0.0, f32::max)
     }
 
     /// Refuses arrays that do not fit together, so that no walk from node to node leaves the arrays,
@@ -372,21 +340,6 @@ impl Values {
             Precision::Half => {
                 Values::Half(values.into_iter().map(f32_to_f16).collect::<Vec<_>>().into())
             }
-        }
-    }
-
-    /// The numbers of some arrays, one after the other.
-    pub(crate) fn concat<'a>(
-        arrays: impl Iterator<Item = &'a Values> + Clone,
-        precision: Precision,
-    ) -> Self {
-        match precision {
-            Precision::Single => {
-                Values::Single(concatenated(arrays, Values::len, Values::get).into())
-            }
-            Precision::Half => Values::Half(
-                concatenated(arrays, Values::len, |array, at| f32_to_f16(array.get(at))).into(),
-            ),
         }
     }
 

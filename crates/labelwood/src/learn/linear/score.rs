@@ -69,7 +69,7 @@ pub(super) struct Hit {
 impl Hit {
     /// The hit of the node's feature at a position.
     #[inline(always)]
-    pub fn new(ends: &[u32], at: usize, factor: f32) -> Self {
+    pub(super) fn new(ends: &[u32], at: usize, factor: f32) -> Self {
         let end = |at: usize| ends.get(at).copied().unwrap_or(0);
         Hit { start: if at == 0 { 0 } else { end(at - 1) }, end: end(at), factor }
     }

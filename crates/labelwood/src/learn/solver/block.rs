@@ -9,14 +9,11 @@ use super::warm_start::TwoVariableProblem;
 use crate::base::random::Stream;
 use crate::base::run::Canceller;
 use crate::learn::cluster::lanes::{LANES, Lanes};
+use multiversion::multiversion;
 
 /// After so many passes the weights are recomputed from the dual variables, and all rows become
 /// active again: every change of the weights is rounded, and thousands of passes would add that up.
 const RECOMPUTE_EVERY: usize = 64;
-
-/// The positive rows of each label of a block: for at most [`LANES`] labels, distinct positions in
-/// the [`Rows`].
-pub(crate) type Positives<'a> = [&'a [u32]];
 
 /// The weights of a block of labels: one value per label for each column of the [`Rows`].
 #[derive(Clone, Copy, Debug)]
@@ -50,78 +47,46 @@ impl Workspace {
 
     /// The weights of each label; lanes without a label are zero.
     ///
-    /// `params` have passed [`Params::check`]. `random` draws the order in which rows are visited.
+    /// `params` have passed [`Params::check`], `emphasis` is a weight for each label's positive rows,
+    /// which multiplies that of [`Params::positive_weight`], and `random` draws the order in which
+    /// rows are visited.
     ///
     /// # Panics
     ///
-    /// With more than [`LANES`] labels, or with a positive row that is not there.
+    /// With more than [`LANES`] labels, with a positive row that is not there, or with fewer numbers
+    /// than labels.
     pub(crate) fn solve(
         &mut self,
         rows: &Rows,
-        positives: &Positives<'_>,
-        params: &Params,
-        random: &mut Stream,
-    ) -> Weights<'_> {
-        self.solve_weighted(rows, positives, &[1.0; LANES], params, random)
-    }
-
-    /// [`Workspace::solve`] with a weight for each label's positive rows, `emphasis`, which multiplies
-    /// that of [`Params::positive_weight`].
-    ///
-    /// # Panics
-    ///
-    /// As [`Workspace::solve`], and with fewer numbers than labels.
-    pub(crate) fn solve_weighted(
-        &mut self,
-        rows: &Rows,
-        positives: &Positives<'_>,
+        positives: &[&[u32]],
         emphasis: &[f32],
         params: &Params,
         random: &mut Stream,
     ) -> Weights<'_> {
         assert!(positives.len() <= LANES, "at most {LANES} labels, not {}", positives.len());
         let dual = &Dual::new(&emphasis[..positives.len()], params);
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, as just asked.
-            return unsafe { self.solve_avx2(rows, positives, dual, params, random) };
-        }
-        self.solve_portable(rows, positives, dual, params, random)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn solve_avx2(
-        &mut self,
-        rows: &Rows,
-        positives: &Positives<'_>,
-        dual: &Dual,
-        params: &Params,
-        random: &mut Stream,
-    ) -> Weights<'_> {
-        self.solve_portable(rows, positives, dual, params, random)
-    }
-
-    /// Compiled for each width of vector instruction; all give the same bits.
-    #[inline(always)]
-    pub(super) fn solve_portable(
-        &mut self,
-        rows: &Rows,
-        positives: &Positives<'_>,
-        dual: &Dual,
-        params: &Params,
-        random: &mut Stream,
-    ) -> Weights<'_> {
-        self.start(rows, positives, dual, params.bias);
-        self.descend(rows, dual, params, random);
-        self.recompute_weights(rows, dual, params.bias);
+        solve(self, rows, positives, dual, params, random);
         let (bias, columns) = self.weights.split_last().expect("the bias is always there");
         Weights { columns, bias: *bias }
     }
 
+    #[inline(always)]
+    pub(super) fn solve_portable(
+        &mut self,
+        rows: &Rows,
+        positives: &[&[u32]],
+        dual: &Dual,
+        params: &Params,
+        random: &mut Stream,
+    ) {
+        self.start(rows, positives, dual, params.bias);
+        self.descend(rows, dual, params, random);
+        self.recompute_weights(rows, dual, params.bias);
+    }
+
     /// Sets the signs, and the first dual variables and weights (see [`TwoVariableProblem`]).
     #[inline(always)]
-    fn start(&mut self, rows: &Rows, positives: &Positives<'_>, dual: &Dual, bias: f32) {
+    fn start(&mut self, rows: &Rows, positives: &[&[u32]], dual: &Dual, bias: f32) {
         let width = rows.features().len();
         self.signs.clear();
         self.signs.resize(rows.len(), 0);
@@ -225,4 +190,17 @@ impl Workspace {
         let last = self.weights.last_mut().expect("the bias is always there");
         *last = Lanes(total.map(|sum| (sum * f64::from(bias)) as f32));
     }
+}
+
+/// Compiled for each width of vector instruction; all give the same bits.
+#[multiversion(targets("x86_64+avx2"))]
+fn solve(
+    workspace: &mut Workspace,
+    rows: &Rows,
+    positives: &[&[u32]],
+    dual: &Dual,
+    params: &Params,
+    random: &mut Stream,
+) {
+    workspace.solve_portable(rows, positives, dual, params, random);
 }

@@ -20,7 +20,7 @@ pub(super) struct Dual {
 
 impl Dual {
     /// One label for each of `weights`, which multiply the cost of the label's positive rows.
-    pub fn new(weights: &[f32], params: &Params) -> Self {
+    pub(super) fn new(weights: &[f32], params: &Params) -> Self {
         let all = params.cost * params.positive_weight;
         let costs = per_lane(|lane| weights.get(lane).map_or(all, |weight| all * weight));
         let used = |upper: f32, lane: usize| if lane < weights.len() { upper } else { 0.0 };
@@ -43,7 +43,7 @@ impl Dual {
     /// The logistic loss keeps them strictly between 0 and the upper bound. So that rounding cannot
     /// reach either end, what is stored is the logit of their share of the bound.
     #[inline(always)]
-    pub fn signed(&self, stored: &Lanes, signs: u16) -> Lanes {
+    pub(super) fn signed(&self, stored: &Lanes, signs: u16) -> Lanes {
         let sign = to_signs(signs);
         if self.loss != Loss::Logistic {
             return per_lane(|lane| sign.0[lane] * stored.0[lane]);
@@ -54,7 +54,7 @@ impl Dual {
 
     /// The upper bound of a lane's dual variable.
     #[inline(always)]
-    pub fn upper(&self, sign: &Lanes, lane: usize) -> f32 {
+    pub(super) fn upper(&self, sign: &Lanes, lane: usize) -> f32 {
         by_sign(self.upper[0].0[lane], self.upper[1].0[lane], sign.0[lane])
     }
 }

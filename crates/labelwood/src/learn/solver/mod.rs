@@ -16,34 +16,6 @@
 //! feature that only settled rows have gets a weight of exactly zero.
 //!
 //! The entry point is [`Workspace::solve`], which learns from [`Rows`] as [`Params`] say.
-//!
-//! ```
-//! use labelwood::sparse::Entries;
-//! use labelwood::random::Stream;
-//! use labelwood::solver::{Params, Rows, Workspace};
-//!
-//! // Four rows: the first two have feature 7, the others feature 3, and all have feature 5.
-//! let entries = Entries {
-//!     offsets: &[0, 2, 4, 6, 8],
-//!     columns: &[5, 7, 5, 7, 3, 5, 3, 5],
-//!     values: &[0.6, 0.8, 0.6, 0.8, 0.8, 0.6, 0.8, 0.6],
-//! };
-//! let rows = Rows::gather(entries, &[0, 1, 2, 3], &mut [0; 8]);
-//!
-//! // Two labels: one of the first two rows, one of all rows.
-//! let params = Params::default();
-//! params.check()?;
-//! let mut workspace = Workspace::default();
-//! let weights = workspace.solve(&rows, &[&[0, 1], &[0, 1, 2, 3]], &params, &mut Stream::new(1));
-//!
-//! let of_feature = |feature| {
-//!     let column = rows.features().iter().position(|&found| found == feature).unwrap();
-//!     weights.columns[column].0
-//! };
-//! assert!(of_feature(7)[0] > 0.5 && of_feature(3)[0] < -0.5);
-//! assert!(of_feature(5)[1] > 0.0 && weights.bias.0[1] > 0.0);
-//! # Ok::<(), labelwood::settings::ParamError>(())
-//! ```
 
 mod params;
 mod rows;

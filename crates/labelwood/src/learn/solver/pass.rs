@@ -41,7 +41,7 @@ const NO_BOUNDS: GradientRange =
     GradientRange { min: Lanes([f32::NEG_INFINITY; LANES]), max: Lanes([f32::INFINITY; LANES]) };
 
 impl<'a> Pass<'a> {
-    pub fn new(rows: &'a Rows, dual: &'a Dual, params: &Params) -> Self {
+    pub(super) fn new(rows: &'a Rows, dual: &'a Dual, params: &Params) -> Self {
         Pass {
             rows,
             dual,
@@ -54,7 +54,7 @@ impl<'a> Pass<'a> {
 
     /// Takes labels that are within tolerance out of later passes, and sets the range beyond which
     /// rows of the others count as settled.
-    pub fn finish_labels(&mut self, range: &GradientRange, tolerance: f32) {
+    pub(super) fn finish_labels(&mut self, range: &GradientRange, tolerance: f32) {
         for lane in 0..LANES {
             let (min, max) = (range.min.0[lane], range.max.0[lane]);
             if max - min <= tolerance {
@@ -66,14 +66,14 @@ impl<'a> Pass<'a> {
     }
 
     /// Makes labels live again; no row counts as settled.
-    pub fn resume_labels(&mut self, labels: &Lanes) {
+    pub(super) fn resume_labels(&mut self, labels: &Lanes) {
         self.live = *labels;
         self.settled_beyond = NO_BOUNDS;
     }
 
     /// Improves each active row's dual variables in turn; rows that are settled become inactive.
     #[inline(always)]
-    pub fn run(&self, block: &mut Workspace) -> GradientRange {
+    pub(super) fn run(&self, block: &mut Workspace) -> GradientRange {
         match self.dual.loss {
             Loss::SquaredHinge | Loss::Hinge => self.visit::<false>(block),
             Loss::Logistic => self.visit::<true>(block),

@@ -84,11 +84,6 @@ impl Rows {
         self.squares.len()
     }
 
-    /// Whether there are no rows.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.squares.is_empty()
-    }
-
     /// The larger matrix's number of each column, in no particular order.
     pub(crate) fn features(&self) -> &[u32] {
         &self.features

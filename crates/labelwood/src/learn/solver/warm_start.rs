@@ -26,7 +26,7 @@ pub(super) struct TwoVariableProblem {
 }
 
 impl TwoVariableProblem {
-    pub fn new(rows: usize, positives: &[&[u32]]) -> Self {
+    pub(super) fn new(rows: usize, positives: &[&[u32]]) -> Self {
         let mut counts = [[0.0; LANES]; 2];
         for (lane, positives) in positives.iter().enumerate() {
             counts[0][lane] = (rows - positives.len()) as f64;
@@ -37,7 +37,7 @@ impl TwoVariableProblem {
 
     /// Adds one column of the sum of positive rows and of the sum of all rows.
     #[inline(always)]
-    pub fn add(&mut self, positive: &Lanes, all: f64) {
+    pub(super) fn add(&mut self, positive: &Lanes, all: f64) {
         for lane in 0..LANES {
             let positive = f64::from(positive.0[lane]);
             let negative = all - positive;
@@ -49,7 +49,7 @@ impl TwoVariableProblem {
 
     /// What to store as the dual variable of all negative rows and of all positive rows.
     #[inline(always)]
-    pub fn solve(&self, dual: &Dual) -> [Lanes; 2] {
+    pub(super) fn solve(&self, dual: &Dual) -> [Lanes; 2] {
         if dual.loss == Loss::Logistic {
             return self.logistic(dual);
         }

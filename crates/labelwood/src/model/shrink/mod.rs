@@ -1,10 +1,7 @@
 //! Making a trained model smaller: small weights are dropped, and values stored in fewer bits.
 
-mod kept;
-
-use self::kept::Kept;
 use super::{settings_of, text};
-use crate::algorithms::{Settings, Shrink, StoredAs};
+use crate::algorithms::{Settings, Shrink, Shrunk, StoredAs};
 use crate::base::run::{Stage, Task};
 use crate::base::store::{
     ArrayRef, Begin, Manifest, Options, Staging, Start, StoreError, Stored, Training, UnitFile,
@@ -12,7 +9,7 @@ use crate::base::store::{
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
@@ -21,14 +18,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ShrinkError {
-    /// Neither a threshold nor a way of storing was given.
-    #[error(
-        "nothing would become smaller: say which weights to drop (prune) or how to store them (values)"
-    )]
-    Nothing,
-    /// The threshold is no threshold.
-    #[error("prune is {0}, but must be a number of at least 0")]
-    Prune(f32),
+    /// What is asked for makes nothing smaller, or would go where the model itself is.
+    #[error("{0}")]
+    Refused(String),
     /// The threshold drops everything.
     #[error(
         "prune is {prune}, but the largest of all {what} is {largest}: none would be left; choose a \
@@ -42,17 +34,6 @@ pub enum ShrinkError {
         /// The largest of them.
         largest: f32,
     },
-    /// The algorithm does not store such values.
-    #[error("{algorithm} stores values as {known}: ask for one of these")]
-    Values {
-        /// The algorithm's name.
-        algorithm: &'static str,
-        /// What it stores.
-        known: String,
-    },
-    /// The smaller model would take the place of the one it is made from.
-    #[error("{}: this is the model to make smaller; give another folder", .0.display())]
-    SameFolder(PathBuf),
     /// A model's files could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -95,14 +76,18 @@ pub fn shrink(
 ) -> Result<(Manifest, Manifest), ShrinkError> {
     let prune = shrink.prune.unwrap_or(0.0);
     if shrink == Shrink::default() {
-        return Err(ShrinkError::Nothing);
+        let reason = "nothing would become smaller: say which weights to drop (prune) or how to store \
+                      them (values)";
+        return Err(ShrinkError::Refused(reason.to_owned()));
     }
     if !(prune >= 0.0 && prune.is_finite()) {
-        return Err(ShrinkError::Prune(prune));
+        let reason = format!("prune is {prune}, but must be a number of at least 0");
+        return Err(ShrinkError::Refused(reason));
     }
     if fs::canonicalize(source).ok().is_some_and(|from| fs::canonicalize(target).ok() == Some(from))
     {
-        return Err(ShrinkError::SameFolder(target.to_owned()));
+        let reason = "this is the model to make smaller; give another folder";
+        return Err(ShrinkError::Refused(format!("{}: {reason}", target.display())));
     }
     let stored = Stored::open(source, Options::default(), task)?;
     let before = stored.manifest();
@@ -147,7 +132,8 @@ fn unknown_values(settings: &Settings) -> ShrinkError {
     let all = [StoredAs::U8, StoredAs::F16, StoredAs::F32].into_iter().zip(StoredAs::NAMES);
     let known: Vec<&str> =
         all.filter(|(values, _)| is_known(values)).map(|(_, name)| *name).collect();
-    ShrinkError::Values { algorithm: settings.name(), known: known.join(" or ") }
+    let (algorithm, known) = (settings.name(), known.join(" or "));
+    ShrinkError::Refused(format!("{algorithm} stores values as {known}: ask for one of these"))
 }
 
 /// What is needed to make the units of a model smaller.
@@ -184,12 +170,50 @@ impl Work<'_> {
                     kept.entry(shrunk.what).or_default().add(&shrunk);
                     Ok(shrunk.file)
                 }
-                None => self.partial.adopt_unit(source, file),
+                None => self.partial.adopt_file(&source.join(&file.file), file),
             };
             task.progress(Stage::Units("parts"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
             written
         };
         task.install(|| files.par_iter().map(write).collect())
+    }
+}
+
+/// How many values there were and how many are left, counted over all units.
+#[derive(Default)]
+struct Kept {
+    before: u64,
+    after: u64,
+    /// The largest value of the units that lost all of theirs, by magnitude.
+    largest: f32,
+}
+
+impl Kept {
+    /// Counts a unit.
+    fn add(&mut self, shrunk: &Shrunk) {
+        self.before += shrunk.before;
+        self.after += shrunk.after;
+        if shrunk.after == 0 {
+            self.largest = self.largest.max(shrunk.largest.abs());
+        }
+    }
+
+    /// Refuses a threshold that left nothing, and warns of one that left less than a hundredth.
+    fn check(&self, what: &'static str, prune: f32) -> Result<(), ShrinkError> {
+        let &Kept { before, after, largest } = self;
+        if prune == 0.0 || before == 0 {
+            return Ok(());
+        }
+        if after == 0 {
+            return Err(ShrinkError::NothingLeft { prune, what, largest });
+        }
+        if after < before / 100 {
+            tracing::warn!(
+                "prune is {prune}, which leaves {after} of {before} {what}: predictions will be poor; \
+                 choose a smaller threshold"
+            );
+        }
+        Ok(())
     }
 }
 

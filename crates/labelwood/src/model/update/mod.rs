@@ -3,19 +3,17 @@
 //! Forests count the new rows in the leaves that they fall into, which needs nothing but the model.
 //! A model that holds its training rows also divides the leaves that became too large and learns
 //! the linear classifiers again that the new rows touch. Everything else stays as it is: feature
-//! weights, the vocabulary of text, the calibration and the blend of a grove.
+//! weights, the terms of text, the calibration and the blend of a grove.
 
 use super::{Model, labels, rows, settings_of, text};
 use crate::algorithms::{Interrupted, NewRows, UnitSink, Updates};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::Csr;
-use crate::base::store::{
-    Begin, FormatError, Manifest, Staging, Start, StoreError, Training, UnitFile, Update,
-};
+use crate::base::store::{Begin, Manifest, Staging, Start, StoreError, Training, UnitFile, Update};
 use crate::data::{Dataset, DatasetView, LabelIndex};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use thiserror::Error;
 
 /// How an update starts.
@@ -44,60 +42,9 @@ pub struct Updated {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UpdateError {
-    /// There is nothing to add.
-    #[error("there are no rows to add: give a file with at least one row")]
-    NoRows,
-    /// The rows say nothing that could be learned.
-    #[error(
-        "none of the {rows} rows to add has a label: give rows with the labels that are to be learned"
-    )]
-    NoLabels {
-        /// How many rows there are.
-        rows: usize,
-    },
-    /// The algorithm learns from all rows at once, and they are not there.
-    #[error(
-        "nothing of a {algorithm} model can be updated without its training rows: train it with \
-         --keep-rows"
-    )]
-    NeedsRows {
-        /// The algorithm's name.
-        algorithm: &'static str,
-    },
-    /// The algorithm cannot take more rows.
-    #[error("a {algorithm} model cannot be updated: train it again on all rows")]
-    Never {
-        /// The algorithm's name.
-        algorithm: &'static str,
-    },
-    /// The names that came with the rows are not those of the model.
-    #[error(
-        "label {id} is called `{found}` beside the new rows but `{known}` in the model: give rows \
-         whose labels have the numbers that the model gives them"
-    )]
-    OtherLabels {
-        /// The label.
-        id: u32,
-        /// What the model calls it.
-        known: String,
-        /// What it is called here.
-        found: String,
-    },
-    /// The model has these rows already, and is to be written elsewhere.
-    #[error(
-        "the last update of this model added the same rows: to add them once more, add --again; else \
-         copy the model as it is"
-    )]
-    AddedBefore,
-    /// Another training or update into the same folder was not finished.
-    #[error(
-        "{}: another training or update is unfinished here; finish it with its own command, or add \
-         --overwrite to drop it", folder.display()
-    )]
-    Unfinished {
-        /// The folder of the model.
-        folder: PathBuf,
-    },
+    /// There is nothing to learn from these rows, or this model cannot take them, or not here.
+    #[error("{0}")]
+    Refused(String),
     /// The model's files could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -177,8 +124,11 @@ pub fn update(
         Begin::Finished(manifest) => return Ok(updated(manifest, true)),
     };
     let units = UnitSink::resume(&partial, task)?;
-    let work = Work::new(model, &added)?;
-    model.learned().update(work.rows(), &units, task)?;
+    let holds_rows = manifest.training.keep_rows;
+    let all = holds_rows.then(|| rows::read_with(model.stored(), added.view())).transpose();
+    let work = Work { model, added: added.view(), all: all.map_err(StoreError::from)? };
+    let rows = NewRows { added: work.added, all: work.all.as_ref() };
+    model.learned().update(rows, &units, task)?;
     work.write_labels(names.as_ref(), &units, task)?;
     let manifest = Manifest {
         units: work.listed(&partial, &units)?,
@@ -193,21 +143,24 @@ pub fn update(
 
 /// Refuses what cannot be done.
 fn check(model: &Model, dataset: &Dataset) -> Result<(), UpdateError> {
-    if dataset.is_empty() {
-        return Err(UpdateError::NoRows);
-    }
-    if dataset.labels.view().indices().is_empty() {
-        return Err(UpdateError::NoLabels { rows: dataset.len() });
-    }
     let settings = settings_of(model.stored()).map_err(StoreError::from)?;
-    let algorithm = settings.name();
-    match settings.facts().updates {
-        Updates::Never => Err(UpdateError::Never { algorithm }),
-        Updates::WithRows if !model.manifest().training.keep_rows => {
-            Err(UpdateError::NeedsRows { algorithm })
+    let (algorithm, rows) = (settings.name(), dataset.len());
+    let reason = match settings.facts().updates {
+        _ if rows == 0 => "there are no rows to add: give a file with at least one row".to_owned(),
+        _ if dataset.labels.view().indices().is_empty() => format!(
+            "none of the {rows} rows to add has a label: give rows with the labels that are to be \
+             learned"
+        ),
+        Updates::Never => {
+            format!("a {algorithm} model cannot be updated: train it again on all rows")
         }
-        Updates::WithRows | Updates::Always(_) => Ok(()),
-    }
+        Updates::WithRows if !model.manifest().training.keep_rows => format!(
+            "nothing of a {algorithm} model can be updated without its training rows: train it with \
+             --keep-rows"
+        ),
+        Updates::WithRows | Updates::Always(_) => return Ok(()),
+    };
+    Err(UpdateError::Refused(reason))
 }
 
 /// What determines the updated model.
@@ -234,7 +187,11 @@ fn begin(
         model.stored().folder().and_then(place).is_some_and(|folder| place(target) == Some(folder));
     if !start.again && is_same(old.training.updates.last(), training.updates.last()) {
         if !is_in_place {
-            return Err(UpdateError::AddedBefore);
+            return Err(UpdateError::Refused(
+                "the last update of this model added the same rows: to add them once more, add \
+                 --again; else copy the model as it is"
+                    .to_owned(),
+            ));
         }
         Staging::finish(target)?;
         return Ok(Begin::Finished(old.clone()));
@@ -247,13 +204,11 @@ fn begin(
         }
     };
     match begin(true) {
-        Err(StoreError::Different { .. } | StoreError::Format(FormatError::Settings { .. }))
-            if start.overwrite =>
-        {
-            Ok(begin(false)?)
-        }
+        Err(StoreError::Different { .. }) if start.overwrite => Ok(begin(false)?),
         Err(StoreError::Different { .. }) => {
-            Err(UpdateError::Unfinished { folder: target.to_owned() })
+            let what = "another training or update is unfinished here";
+            let advice = "finish it with its own command, or add --overwrite to drop it";
+            Err(UpdateError::Refused(format!("{}: {what}; {advice}", target.display())))
         }
         // Another process has just finished the same update.
         Err(StoreError::Replaced { folder }) if !start.again => match Manifest::read(target)? {
@@ -297,8 +252,12 @@ fn names(
     let found = found.unwrap_or(&none);
     for id in 0..known.len().min(found.len()) as u32 {
         if known.code(id) != found.code(id) {
-            let (known, found) = (known.code(id).to_owned(), found.code(id).to_owned());
-            return Err(UpdateError::OtherLabels { id, known, found });
+            return Err(UpdateError::Refused(format!(
+                "label {id} is called `{}` beside the new rows but `{}` in the model: give rows whose \
+                 labels have the numbers that the model gives them",
+                found.code(id),
+                known.code(id)
+            )));
         }
     }
     let new = found.lines().skip(known.len()).chain(std::iter::repeat(""));
@@ -313,18 +272,7 @@ struct Work<'a> {
     all: Option<Dataset>,
 }
 
-impl<'a> Work<'a> {
-    fn new(model: &'a Model, added: &'a Dataset) -> Result<Self, StoreError> {
-        let holds_rows = model.manifest().training.keep_rows;
-        let all = holds_rows.then(|| rows::read_with(model.stored(), added.view())).transpose()?;
-        Ok(Work { model, added: added.view(), all })
-    }
-
-    /// The rows as an algorithm takes them.
-    fn rows(&self) -> NewRows<'_> {
-        NewRows { added: self.added, all: self.all.as_ref() }
-    }
-
+impl Work<'_> {
     /// Writes what is known of the labels, and the rows if they are to be held.
     fn write_labels(
         &self,
@@ -363,7 +311,7 @@ impl<'a> Work<'a> {
         for (file, unit) in known.iter().zip(stored.units()) {
             listed.push(match (units.find(file.name()), stored.folder()) {
                 (Some(written), _) => written,
-                (None, Some(folder)) => partial.adopt_unit(folder, file)?,
+                (None, Some(folder)) => partial.adopt_file(&folder.join(&file.file), file)?,
                 (None, None) => {
                     partial.write_finished(file, unit)?;
                     file.clone()

@@ -112,7 +112,7 @@ fn the_same_updates_give_the_same_bytes_on_any_number_of_threads() {
         if !keep_rows && ["label-tree", "one-vs-rest"].contains(&algorithm.name()) {
             let error = update(&before, &part(200, 250), &other, UpdateStart::default(), &run(1))
                 .unwrap_err();
-            assert!(matches!(error, UpdateError::NeedsRows { .. }), "{error}");
+            assert!(error.to_string().contains("train it with --keep-rows"), "{error}");
             assert!(error.to_string().contains("--keep-rows"));
             continue;
         }
@@ -172,7 +172,7 @@ fn a_stopped_update_leaves_the_old_model_and_goes_on_when_it_is_repeated() {
             assert_eq!(open(&model).manifest(), before.manifest());
             let other = update(&before, &part(200, 250), &model, UpdateStart::default(), &run(1))
                 .unwrap_err();
-            assert!(matches!(other, UpdateError::Unfinished { .. }), "{other}");
+            assert!(other.to_string().contains("is unfinished here"), "{other}");
             assert_eq!(add(&model, &part(200, 300), &model, 2).manifest, expected);
         }
         assert_eq!(open(&model).manifest(), &expected);
@@ -201,11 +201,11 @@ fn rows_that_do_not_fit_are_refused_or_fitted() {
     let refused = |more: &Dataset| {
         update(&open(&model), more, &model, UpdateStart::default(), &run(1)).unwrap_err()
     };
-    assert!(matches!(refused(&part(200, 200)), UpdateError::NoRows));
+    assert!(refused(&part(200, 200)).to_string().contains("there are no rows to add"));
     let mut bare = part(200, 201);
     bare.labels = LabelRows::new(25);
     bare.labels.push_row(&[], &[]).unwrap();
-    assert!(matches!(refused(&bare), UpdateError::NoLabels { rows: 1 }));
+    assert!(refused(&bare).to_string().contains("none of the 1 rows to add has a label"));
     let mut renamed = part(200, 210);
     renamed.label_names = Some(LabelIndex::from_lines(["name 0", "something else"]));
     let error = refused(&renamed).to_string();
@@ -226,7 +226,7 @@ fn rows_that_do_not_fit_are_refused_or_fitted() {
     let model = open(&folder.path().join("model"));
     let error = update(&model, &part(200, 210), folder.path(), UpdateStart::default(), &run(1))
         .unwrap_err();
-    assert!(matches!(error, UpdateError::Never { .. }));
+    assert!(error.to_string().contains("model cannot be updated"), "{error}");
 }
 
 /// What is in a folder beside the model: an unfinished update, or nothing.
@@ -248,7 +248,7 @@ fn the_same_rows_are_added_once_unless_it_is_insisted() {
         assert!(repeated.was_there);
         assert_eq!(repeated.manifest, first.manifest);
         let elsewhere = update(&open(&model), &more, &other, UpdateStart::default(), &run(1));
-        assert!(matches!(elsewhere, Err(UpdateError::AddedBefore)));
+        assert!(elsewhere.unwrap_err().to_string().contains("added the same rows"));
         let again = UpdateStart { again: true, ..UpdateStart::default() };
         let third = update(&open(&model), &more, &model, again, &run(1)).unwrap();
         assert_eq!((third.was_there, third.manifest.instances), (false, 280));
@@ -296,10 +296,10 @@ fn a_folder_and_a_link_to_it_have_one_lock() {
     let training = describe(&before, &part(200, 250));
     let held = Staging::begin_from(&before, &model, &training, Start::default()).unwrap();
     let busy = update(&open(&link), &part(250, 300), &link, UpdateStart::default(), &run(1));
-    assert!(matches!(busy, Err(UpdateError::Store(StoreError::Busy { .. }))));
+    assert!(busy.unwrap_err().to_string().contains("is writing here"));
     drop(held);
     let other = update(&open(&link), &part(250, 300), &link, UpdateStart::default(), &run(1));
-    assert!(matches!(other, Err(UpdateError::Unfinished { .. })));
+    assert!(other.unwrap_err().to_string().contains("is unfinished here"));
     assert_eq!(add(&link, &part(200, 250), &link, 1).manifest.instances, 250);
     assert_eq!(add(&model, &part(250, 300), &model, 1).manifest.instances, 300);
 }

@@ -7,7 +7,7 @@
 //! [`train_within`](crate::model::train_within) then adds trees while there is time.
 //!
 //! ```
-//! use labelwood::search::auto::{Limits, choose};
+//! use labelwood::auto::{Limits, choose};
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
 //! use labelwood::run::Pool;
 //! let task = Pool::new(2)?.task();
@@ -21,6 +21,7 @@
 
 use super::measure::Measure;
 use super::trial::{Rows, drawn, lead, mean};
+pub use crate::algorithms::Limits;
 use crate::algorithms::{Growth, Settings};
 use crate::base::run::{Stopped, Task};
 use crate::data::DatasetView;
@@ -53,15 +54,6 @@ const FEWEST_TREES: f64 = 4.0;
 /// What compact settings take of the bytes of whole ones, about.
 const COMPACT: f64 = 0.4;
 
-/// What the model to choose may take.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Limits {
-    /// When its training must be done.
-    pub until: Option<Instant>,
-    /// The most bytes of its files.
-    pub bytes: Option<u64>,
-}
-
 /// What was chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
@@ -75,24 +67,9 @@ pub struct Choice {
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ChooseError {
-    /// There is not enough time.
-    #[error(
-        "there are {left:.0} s left, but a training will take about {needed:.0} s: allow more time"
-    )]
-    Time {
-        /// Seconds that are left.
-        left: f64,
-        /// Seconds of the quickest training.
-        needed: f64,
-    },
-    /// There is not enough room for a model.
-    #[error("a model may have {allowed} bytes, but will take about {needed}: allow more")]
-    Room {
-        /// Bytes that are allowed.
-        allowed: u64,
-        /// Bytes of the smallest model.
-        needed: u64,
-    },
+    /// There is not enough time or room for any model, as it says.
+    #[error("{0}")]
+    Limits(String),
     /// The task was stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -121,12 +98,14 @@ pub fn choose(
     let mut why = vec![last.describe(&whole)];
     let is_rival = |settings: &Settings| dataset.labels.columns() <= settings.facts().tried_up_to;
     for rival in Settings::all().filter(is_rival).map(|settings| seeded(&settings)) {
-        let trial = Rival { settings: rival, whole: &whole, dataset, limits };
-        if fits(&trial.settings) && trial.is_better(last, &mut why, task)? {
-            return Ok(Choice { settings: trial.settings, why });
+        if fits(&rival) && is_better(&rival, &whole, dataset, limits, last, &mut why, task)? {
+            return Ok(Choice { settings: rival, why });
         }
     }
-    let forecasts = (0..whole.parts().len()).map(|part| forecast(&samples, part, dataset.len()));
+    let forecasts = (0..whole.parts().len()).map(|part| {
+        let point = |sample: &Sample| (sample.rows.train.len() as f64, sample.parts[part].needs);
+        forecast(&samples.iter().map(point).collect::<Vec<_>>(), dataset.len() as f64)
+    });
     let chooser =
         Chooser { limits, forecasts: forecasts.collect(), threads: task.threads() as f64 };
     let settings = chooser.choose(&whole, last, &fits, &mut why)?;
@@ -238,73 +217,60 @@ fn left(until: Instant) -> f64 {
     until.saturating_duration_since(Instant::now()).as_secs_f64()
 }
 
-/// An algorithm for few labels that may be better than the grove.
-struct Rival<'a> {
-    settings: Settings,
-    whole: &'a Settings,
-    dataset: DatasetView<'a>,
+/// Whether an algorithm for few labels is measurably better than the grove, and fits.
+fn is_better(
+    rival: &Settings,
+    whole: &Settings,
+    dataset: DatasetView<'_>,
     limits: Limits,
+    last: &Sample,
+    why: &mut Vec<String>,
+    task: &Task,
+) -> Result<bool, Stopped> {
+    let name = rival.name();
+    let share = |until: Instant| {
+        let now = Instant::now();
+        now + until.saturating_duration_since(now).mul_f64(RIVAL_SHARE)
+    };
+    let hurried = &task.until(limits.until.map(share));
+    let tried = measure(&last.rows, rival, hurried);
+    let both = tried.and_then(|own| Ok((own, measure(&last.rows, whole, hurried)?)));
+    let (own, other) = match both {
+        Ok(both) => both,
+        // The caller's own deadline may have passed as well.
+        Err(_) => {
+            task.check()?;
+            why.push(format!("{name} takes too long to try"));
+            return Ok(false);
+        }
+    };
+    let growth = dataset.len() as f64 / last.rows.train.len() as f64;
+    // Both the rows and the labels that occur grow.
+    let seconds = own.needs.seconds * growth.powf(1.5);
+    let is_slow = limits.until.is_some_and(|until| seconds > WHOLE_SHARE * left(until));
+    let bytes = own.needs.bytes * growth;
+    let is_large = limits.bytes.is_some_and(|most| bytes > 0.8 * most as f64);
+    let (lead, error) = lead(&own.rows, &other.rows);
+    let is_better = lead > 2.0 * error;
+    let verdict = match is_better {
+        true if is_slow => "but would take too long",
+        true if is_large => "but would become too large",
+        true => "and so it is trained",
+        false => "so it is not taken",
+    };
+    why.push(format!(
+        "with {} labels {name} was tried, too: it is {:.1} points {} than a {}, {verdict}",
+        dataset.labels.columns(),
+        100.0 * lead.abs(),
+        if lead > 0.0 { "better" } else { "worse" },
+        whole.name(),
+    ));
+    Ok(is_better && !is_slow && !is_large)
 }
 
-impl Rival<'_> {
-    /// Whether it is measurably better, and fits.
-    fn is_better(
-        &self,
-        last: &Sample,
-        why: &mut Vec<String>,
-        task: &Task,
-    ) -> Result<bool, Stopped> {
-        let (name, limits) = (self.settings.name(), self.limits);
-        let share = |until: Instant| {
-            let now = Instant::now();
-            now + until.saturating_duration_since(now).mul_f64(RIVAL_SHARE)
-        };
-        let hurried = &task.until(limits.until.map(share));
-        let tried = measure(&last.rows, &self.settings, hurried);
-        let both = tried.and_then(|own| Ok((own, measure(&last.rows, self.whole, hurried)?)));
-        let (own, whole) = match both {
-            Ok(both) => both,
-            // The caller's own deadline may have passed as well.
-            Err(_) => {
-                task.check()?;
-                why.push(format!("{name} takes too long to try"));
-                return Ok(false);
-            }
-        };
-        let growth = self.dataset.len() as f64 / last.rows.train.len() as f64;
-        // Both the rows and the labels that occur grow.
-        let seconds = own.needs.seconds * growth.powf(1.5);
-        let is_slow = limits.until.is_some_and(|until| seconds > WHOLE_SHARE * left(until));
-        let bytes = own.needs.bytes * growth;
-        let is_large = limits.bytes.is_some_and(|most| bytes > 0.8 * most as f64);
-        let (lead, error) = lead(&own.rows, &whole.rows);
-        let is_better = lead > 2.0 * error;
-        let verdict = match is_better {
-            true if is_slow => "but would take too long",
-            true if is_large => "but would become too large",
-            true => "and so it is trained",
-            false => "so it is not taken",
-        };
-        why.push(format!(
-            "with {} labels {name} was tried, too: it is {:.1} points {} than a {}, {verdict}",
-            self.dataset.labels.columns(),
-            100.0 * lead.abs(),
-            if lead > 0.0 { "better" } else { "worse" },
-            self.whole.name(),
-        ));
-        Ok(is_better && !is_slow && !is_large)
-    }
-}
-
-/// What a tree of a part will take of all rows: the power of the rows that the last two samples lie on,
-/// a little more than linear for one sample.
-fn forecast(samples: &[Sample], part: usize, rows: usize) -> Needs {
-    let point = |sample: &Sample| (sample.rows.train.len() as f64, sample.parts[part].needs);
-    let points: Vec<(f64, Needs)> = samples.iter().map(point).collect();
-    forecast_from(&points, rows as f64)
-}
-
-fn forecast_from(points: &[(f64, Needs)], rows: f64) -> Needs {
+/// What a tree will take of so many rows: the power of the rows that the last two samples lie on, a
+/// little more than linear for one sample.
+fn forecast(points: &[(f64, Needs)], rows: f64) -> Needs {
     let Some(&(last_rows, last)) = points.last() else { return Needs::default() };
     let power = match points {
         [.., (before_rows, before), _] if before.seconds > 0.0 => {
@@ -383,12 +349,14 @@ impl Chooser {
         };
         let (seconds, bytes) = (least(|needs| needs.seconds), least(|needs| needs.bytes));
         match (left, allowed) {
-            (_, Some(allowed)) if is_large(bytes) => {
-                Err(ChooseError::Room { allowed: allowed as u64, needed: bytes as u64 })
-            }
-            (Some(left), _) if is_short(seconds) => {
-                Err(ChooseError::Time { left, needed: SAFETY * seconds })
-            }
+            (_, Some(allowed)) if is_large(bytes) => Err(ChooseError::Limits(format!(
+                "a model may have {allowed:.0} bytes, but will take about {}: allow more",
+                bytes as u64
+            ))),
+            (Some(left), _) if is_short(seconds) => Err(ChooseError::Limits(format!(
+                "there are {left:.0} s left, but a training will take about {:.0} s: allow more time",
+                SAFETY * seconds
+            ))),
             // What is short of memory is refused, with what to do, before it is trained.
             _ => Ok(chosen.parts()[0].clone()),
         }

@@ -12,7 +12,7 @@ fn needs(seconds: f64, bytes: f64) -> Needs {
 fn chooser(seconds: Option<u64>, bytes: Option<u64>) -> Chooser {
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let forecasts = vec![needs(2.0, 10e6), needs(20.0, 50e6)];
-    Chooser { limits: Limits { until, bytes }, forecasts, threads: 2.0 }
+    Chooser { limits: Limits { until, bytes, ..Limits::default() }, forecasts, threads: 2.0 }
 }
 
 /// A grove as it is chosen from.
@@ -42,11 +42,11 @@ fn chosen(chooser: &Chooser, label_tree_is_better: bool) -> Result<&'static str,
 #[test]
 fn a_forecast_follows_the_power_of_the_last_two_samples() {
     let points = [(1000.0, needs(1.0, 5.0)), (4000.0, needs(5.0, 20.0))];
-    let found = forecast_from(&points, 16_000.0);
+    let found = forecast(&points, 16_000.0);
     assert!((found.seconds - 25.0).abs() < 1e-9 && found.bytes == 80.0, "{found:?}");
     // A sample that is quicker than the one before it, as small ones may be, promises nothing.
     let points = [(1000.0, needs(5.0, 5.0)), (4000.0, needs(4.0, 20.0))];
-    assert!((forecast_from(&points, 8000.0).seconds - 8.0).abs() < 1e-9);
+    assert!((forecast(&points, 8000.0).seconds - 8.0).abs() < 1e-9);
 }
 
 #[test]

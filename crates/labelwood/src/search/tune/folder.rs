@@ -21,47 +21,44 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Makes the folder, or goes on with one of the same plan.
-    pub fn open(path: &Path, plan: &Plan) -> Result<Folder, TuneError> {
+    pub(super) fn open(path: &Path, plan: &Plan) -> Result<Folder, TuneError> {
         let failed = |source| TuneError::Io { path: path.to_owned(), source };
-        match fs::metadata(path) {
-            Ok(found) if !found.is_dir() => {
-                return Err(TuneError::Occupied { path: path.to_owned(), found: "a file".into() });
-            }
-            _ => fs::create_dir_all(path).map_err(failed)?,
+        let refused = |why: String| Err(TuneError::Refused(format!("{}: {why}", path.display())));
+        let occupied =
+            |by: &str| refused(format!("this is no tuning but holds {by}; choose another folder"));
+        if fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
+            return occupied("a file");
         }
-        let folder = Folder { trials: path.join(TRIALS) };
+        fs::create_dir_all(path).map_err(failed)?;
         let written = plan.written();
-        match read(&path.join(PLAN))? {
-            Some(found) => match difference(&found, &written) {
-                Some(difference) => {
-                    return Err(TuneError::Different { path: path.to_owned(), difference });
-                }
-                None => return Ok(folder),
-            },
-            None => {
-                if let Some(found) = first_name(path).map_err(failed)? {
-                    return Err(TuneError::Occupied { path: path.to_owned(), found });
-                }
-                write(&path.join(PLAN), &written)?;
+        if let Some(found) = read(&path.join(PLAN))? {
+            if let Some(difference) = difference(&found, &written) {
+                return refused(format!(
+                    "another tuning is here: {difference}; repeat its data and settings, or choose \
+                     another folder"
+                ));
             }
+        } else if let Some(found) = first_name(path).map_err(failed)? {
+            return occupied(&found);
+        } else {
+            write(&path.join(PLAN), &written)?;
         }
-        Ok(folder)
+        Ok(Folder { trials: path.join(TRIALS) })
     }
 
     /// A finished trial, if it is there, of so many rows.
-    pub fn find(&self, place: Place, rows: usize) -> Result<Option<Trial>, TuneError> {
+    pub(super) fn find(&self, place: Place, rows: usize) -> Result<Option<Trial>, TuneError> {
         let path = self.trials.join(place.name());
         match read::<Trial>(&path)? {
             Some(trial) if trial.hits.len() != rows => {
-                let reason = format!("it has {} rows rather than {rows}", trial.hits.len());
-                Err(TuneError::Damaged { path, reason })
+                Err(damaged(&path, format!("it has {} rows rather than {rows}", trial.hits.len())))
             }
             other => Ok(other),
         }
     }
 
     /// Keeps a finished trial.
-    pub fn keep(&self, place: Place, trial: &Trial) -> Result<(), TuneError> {
+    pub(super) fn keep(&self, place: Place, trial: &Trial) -> Result<(), TuneError> {
         fs::create_dir_all(&self.trials)
             .map_err(|source| TuneError::Io { path: self.trials.clone(), source })?;
         write(&self.trials.join(place.name()), trial)
@@ -102,10 +99,14 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TuneError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(TuneError::Io { path: path.to_owned(), source }),
     };
-    match serde_json::from_slice(&bytes) {
-        Ok(found) => Ok(Some(found)),
-        Err(error) => Err(TuneError::Damaged { path: path.to_owned(), reason: error.to_string() }),
-    }
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(path, error.to_string()))
+}
+
+fn damaged(path: &Path, reason: String) -> TuneError {
+    let path = path.display();
+    TuneError::Refused(format!(
+        "{path}: this file is damaged: {reason}; delete it, and what it held is tried again"
+    ))
 }
 
 fn write(path: &Path, value: &impl Serialize) -> Result<(), TuneError> {

@@ -13,7 +13,7 @@
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
 //! use labelwood::Settings;
 //! use labelwood::run::Pool;
-//! use labelwood::search::tune::{Measure, Plan, tune};
+//! use labelwood::tune::{Measure, Plan, tune};
 //! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
@@ -110,49 +110,9 @@ pub enum TuneError {
     /// The settings to start from are not possible.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// Too few folds, or more than there are rows to share.
-    #[error("{folds} folds of {rows} rows: there must be 2 folds or more, with 10 rows each")]
-    Folds {
-        /// The folds asked for.
-        folds: usize,
-        /// The rows there are.
-        rows: usize,
-    },
-    /// No setting is left to change.
-    #[error(
-        "nothing is left to tune: every setting of {algorithm} that would be tried was given a value"
-    )]
-    Nothing {
-        /// The algorithm's name.
-        algorithm: &'static str,
-    },
-    /// The place for the trials is a file, or a folder with other things in it.
-    #[error("{}: this is no tuning but holds {found}; choose another folder", path.display())]
-    Occupied {
-        /// The file or folder.
-        path: PathBuf,
-        /// What is there.
-        found: String,
-    },
-    /// The folder belongs to a tuning of something else.
-    #[error(
-        "{}: another tuning is here: {difference}; repeat its data and settings, or choose another folder",
-        path.display()
-    )]
-    Different {
-        /// The folder.
-        path: PathBuf,
-        /// What differs.
-        difference: String,
-    },
-    /// A file in the folder cannot be understood.
-    #[error("{}: this file is damaged: {reason}; delete it, and what it held is tried again", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    /// The settings cannot be tuned with these rows, or not in this folder, as it says.
+    #[error("{0}")]
+    Refused(String),
     /// A file or folder cannot be read or made.
     #[error("{}: {source}", path.display())]
     Io {
@@ -199,11 +159,16 @@ impl Plan {
         start.check()?;
         let rows = dataset.len();
         if folds < 2 || rows < LEAST_ROWS || folds > rows / 10 {
-            return Err(TuneError::Folds { folds, rows });
+            return Err(TuneError::Refused(format!(
+                "{folds} folds of {rows} rows: there must be 2 folds or more, with 10 rows each"
+            )));
         }
         let candidates = grid::candidates(start, dataset.features, keep);
         if candidates.len() < 2 {
-            return Err(TuneError::Nothing { algorithm: start.name() });
+            return Err(TuneError::Refused(format!(
+                "nothing is left to tune: every setting of {} that would be tried was given a value",
+                start.name()
+            )));
         }
         let rounds = schedule::rounds(candidates.len(), rows);
         let data = format!("{:032x}", dataset.digest());
@@ -311,23 +276,14 @@ impl Standing {
     }
 }
 
-/// A part of a round's rows to test with and the others, both in order.
-struct Fold {
-    test: Vec<usize>,
-    train: Vec<usize>,
-}
-
-impl Fold {
-    /// The fold of this number, of so many.
-    fn new(drawn: &[usize], fold: usize, folds: usize) -> Fold {
-        let (mut test, mut train) = (Vec::new(), Vec::new());
-        for (at, &row) in drawn.iter().enumerate() {
-            if at % folds == fold { test.push(row) } else { train.push(row) }
-        }
-        test.sort_unstable();
-        train.sort_unstable();
-        Fold { test, train }
+/// The rows to test with in the fold of this number, of so many, and the others, both in order.
+fn split(drawn: &[usize], fold: usize, folds: usize) -> [Vec<usize>; 2] {
+    let mut parts = [Vec::new(), Vec::new()];
+    for (at, &row) in drawn.iter().enumerate() {
+        parts[usize::from(at % folds != fold)].push(row);
     }
+    parts.iter_mut().for_each(|part| part.sort_unstable());
+    parts
 }
 
 /// A tuning under way.
@@ -347,14 +303,16 @@ impl Tuning<'_> {
         let mut results = vec![Results::default(); candidates.len()];
         for fold_number in 0..self.plan.folds {
             let drawn = &self.drawn[..self.plan.rounds[number].rows];
-            let fold = Fold::new(drawn, fold_number, self.plan.folds);
+            let fold = split(drawn, fold_number, self.plan.folds);
             let mut rows = None;
             for (&candidate, results) in candidates.iter().zip(&mut results) {
                 let place = Place { round: number, candidate, fold: fold_number };
                 let trial = self.trial(place, &fold, &mut rows)?;
                 let labels = self.dataset.labels;
-                let true_labels = fold.test.iter().map(|&row| labels.row(row).indices.len());
-                results.add(&trial, trial.figures(true_labels, self.plan.measure));
+                let true_labels = fold[0].iter().map(|&row| labels.row(row).indices.len());
+                results.figures.extend(trial.figures(true_labels, self.plan.measure));
+                results.bytes += trial.bytes;
+                results.seconds += trial.seconds;
             }
         }
         Ok(standings(candidates, &results, self.plan.folds))
@@ -364,14 +322,13 @@ impl Tuning<'_> {
     fn trial(
         &mut self,
         place: Place,
-        fold: &Fold,
+        [test, train]: &[Vec<usize>; 2],
         rows: &mut Option<Rows>,
     ) -> Result<Trial, TuneError> {
-        let trial = match self.folder.find(place, fold.test.len())? {
+        let trial = match self.folder.find(place, test.len())? {
             Some(trial) => trial,
             None => {
-                let rows =
-                    rows.get_or_insert_with(|| Rows::new(self.dataset, &fold.train, &fold.test));
+                let rows = rows.get_or_insert_with(|| Rows::new(self.dataset, train, test));
                 let settings = &self.plan.candidates[place.candidate].settings;
                 let fewer = settings.reduced(self.plan.rounds[place.round].fewer_trees);
                 let trial = rows.try_out(&fewer, self.task);
@@ -394,14 +351,6 @@ struct Results {
     figures: Vec<f64>,
     bytes: u64,
     seconds: f64,
-}
-
-impl Results {
-    fn add(&mut self, trial: &Trial, figures: impl Iterator<Item = f64>) {
-        self.figures.extend(figures);
-        self.bytes += trial.bytes;
-        self.seconds += trial.seconds;
-    }
 }
 
 /// The candidates of a round, the first of which is the settings to start from, best first. Of equal

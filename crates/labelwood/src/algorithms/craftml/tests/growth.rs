@@ -1,11 +1,13 @@
 //! Properties of every grown tree, for random and unusual rows.
 
 use super::super::grow::depth_limit;
+use super::super::tasks::grow_each;
 use super::super::tree::Child;
 use super::reference::{prepared, walk};
 use super::*;
 use crate::learn::weighting::Weighting;
 use proptest::prelude::*;
+use std::sync::Mutex;
 
 /// Checks the properties that every forest has.
 pub(super) fn check(rows: &Rows, forest: &Forest) {
@@ -170,7 +172,7 @@ fn leaves_are_small_or_cannot_be_divided() {
 fn threads_do_not_change_a_forest_and_seeds_do() {
     let rows = Rows::random(5000, 80, 20, 4);
     let params = |seed| Params { trees: 3, sample: 900, seed, ..Params::default() };
-    let grow = |seed, threads| rows.trainer(params(seed)).forest(&run(threads)).unwrap();
+    let grow = |seed, threads| forest(&rows.trainer(params(seed)), &run(threads));
     let forest = grow(1, 1);
     check(&rows, &forest);
     let expected = bits(&forest.predict(rows.features.view(), Query::top(5), &run(1)).unwrap());
@@ -190,7 +192,13 @@ fn one_tree_alone_is_the_same_tree() {
     let rows = Rows::random(300, 40, 8, 2);
     let params = Params { trees: 4, ..Params::default() };
     let forest = rows.forest(params.clone());
-    assert!(rows.trainer(params.clone()).grow(2, &run(2)).unwrap() == forest.trees[2]);
+    let alone = Mutex::new(None);
+    let keep = |_, tree| {
+        *alone.lock().unwrap() = Some(tree);
+        Ok(())
+    };
+    grow_each(&rows.trainer(params.clone()), [2].into_iter(), &run(2), keep).unwrap();
+    assert!(alone.into_inner().unwrap().unwrap() == forest.trees[2]);
     let fewer = rows.forest(Params { trees: 2, ..params });
     assert!(fewer.trees == forest.trees[..2], "more trees leave the first as they are");
 }
@@ -318,7 +326,7 @@ fn splits_that_take_off_few_rows_end_at_the_depth_limit() {
     }
     for metric in [Metric::Cosine, Metric::Euclidean, Metric::Linear] {
         let params = Params { trees: 3, branches: 2, leaf: 2, metric, ..Params::default() };
-        let forest = rows.trainer(params).forest(&run(2)).unwrap();
+        let forest = forest(&rows.trainer(params), &run(2));
         check(&rows, &forest);
         forest
             .predict(rows.features.view(), Query { beam: Some(8), ..Query::top(5) }, &run(2))
@@ -352,11 +360,11 @@ fn rare_labels_make_shallow_trees_on_any_number_of_threads() {
     for (kinds, depth) in [(0, 10), (1, 14), (3, 14)] {
         let rows = near_unique(2000, kinds);
         let trainer = rows.trainer(Params { trees: 4, ..Params::default() });
-        let forest = trainer.forest(&run(1)).unwrap();
-        check(&rows, &forest);
-        assert!(depths(&forest).iter().all(|&found| found <= depth), "{:?}", depths(&forest));
+        let grown = forest(&trainer, &run(1));
+        check(&rows, &grown);
+        assert!(depths(&grown).iter().all(|&found| found <= depth), "{:?}", depths(&grown));
         for threads in [2, 7] {
-            assert!(trainer.forest(&run(threads)).unwrap() == forest, "{threads} threads");
+            assert!(forest(&trainer, &run(threads)) == grown, "{threads} threads");
         }
     }
 }

@@ -6,10 +6,13 @@ mod reference;
 mod settings;
 mod update;
 
+use super::algorithm::unit_name;
 use super::*;
+use crate::algorithms::{Predict, Train, UnitSink};
 use crate::base::random::Stream;
-use crate::base::run::Pool;
-use crate::base::sparse::{Csr, LabelRows, OwnedEntries, Row};
+use crate::base::run::{Pool, Task};
+use crate::base::sparse::{Csr, CsrView, LabelRows, OwnedEntries, Predictions, Query, Row};
+use crate::data::DatasetView;
 
 /// Training rows.
 struct Rows {
@@ -52,13 +55,29 @@ impl Rows {
         rows
     }
 
+    fn view(&self) -> DatasetView<'_> {
+        let (features, labels) = (self.features.view(), self.labels.view());
+        DatasetView { features, labels, label_names: None }
+    }
+
     fn trainer(&self, params: Params) -> Trainer<'_> {
-        Trainer::new(self.features.view(), self.labels.view(), params).unwrap()
+        Trainer::new(&params, self.view()).unwrap()
     }
 
     fn forest(&self, params: Params) -> Forest {
-        self.trainer(params).forest(&run(1)).unwrap()
+        forest(&self.trainer(params), &run(1))
     }
+}
+
+/// Grows all trees into memory and reads them back.
+fn forest(trainer: &Trainer<'_>, task: &Task) -> Forest {
+    let units = UnitSink::in_memory();
+    trainer.train(&units, task).unwrap();
+    let Trainer { params, weights, instances } = trainer;
+    let unit = |tree| units.open(&unit_name(tree)).unwrap().unwrap();
+    let trees = (0..params.trees).map(|tree| Tree::read(&unit(tree), params).unwrap()).collect();
+    let (features, labels) = (instances.columns, instances.labels.columns());
+    Forest { params: params.clone(), weights: weights.clone(), features, labels, trees, first: 0 }
 }
 
 fn run(threads: usize) -> Task {

@@ -115,8 +115,7 @@ pub(super) fn walk(
     beam: usize,
 ) -> Option<Vec<(u32, f32)>> {
     let (params, tree) = (&forest.params, &forest.trees[number]);
-    let projector =
-        Projector::new(params.feature_projection, forest.features, params.feature_dimensions);
+    let projector = Projector::of_features(params, forest.features);
     let root = tree_seed(params, number);
     let mut paths = vec![(Place::new(tree.root(), root), 1.0f32)];
     while paths.iter().any(|(place, _)| matches!(place, Place::Node(..))) {

@@ -1,6 +1,8 @@
 //! Which settings are refused, how automatic ones are resolved, and estimates of memory and size.
 
 use super::*;
+use crate::algorithms::Algorithm;
+use crate::base::store::Unit;
 use crate::learn::weighting::Weighting;
 
 /// The name of the setting that is refused.
@@ -57,8 +59,7 @@ fn impossible_settings_are_refused_by_name() {
 
 #[test]
 fn automatic_settings_follow_from_the_rows() {
-    let resolve =
-        |rows: &Rows, params: Params| params.resolve(rows.features.view(), rows.labels.view());
+    let resolve = |rows: &Rows, params: Params| params.resolved(rows.view());
     let mut counts = Rows::new(2500, 1999);
     counts.push(&[(3, 2.0)], &[5]);
     let auto = Params { feature_projection: Projection::Auto, ..Params::default() };
@@ -87,7 +88,7 @@ fn large_forests_keep_a_part_of_each_centroid() {
     let trees = 500_000_000 / rows.features.entries() + 1;
     let resolve = |trees| {
         let params = Params { trees, ..Params::default() };
-        params.resolve(rows.features.view(), rows.labels.view()).keep
+        params.resolved(rows.view()).keep
     };
     assert_eq!(resolve(trees), Some(0.25));
     assert_eq!(resolve(trees - 1), Some(1.0));
@@ -95,9 +96,7 @@ fn large_forests_keep_a_part_of_each_centroid() {
 
 #[test]
 fn estimates_grow_with_what_there_is_to_do() {
-    let estimate = |rows: &Rows, params: &Params, threads| {
-        params.estimate(rows.features.view(), rows.labels.view(), threads)
-    };
+    let estimate = |rows: &Rows, params: &Params, threads| params.estimate(rows.view(), threads);
     let (few, many) = (Rows::random(300, 50, 10, 1), Rows::random(3000, 50, 10, 1));
     let params = Params::default();
     let base = estimate(&few, &params, 1);
@@ -116,13 +115,18 @@ fn estimates_grow_with_what_there_is_to_do() {
     assert!(estimate(&few, &projected, 1).memory > base.memory);
 }
 
+/// The bytes of a tree's unit.
+fn bytes(tree: &Tree) -> u64 {
+    Unit::in_memory("tree", &tree.arrays()).unwrap().0.bytes
+}
+
 #[test]
 fn models_stay_below_their_estimate() {
     let rows = Rows::random(3000, 500, 60, 9);
     for params in [Params { trees: 3, ..Params::default() }, Params { trees: 3, ..Params::paper() }]
     {
-        let estimate = params.estimate(rows.features.view(), rows.labels.view(), 1);
-        let grown: usize = rows.forest(params).trees().iter().map(Tree::bytes).sum();
+        let estimate = params.estimate(rows.view(), 1);
+        let grown: u64 = rows.forest(params).trees.iter().map(bytes).sum();
         let ratio = grown as f64 / estimate.model as f64;
         assert!(ratio > 0.1 && ratio <= 1.0, "{grown} bytes of {}", estimate.model);
     }
@@ -137,12 +141,9 @@ fn rows_that_are_repeated_count_once_in_a_tree() {
         labels: once.labels.view().select(&order),
     };
     let params = Params { trees: 3, ..Params::default() };
-    let estimate = |rows: &Rows| {
-        let (features, labels) = (rows.features.view(), rows.labels.view());
-        params.estimate(features, labels, 1)
-    };
+    let estimate = |rows: &Rows| params.estimate(rows.view(), 1);
     assert!(estimate(&often).memory > 10 * estimate(&once).memory / 3, "every row is kept");
     assert!(estimate(&often).model < 3 * estimate(&once).model);
-    let grown: usize = often.forest(params.clone()).trees().iter().map(Tree::bytes).sum();
-    assert!(grown as u64 <= estimate(&often).model, "{grown} of {}", estimate(&often).model);
+    let grown: u64 = often.forest(params.clone()).trees.iter().map(bytes).sum();
+    assert!(grown <= estimate(&often).model, "{grown} of {}", estimate(&often).model);
 }

@@ -1,5 +1,6 @@
 //! Adding rows to grown trees.
 
+use super::super::update::with_rows;
 use super::growth::{check, check_members, shapes};
 use super::*;
 use proptest::prelude::*;
@@ -31,8 +32,11 @@ fn updated(forest: &Forest, all: &Rows, first: usize, knows: bool, threads: usiz
     let from = if knows { 0 } else { first };
     let features = all.features.view().slice(from..all.features.len());
     let labels = all.labels.view().slice(from..all.labels.len());
-    let updater = Updater::new(forest, features.view(), labels.view(), knows.then_some(first));
-    let trees = (0..forest.trees.len()).map(|tree| updater.tree(tree, &task).unwrap()).collect();
+    let rows = DatasetView { features: features.view(), labels: labels.view(), label_names: None };
+    let instances = Instances::new(rows, &forest.weights);
+    let known = knows.then_some(first);
+    let tree = |tree| with_rows(forest, tree, &instances, known, &task).unwrap();
+    let trees = (0..forest.trees.len()).map(tree).collect();
     Forest { trees, labels: all.labels.columns(), ..forest.clone() }
 }
 
@@ -49,8 +53,8 @@ fn a_leaf_counts_its_new_rows_and_their_new_labels() {
     let mut more = Rows::new(2, 4);
     more.push(&[(0, 2.0)], &[0, 3]);
     more.push(&[(0, 5.0)], &[]);
-    let updater = Updater::new(&forest, more.features.view(), more.labels.view(), None);
-    let tree = updater.tree(0, &run(1)).unwrap();
+    let instances = Instances::new(more.view(), &forest.weights);
+    let tree = with_rows(&forest, 0, &instances, None, &run(1)).unwrap();
     let mut leaves: Vec<(u32, Vec<(u32, u32)>)> =
         (0..2).map(|leaf| (tree.leaf_instances.get(leaf), tree.leaf(leaf).collect())).collect();
     leaves.sort();

@@ -43,7 +43,7 @@ fn two_rows_and_two_labels_by_hand() {
     let solver = solver::Params { tolerance: 1e-4, iterations: 1000, ..solver::Params::default() };
     let params = Params { trees: 1, solver, ..Params::default() };
     let trees = grown(&features, &labels, &params, 1);
-    let [tree] = trees.trees() else { panic!("one tree") };
+    let [tree] = &trees.trees[..] else { panic!("one tree") };
     assert_eq!((tree.subtrees.len(), labels_of(tree)), (0, vec![0, 1]));
     for (feature, weight) in tree.root.weights_of(0) {
         assert!((weight - if feature == 0 { 2.0 / 3.0 } else { -2.0 / 3.0 }).abs() < 1e-3);
@@ -67,7 +67,7 @@ fn one_branch_and_a_single_label_and_no_label_make_one_node() {
         let (features, labels) = (features.view().select(&few), labels.view().select(&few));
         for params in [&one_branch, &Params { depth: 1, branches: Some(4), ..one_branch.clone() }] {
             let trees = grown(&features, &labels, params, 1);
-            let tree = &trees.trees()[0];
+            let tree = &trees.trees[0];
             assert_eq!((tree.root.len(), tree.subtrees.len()), (1, 0));
             assert_eq!(labels_of(tree).len(), expected);
         }
@@ -86,12 +86,12 @@ fn collapsing_more_layers_than_there_are_gives_each_group_its_own_child() {
         ..Params::default()
     };
     let trees = grown(&features, &labels, &params, 1);
-    let tree = &trees.trees()[0];
+    let tree = &trees.trees[0];
     assert_eq!((tree.root.children(0).len(), tree.subtrees.len()), (8, 8));
     assert_eq!(depth(tree), 2);
     let collapse_one = Params { collapse: 1, ..params };
     let trees = grown(&features, &labels, &collapse_one, 1);
-    assert_eq!(trees.trees()[0].root.children(0).len(), 4);
+    assert_eq!(trees.trees[0].root.children(0).len(), 4);
 }
 
 #[test]
@@ -153,7 +153,9 @@ fn settings_that_cannot_be_are_refused_by_name() {
     ];
     for (setting, params) in wrong {
         assert_eq!(params.check().unwrap_err().setting, setting);
-        assert!(Trainer::new(Csr::new(1).view(), LabelRows::new(1).view(), params).is_err());
+        let (features, labels) = (Csr::new(1), LabelRows::new(1));
+        let task = Pool::new(1).unwrap().task();
+        assert!(params.prepare(view(&features, &labels), &task).is_err());
     }
 }
 
@@ -207,15 +209,15 @@ fn subtrees_grown_one_by_one_are_the_whole_tree() {
     let (features, labels) = one_hot_rows(40, 8);
     let params = Params { trees: 2, branches: Some(3), leaf: Some(1), ..Params::default() };
     let task = Pool::new(1).unwrap().task();
-    let trainer = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
-    for (number, tree) in trainer.trees(&task).unwrap().trees().iter().enumerate() {
+    let trainer = trainer(&features, &labels, &params);
+    for (number, tree) in all_trees(&trainer, 8, &task).unwrap().trees.iter().enumerate() {
         let root = trainer.root(number, &task).unwrap();
         assert_eq!(root.nodes, tree.root);
         // In any order, and by a trainer whose vectors are those of these labels only.
-        let other = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
+        let other = super::trainer(&features, &labels, &params);
         for (at, group) in root.groups.iter().enumerate().rev() {
             assert_eq!(trainer.subtree(number, at, group, &task).unwrap(), tree.subtrees[at]);
-            other.restrict_vectors_to(group);
+            other.vectors.restrict_to(group);
             assert_eq!(other.subtree(number, at, group, &task).unwrap(), tree.subtrees[at]);
         }
     }
@@ -226,8 +228,8 @@ fn a_cancelled_growth_stops() {
     let (features, labels) = one_hot_rows(40, 8);
     let task = Pool::new(1).unwrap().task();
     task.canceller().cancel();
-    let trainer = Trainer::new(features.view(), labels.view(), Params::default()).unwrap();
-    assert!(trainer.trees(&task).is_err());
+    let trainer = trainer(&features, &labels, &Params::default());
+    assert!(all_trees(&trainer, features.columns(), &task).is_err());
 }
 
 proptest! {
@@ -239,11 +241,11 @@ proptest! {
         params in params(),
     ) {
         let task = Pool::new(1).unwrap().task();
-        let trainer = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
+        let trainer = trainer(&features, &labels, &params);
         let known: Vec<u32> =
             labels.rows().flat_map(|row| row.indices).copied().collect::<BTreeSet<_>>().into_iter().collect();
-        let trees = trainer.trees(&task).unwrap();
-        for (number, tree) in trees.trees().iter().enumerate() {
+        let trees = all_trees(&trainer, features.columns(), &task).unwrap();
+        for (number, tree) in trees.trees.iter().enumerate() {
             prop_assert_eq!(&labels_of(tree), &known);
             prop_assert!(depth(tree) <= params.depth);
             tree.root.check(Limits::none(Some(tree.subtrees.len()))).unwrap();
@@ -294,7 +296,7 @@ fn threads_do_not_matter_on_more_rows_either() {
 #[test]
 fn estimates_follow_the_shape_of_the_tree() {
     let (features, labels) = one_hot_rows(5000, 1000);
-    let estimate = |params: &Params| params.estimate(features.view(), labels.view(), 2);
+    let estimate = |params: &Params| params.estimate(view(&features, &labels), 2);
     let params = Params { trees: 1, ..Params::default() };
     let one = estimate(&params);
     assert!(estimate(&Params { trees: 3, ..params.clone() }).model.abs_diff(3 * one.model) <= 3);
@@ -308,6 +310,6 @@ fn estimates_follow_the_shape_of_the_tree() {
         });
         assert!(found.model > 0 && found.memory < 1 << 32, "{found:?}");
     }
-    let nothing = params.estimate(Csr::new(0).view(), LabelRows::new(0).view(), 2);
+    let nothing = params.estimate(view(&Csr::new(0), &LabelRows::new(0)), 2);
     assert_eq!(nothing.model, 0);
 }

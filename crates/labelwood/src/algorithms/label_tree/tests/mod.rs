@@ -4,9 +4,12 @@ mod growth;
 mod prediction;
 mod update;
 
-use super::{LabelTrees, Params, Trainer, Tree};
-use crate::base::run::Pool;
+use super::{LabelTrees, Params, Trainer, Tree, VOTES};
+use crate::algorithms::{Algorithm, Predict};
+use crate::base::random::derive;
+use crate::base::run::{Pool, Stopped, Task};
 use crate::base::sparse::{Csr, LabelRows};
+use crate::learn::linear::testing::view;
 use crate::learn::linear::{Child, Nodes};
 use proptest::prelude::*;
 
@@ -38,8 +41,32 @@ fn params() -> impl Strategy<Value = Params> {
 }
 
 fn grown(features: &Csr, labels: &LabelRows, params: &Params, threads: usize) -> LabelTrees {
-    let trainer = Trainer::new(features.view(), labels.view(), params.clone()).unwrap();
-    trainer.trees(&Pool::new(threads).unwrap().task()).unwrap()
+    all_trees(
+        &trainer(features, labels, params),
+        features.columns(),
+        &Pool::new(threads).unwrap().task(),
+    )
+    .unwrap()
+}
+
+fn trainer(features: &Csr, labels: &LabelRows, params: &Params) -> Trainer {
+    Trainer::new(view(features, labels), params.resolve(features.view(), labels.view()))
+}
+
+/// All trees of rows with so many features.
+fn all_trees(trainer: &Trainer, features: usize, task: &Task) -> Result<LabelTrees, Stopped> {
+    let tree = |tree| {
+        let root = trainer.root(tree, task)?;
+        trainer.grower(task).tree(root, derive(trainer.params.seed, tree as u64))
+    };
+    Ok(LabelTrees {
+        params: trainer.params.clone(),
+        weights: trainer.training.weights.clone(),
+        features,
+        labels: trainer.training.label_count(),
+        trees: (0..trainer.params.trees).map(tree).collect::<Result<_, _>>()?,
+        votes: VOTES,
+    })
 }
 
 /// The root and the subtrees of a tree.

@@ -1,7 +1,7 @@
 //! Updates of trees with new rows.
 
 use super::*;
-use crate::algorithms::label_tree::{UpdatedTree, Updater};
+use crate::algorithms::label_tree::update::{UpdatedTree, Updater};
 use crate::base::sparse::Query;
 use crate::learn::linear::Limits;
 use crate::learn::linear::testing::{one_hot_rows, small_rows};
@@ -14,8 +14,8 @@ fn updated(
     known: usize,
 ) -> Vec<UpdatedTree> {
     let task = Pool::new(2).unwrap().task();
-    let updater = Updater::new(trees, features.view(), labels.view(), known, &task).unwrap();
-    (0..trees.trees().len()).map(|tree| updater.tree(tree, &task).unwrap()).collect()
+    let updater = Updater::new(trees, view(features, labels), known, &task).unwrap();
+    (0..trees.trees.len()).map(|tree| updater.tree(tree, &task).unwrap()).collect()
 }
 
 /// The trees with updated roots and subtrees in place of the old ones.

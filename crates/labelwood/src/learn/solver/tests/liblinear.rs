@@ -1,6 +1,6 @@
 //! Our weights against LIBLINEAR's; `tests/fixtures/reference_solver.py` made the fixture.
 
-use super::super::{Loss, Params, Rows, Workspace};
+use super::super::{LANES, Loss, Params, Rows, Workspace};
 use crate::base::random::Stream;
 use crate::base::sparse::Entries;
 use serde::Deserialize;
@@ -50,7 +50,7 @@ fn the_weights_are_those_of_liblinear() {
         let Setting { loss, cost, positive_weight, bias } = solution.params;
         let params =
             Params { loss, cost, positive_weight, bias, tolerance: 1e-5, iterations: 20_000 };
-        let found = workspace.solve(&rows, &positives, &params, &mut Stream::new(1));
+        let found = workspace.solve(&rows, &positives, &[1.0; LANES], &params, &mut Stream::new(1));
         for (label, expected) in solution.weights.iter().enumerate() {
             let mut weights = vec![0.0; reference.features + 1];
             for (&feature, column) in rows.features().iter().zip(found.columns) {

@@ -45,7 +45,7 @@ fn solve_weighted(
     let rows = rows(dense);
     let mut workspace = Workspace::default();
     let mut random = Stream::new(1);
-    let weights = workspace.solve_weighted(&rows, positives, emphasis, params, &mut random);
+    let weights = workspace.solve(&rows, positives, emphasis, params, &mut random);
     let width = dense.iter().map(Vec::len).max().unwrap_or(0);
     for lane in positives.len()..LANES {
         assert_eq!(weights.bias.0[lane], 0.0);
@@ -256,20 +256,18 @@ fn all_vector_widths_and_repeated_calls_give_the_same_bits() {
     for loss in LOSSES {
         for tolerance in [0.1, 1e-4] {
             let params = Params { tolerance, iterations: 60, ..exact(loss) };
-            let bits = |weights: block::Weights<'_>| {
-                let all = weights.columns.iter().chain([&weights.bias]);
+            let bits = |workspace: &Workspace| {
+                let all = workspace.weights.iter();
                 all.flat_map(|lanes| lanes.0.map(f32::to_bits)).collect::<Vec<_>>()
             };
-            let first = bits(workspace.solve(&rows, &positives, &params, &mut Stream::new(5)));
-            let again = bits(workspace.solve(&rows, &positives, &params, &mut Stream::new(5)));
-            let dual = dual::Dual::new(&[1.0; LANES], &params);
-            let portable = bits(workspace.solve_portable(
-                &rows,
-                &positives,
-                &dual,
-                &params,
-                &mut Stream::new(5),
-            ));
+            let emphasis = [1.0; LANES];
+            let [first, again] = [(); 2].map(|()| {
+                workspace.solve(&rows, &positives, &emphasis, &params, &mut Stream::new(5));
+                bits(&workspace)
+            });
+            let dual = dual::Dual::new(&emphasis, &params);
+            workspace.solve_portable(&rows, &positives, &dual, &params, &mut Stream::new(5));
+            let portable = bits(&workspace);
             assert!(first == again && first == portable, "{loss:?}");
         }
     }

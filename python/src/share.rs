@@ -1,10 +1,10 @@
-//! Prediction by parts of a model, which several workers have open.
+//! Prediction by shares of a model, which several workers have open.
 
 use std::path::PathBuf;
 
 use labelwood::run::Task;
 use labelwood::shard::{
-    Combiner as InnerCombiner, ModelPart as InnerPart, PartError, Scores, Share,
+    Combiner as InnerCombiner, ModelShare as InnerShare, ShareError, Scores, Share,
 };
 use labelwood::sparse::Query;
 use labelwood::store::Options;
@@ -17,21 +17,21 @@ use crate::model::Model;
 use crate::rows::{FeatureArrays, Features, prediction_arrays};
 use crate::work;
 
-/// A part of a model.
+/// A share of a model.
 #[pyclass(frozen, module = "labelwood._native")]
-pub struct ModelPart(InnerPart);
+pub struct ModelShare(InnerShare);
 
 #[pymethods]
-impl ModelPart {
-    /// Maps a part of the model in a folder.
+impl ModelShare {
+    /// Maps a share of the model in a folder.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, index: usize, of: usize) -> PyResult<Self> {
         let share = Share { index, of };
-        let open = |task: &Task| InnerPart::open(&path, share, Options::default(), task);
-        work::run(py, 0, None, open).map(ModelPart)
+        let open = |task: &Task| InnerShare::open(&path, share, Options::default(), task);
+        work::run(py, 0, None, open).map(ModelShare)
     }
 
-    /// What the part has to say about rows, as bytes.
+    /// What the share has to say about rows, as bytes.
     fn scores<'py>(
         &self,
         py: Python<'py>,
@@ -50,7 +50,7 @@ impl ModelPart {
     }
 }
 
-/// Makes predictions of what all parts have to say.
+/// Makes predictions of what all shares have to say.
 #[pyclass(frozen, module = "labelwood._native")]
 pub struct Combiner(InnerCombiner);
 
@@ -69,7 +69,7 @@ impl Combiner {
         self.0.model().clone().into()
     }
 
-    /// The best labels of each row as `(indptr, indices, data)`, from the scores of all parts.
+    /// The best labels of each row as `(indptr, indices, data)`, from the scores of all shares.
     fn combine<'py>(
         &self,
         py: Python<'py>,
@@ -80,7 +80,7 @@ impl Combiner {
         let scores =
             scores.iter().map(PyReadonlyArray1::as_slice).collect::<Result<Vec<_>, _>>()?;
         let query = Query { k, beam, allowed: None };
-        let predictions = work::run(py, 0, None, |task| -> Result<_, PartError> {
+        let predictions = work::run(py, 0, None, |task| -> Result<_, ShareError> {
             let scores =
                 scores.into_iter().map(Scores::from_bytes).collect::<Result<Vec<_>, _>>()?;
             self.0.combine(&scores, query, task)

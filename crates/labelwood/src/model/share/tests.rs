@@ -38,22 +38,22 @@ impl Trained {
         self.folder.path().join("model")
     }
 
-    fn part(&self, index: usize, of: usize) -> ModelPart {
-        ModelPart::open(&self.path(), Share { index, of }, Options::default(), &self.task).unwrap()
+    fn share(&self, index: usize, of: usize) -> ModelShare {
+        ModelShare::open(&self.path(), Share { index, of }, Options::default(), &self.task).unwrap()
     }
 
     fn scores(&self, index: usize, of: usize, query: Query<'_>) -> Scores {
-        self.part(index, of).scores(self.dataset.features.view(), query, &self.task).unwrap()
+        self.share(index, of).scores(self.dataset.features.view(), query, &self.task).unwrap()
     }
 
-    fn combine(&self, scores: &[Scores], query: Query<'_>) -> Result<Predictions, PartError> {
+    fn combine(&self, scores: &[Scores], query: Query<'_>) -> Result<Predictions, ShareError> {
         let combiner = Combiner::open(&self.path(), Options::default(), &self.task).unwrap();
         combiner.combine(scores, query, &self.task)
     }
 
-    /// Parts in any number predict what the whole model predicts, bit for bit.
+    /// Shares in any number predict what the whole model predicts, bit for bit.
     #[track_caller]
-    fn is_the_sum_of_its_parts(&self) {
+    fn is_the_sum_of_its_shares(&self) {
         let model = Model::open(&self.path(), Options::default(), &self.task).unwrap();
         let few: LabelSet = (0..400).step_by(3).collect();
         let queries = [
@@ -68,56 +68,56 @@ impl Trained {
             assert!(whole.rows().any(|row| !row.is_empty()));
             for of in [1, 2, 3, 7] {
                 // In another order than they are counted, and by way of their bytes.
-                let part = |index| {
+                let share = |index| {
                     let scores = self.scores(index, of, query);
                     assert!(scores.are_of(rows));
                     Scores::from_bytes(&scores.to_bytes()).unwrap()
                 };
-                let scores: Vec<Scores> = (0..of).rev().map(part).collect();
-                assert_eq!(self.combine(&scores, query).unwrap(), whole, "{of} parts, {query:?}");
+                let scores: Vec<Scores> = (0..of).rev().map(share).collect();
+                assert_eq!(self.combine(&scores, query).unwrap(), whole, "{of} shares, {query:?}");
             }
         }
     }
 }
 
 #[test]
-fn parts_of_a_forest_predict_what_the_whole_does() {
-    Trained::new("craftml", &[("trees", 5)], TrainOptions::default()).is_the_sum_of_its_parts();
+fn shares_of_a_forest_predict_what_the_whole_does() {
+    Trained::new("craftml", &[("trees", 5)], TrainOptions::default()).is_the_sum_of_its_shares();
     let projected = [("trees", 3), ("feature_dimensions", 64)];
-    Trained::new("craftml", &projected, TrainOptions::default()).is_the_sum_of_its_parts();
+    Trained::new("craftml", &projected, TrainOptions::default()).is_the_sum_of_its_shares();
 }
 
 #[test]
-fn parts_of_label_trees_predict_what_the_whole_does() {
+fn shares_of_label_trees_predict_what_the_whole_does() {
     let small = [("trees", 3), ("branches", 6), ("leaf", 30)];
-    Trained::new("label-tree", &small, TrainOptions::default()).is_the_sum_of_its_parts();
+    Trained::new("label-tree", &small, TrainOptions::default()).is_the_sum_of_its_shares();
 }
 
 #[test]
-fn parts_of_a_label_forest_predict_what_the_whole_does() {
+fn shares_of_a_label_forest_predict_what_the_whole_does() {
     Trained::new("label-forest", &[("submodels", 8)], TrainOptions::default())
-        .is_the_sum_of_its_parts();
+        .is_the_sum_of_its_shares();
 }
 
 #[test]
-fn parts_of_one_vs_rest_predict_what_the_whole_does() {
-    Trained::new("one-vs-rest", &[], TrainOptions::default()).is_the_sum_of_its_parts();
+fn shares_of_one_vs_rest_predict_what_the_whole_does() {
+    Trained::new("one-vs-rest", &[], TrainOptions::default()).is_the_sum_of_its_shares();
 }
 
 #[test]
-fn parts_of_a_grove_predict_what_the_whole_does() {
+fn shares_of_a_grove_predict_what_the_whole_does() {
     let small = [("trees", 4), ("label_trees", 2), ("branches", 6)];
-    Trained::new("grove", &small, TrainOptions::default()).is_the_sum_of_its_parts();
+    Trained::new("grove", &small, TrainOptions::default()).is_the_sum_of_its_shares();
 }
 
 #[test]
 fn calibration_and_favour_come_after_the_sum() {
     let extras = TrainOptions { calibrate: true, favour: Favour::Tail, ..TrainOptions::default() };
-    Trained::new("craftml", &[("trees", 4)], extras).is_the_sum_of_its_parts();
+    Trained::new("craftml", &[("trees", 4)], extras).is_the_sum_of_its_shares();
 }
 
 #[test]
-fn a_part_needs_the_files_of_no_other() {
+fn a_share_needs_the_files_of_no_other() {
     let trained = Trained::new("craftml", &[("trees", 4)], TrainOptions::default());
     let query = Query::top(5);
     let expected = trained.scores(1, 2, query).to_bytes();
@@ -131,31 +131,31 @@ fn a_part_needs_the_files_of_no_other() {
     assert_eq!(trained.scores(1, 2, query).to_bytes(), expected);
     assert!(Combiner::open(&trained.path(), Options::default(), &trained.task).is_ok());
     let first = Share { index: 0, of: 2 };
-    assert!(ModelPart::open(&trained.path(), first, Options::default(), &trained.task).is_err());
+    assert!(ModelShare::open(&trained.path(), first, Options::default(), &trained.task).is_err());
 }
 
 #[test]
 fn what_does_not_go_together_is_named() {
     let trained = Trained::new("craftml", &[("trees", 4)], TrainOptions::default());
     let query = Query::top(5);
-    let part = |index| trained.scores(index, 3, query);
+    let share = |index| trained.scores(index, 3, query);
     let error = |scores: &[Scores], query| trained.combine(scores, query).unwrap_err().to_string();
-    assert!(error(&[part(0), part(2)], query).contains("part 1 is missing, of 3 parts"));
-    assert!(error(&[part(0), part(0)], query).contains("part 0 is there twice"));
-    let all = [part(0), part(1), part(2)];
-    assert!(error(&all, Query::top(6)).contains("part 0 has the answer to another question"));
-    let mixed = [part(0), trained.scores(1, 2, query)];
-    assert!(error(&mixed, query).contains("part 1 has another number of parts"));
-    assert!(error(&[], query).contains("missing"));
+    assert!(error(&[share(0), share(2)], query).contains("share 1 is missing, of 3 shares"));
+    assert!(error(&[share(0), share(0)], query).contains("share 0 is there twice"));
+    let all = [share(0), share(1), share(2)];
+    assert!(error(&all, Query::top(6)).contains("share 0 has the answer to another question"));
+    let mixed = [share(0), trained.scores(1, 2, query)];
+    assert!(error(&mixed, query).contains("share 1 has another number of shares"));
+    assert!(error(&[], query).contains("there are no scores"));
     let some = trained.dataset.features.view().slice(0..9);
-    let other = trained.part(1, 3).scores(some.view(), query, &trained.task).unwrap();
-    assert!(error(&[part(0), other], query).contains("part 1 has the scores of other rows"));
+    let other = trained.share(1, 3).scores(some.view(), query, &trained.task).unwrap();
+    assert!(error(&[share(0), other], query).contains("share 1 has the scores of other rows"));
     let another = Trained::new("craftml", &[("trees", 3)], TrainOptions::default());
     let foreign = another.scores(0, 3, query);
-    assert!(error(&[foreign], query).contains("part 0 has the scores of another model"));
+    assert!(error(&[foreign], query).contains("share 0 has the scores of another model"));
     let beyond = Share { index: 3, of: 3 };
-    let opened = ModelPart::open(&trained.path(), beyond, Options::default(), &trained.task);
-    assert!(opened.unwrap_err().to_string().contains("there is no part 3: there are 3"));
+    let opened = ModelShare::open(&trained.path(), beyond, Options::default(), &trained.task);
+    assert!(opened.unwrap_err().to_string().contains("there is no share 3: there are 3"));
 }
 
 #[test]

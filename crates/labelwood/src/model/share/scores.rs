@@ -1,6 +1,6 @@
-//! What a part of a model has to say about some rows, in memory and as bytes.
+//! What a share of a model has to say about some rows, in memory and as bytes.
 
-use super::{PartError, Share};
+use super::{Share, ShareError};
 use crate::base::array::Array;
 use crate::base::sparse::{CsrView, Query};
 use crate::base::store::{ArrayRef, Digest, Unit, write_arrays};
@@ -8,10 +8,10 @@ use crate::data::digest_of_features;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
-/// All that a part of a model has to say about some rows: for each row every label that got votes,
+/// All that a share of a model has to say about some rows: for each row every label that got votes,
 /// not only the best, since a label that is best nowhere may be so in sum.
 ///
-/// Votes are whole numbers, so that their sums do not depend on which part comes first. As bytes,
+/// Votes are whole numbers, so that their sums do not depend on which share comes first. As bytes,
 /// scores go to a file or to another process.
 #[derive(Clone, Debug)]
 pub struct Scores {
@@ -44,7 +44,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub fn new(query: Query<'_>) -> Self {
+    pub(super) fn new(query: Query<'_>) -> Self {
         let allowed = query.allowed.map(|allowed| {
             let labels: Vec<u8> = allowed.iter().flat_map(u32::to_le_bytes).collect();
             Digest::of(&labels)
@@ -61,39 +61,26 @@ pub(super) struct Ballots {
     votes: Array<u64>,
 }
 
+impl Default for Ballots {
+    fn default() -> Self {
+        Ballots { offsets: vec![0].into(), labels: Array::default(), votes: Array::default() }
+    }
+}
+
 impl Ballots {
-    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, u64)> {
+    pub(super) fn push_row(&mut self, votes: impl IntoIterator<Item = (u32, u64)>) {
+        let (labels, sums) = (self.labels.to_mut(), self.votes.to_mut());
+        for (label, units) in votes {
+            labels.push(label);
+            sums.push(units);
+        }
+        self.offsets.to_mut().push(labels.len() as u64);
+    }
+
+    pub(super) fn row(&self, row: usize) -> impl Iterator<Item = (u32, u64)> {
         let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
         let labels = self.labels[range.clone()].iter();
         labels.copied().zip(self.votes[range].iter().copied())
-    }
-}
-
-/// [`Ballots`] that grow.
-pub(super) struct Growing {
-    offsets: Vec<u64>,
-    labels: Vec<u32>,
-    votes: Vec<u64>,
-}
-
-impl Default for Growing {
-    fn default() -> Self {
-        Growing { offsets: vec![0], labels: Vec::new(), votes: Vec::new() }
-    }
-}
-
-impl Growing {
-    pub fn push_row(&mut self, votes: impl IntoIterator<Item = (u32, u64)>) {
-        for (label, units) in votes {
-            self.labels.push(label);
-            self.votes.push(units);
-        }
-        self.offsets.push(self.labels.len() as u64);
-    }
-
-    pub fn finish(self) -> Ballots {
-        let Growing { offsets, labels, votes } = self;
-        Ballots { offsets: offsets.into(), labels: labels.into(), votes: votes.into() }
     }
 }
 
@@ -117,7 +104,7 @@ impl Scores {
         self.len() == 0
     }
 
-    /// Which part of the model gave these scores.
+    /// Which share of the model gave these scores.
     pub fn share(&self) -> Share {
         Share { index: self.about.index, of: self.about.of }
     }
@@ -147,19 +134,16 @@ impl Scores {
     }
 
     /// The scores that [`Scores::to_bytes`] made bytes of; anything else is refused.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PartError> {
-        let damaged = |reason: &str| PartError::Damaged(reason.to_owned());
-        let (digits, content) =
-            bytes.split_at_checked(DIGITS).ok_or_else(|| damaged("they are cut short"))?;
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ShareError> {
+        let (digits, content) = bytes
+            .split_at_checked(DIGITS)
+            .ok_or_else(|| ShareError::damaged("they are cut short"))?;
         if digits != Digest::of(content).to_string().as_bytes() {
-            return Err(damaged("they do not give their checksum"));
+            return Err(ShareError::damaged("they do not give their checksum"));
         }
         let unit = Unit::from_bytes("scores", content)?;
-        let refused =
-            |error: crate::base::store::FormatError| PartError::Damaged(error.to_string());
-        let about: Array<u8> = unit.array("about").map_err(refused)?;
-        let about: About = serde_json::from_slice(&about)
-            .map_err(|error| PartError::Damaged(error.to_string()))?;
+        let about: Array<u8> = unit.array("about").map_err(ShareError::damaged)?;
+        let about: About = serde_json::from_slice(&about).map_err(ShareError::damaged)?;
         let there = unit.names();
         let (mut ballots, mut voters) = (Vec::new(), Vec::new());
         for [offsets, labels, votes, of_voters] in (0..).map(names) {
@@ -167,18 +151,18 @@ impl Scores {
                 break;
             }
             let read = Ballots {
-                offsets: unit.array(&offsets).map_err(refused)?,
-                labels: unit.array(&labels).map_err(refused)?,
-                votes: unit.array(&votes).map_err(refused)?,
+                offsets: unit.array(&offsets).map_err(ShareError::damaged)?,
+                labels: unit.array(&labels).map_err(ShareError::damaged)?,
+                votes: unit.array(&votes).map_err(ShareError::damaged)?,
             };
             if !fits(&read, about.instances) {
-                return Err(damaged("their arrays do not fit together"));
+                return Err(ShareError::damaged("their arrays do not fit together"));
             }
             ballots.push(read);
-            voters.push(unit.array(&of_voters).map_err(refused)?);
+            voters.push(unit.array(&of_voters).map_err(ShareError::damaged)?);
         }
         if about.index >= about.of {
-            return Err(damaged("there is no such part"));
+            return Err(ShareError::damaged("there is no such share"));
         }
         Ok(Scores { about, ballots, voters })
     }
@@ -216,13 +200,14 @@ impl<R: Read> ScoresReader<R> {
 
     /// The next scores, if there are any.
     #[expect(clippy::should_implement_trait, reason = "an error ends the reading")]
-    pub fn next(&mut self) -> Result<Option<Scores>, PartError> {
+    pub fn next(&mut self) -> Result<Option<Scores>, ShareError> {
         let mut len = Vec::new();
         (&mut self.input).take(8).read_to_end(&mut len)?;
         let Ok(len) = <[u8; 8]>::try_from(len.as_slice()) else {
-            let is_end = len.is_empty();
-            let cut = || PartError::Damaged("they are cut short".to_owned());
-            return if is_end { Ok(None) } else { Err(cut()) };
+            return match len.is_empty() {
+                true => Ok(None),
+                false => Err(ShareError::damaged("they are cut short")),
+            };
         };
         let mut bytes = Vec::new();
         (&mut self.input).take(u64::from_le_bytes(len)).read_to_end(&mut bytes)?;

@@ -1,15 +1,37 @@
 //! What the tests of linear models share: nodes given as lists, small rows, a plain score.
 
-use super::nodes::{Child, Limits, Nodes, Values};
 use crate::base::array::{LazyPerNode, Numbers};
 use crate::base::sparse::{Csr, LabelRows};
+use crate::data::DatasetView;
+use crate::learn::linear::nodes::{Child, Limits, Nodes, Values};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Limits {
     /// Any labels and features, and this number of subtrees.
-    pub fn none(subtrees: Option<usize>) -> Self {
+    pub(crate) fn none(subtrees: Option<usize>) -> Self {
         Limits { labels: usize::MAX, features: usize::MAX, subtrees }
+    }
+}
+
+impl Nodes {
+    /// The weights of a label as (feature, weight), largest first; none if the label is not here.
+    pub(crate) fn weights_of(&self, label: u32) -> Vec<(u32, f32)> {
+        let mut found = Vec::new();
+        for node in 0..self.len() {
+            let children = self.children(node);
+            let owner = children.clone().position(|at| self.child(at) == Child::Label(label));
+            let Some(owner) = owner else { continue };
+            for (feature, weights) in self.weights_by_feature(node) {
+                for weight in weights {
+                    if self.owners.get(weight) as usize == owner {
+                        found.push((feature, self.values.get(weight)));
+                    }
+                }
+            }
+        }
+        found.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+        found
     }
 }
 
@@ -55,6 +77,11 @@ pub(crate) fn nodes(specs: &[NodeSpec]) -> Nodes {
         values: Values::Single(values.into()),
         feature_indexes: LazyPerNode::default(),
     }
+}
+
+/// Features and labels as a view without names.
+pub(crate) fn view<'a>(features: &'a Csr, labels: &'a LabelRows) -> DatasetView<'a> {
+    DatasetView { features: features.view(), labels: labels.view(), label_names: None }
 }
 
 /// The margins of a node's children for a row, by a plain sum.

@@ -1,4 +1,4 @@
-//! Prediction by several workers: each writes what its part of the model says, and one joins that.
+//! Prediction by several workers: each writes what its share of the model says, and one joins that.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::run::Task;
-use labelwood::shard::{Combiner, ModelPart, ScoresReader, Share};
+use labelwood::shard::{Combiner, ModelShare, ScoresReader, Share};
 use labelwood::sparse::{CsrView, Predictions, Query};
 
 use super::Args;
@@ -15,67 +15,67 @@ use crate::context::Context;
 use crate::output::{check_outputs, write_file};
 use crate::worker::WorkerArgs;
 
-/// How the files of parts end.
+/// How the files of shares end.
 const ENDING: &str = "scores";
 
-/// Which part of the work is done here.
+/// Which share of the work is done here.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").args(["index", "workers"]).multiple(true)
-    .requires("shards").conflicts_with("parts"))]
-pub struct PartArgs {
-    /// Divide the model into N shards, and write what this worker's have to say into the folder
+    .requires("shares").conflicts_with("join"))]
+pub struct ShareArgs {
+    /// Divide the model into N shares, and write what this worker's have to say into the folder
     /// --output
-    #[arg(long, value_name = "N", conflicts_with_all = ["parts", "format", "threshold", "fill", "labels_only"])]
-    pub shards: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", conflicts_with_all = ["join", "format", "threshold", "fill", "labels_only"])]
+    pub shares: Option<NonZeroUsize>,
 
     #[command(flatten)]
     worker: WorkerArgs,
 
-    /// Join what the shards of the model wrote: their folders or files
+    /// Join what the shares of the model wrote: their folders or files
     #[arg(long, value_name = "PATH", num_args = 1..)]
-    pub parts: Vec<PathBuf>,
+    pub join: Vec<PathBuf>,
 }
 
-/// Writes the scores of this worker's shards, a batch of rows at a time.
-pub fn write(args: &Args, shards: usize, context: &Context, task: &Task) -> Result<()> {
+/// Writes the scores of this worker's shares, a batch of rows at a time.
+pub fn write(args: &Args, shares: usize, context: &Context, task: &Task) -> Result<()> {
     if args.to_stdout() {
-        bail!("--shards writes a file for each shard: name their folder with --output");
+        bail!("--shares writes a file for each share: name their folder with --output");
     }
-    if args.data.as_os_str() == "-" && shards > 1 {
-        bail!("every worker reads the rows, and --parts once more: give a file instead of -");
+    if args.data.as_os_str() == "-" && shares > 1 {
+        bail!("every worker reads the rows, and --join once more: give a file instead of -");
     }
     let folder = &args.output;
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let worker = args.part.worker.worker(shards)?;
-    let indices = || (worker.index..shards).step_by(worker.workers);
-    let path = |index| folder.join(format!("part-{index:05}-of-{shards:05}.{ENDING}"));
+    let worker = args.share.worker.worker(shares)?;
+    let indices = || (worker.index..shares).step_by(worker.workers);
+    let path = |index| folder.join(format!("share-{index:05}-of-{shares:05}.{ENDING}"));
     for path in indices().map(path) {
         // A worker that is started again replaces what it wrote before.
-        check_outputs([path.as_path()], args.inputs(), args.overwrite || is_part(&path))?;
+        check_outputs([path.as_path()], args.inputs(), args.overwrite || is_share(&path))?;
     }
     for index in indices() {
         let path = path(index);
-        let rows = write_shard(args, Share { index, of: shards }, &path, task)?;
+        let rows = write_share(args, Share { index, of: shares }, &path, task)?;
         context.note(format_args!("{}: {rows} rows", path.display()));
     }
     Ok(())
 }
 
-/// Whether a file begins with the scores of a part.
-fn is_part(path: &Path) -> bool {
+/// Whether a file begins with the scores of a share.
+fn is_share(path: &Path) -> bool {
     let first = File::open(path).map(|file| ScoresReader::new(BufReader::new(file)).next());
     matches!(first, Ok(Ok(Some(_))))
 }
 
-fn write_shard(args: &Args, share: Share, path: &Path, task: &Task) -> Result<u64> {
-    let part = ModelPart::open(&args.model, share, args.opening.loading.options(), task)?;
-    let mut source = args.reading.options().open(&args.data, part.model(), task)?;
-    let allowed = args.opening.files().allowed(part.model(), task)?;
+fn write_share(args: &Args, share: Share, path: &Path, task: &Task) -> Result<u64> {
+    let share = ModelShare::open(&args.model, share, args.opening.loading.options(), task)?;
+    let mut source = args.reading.options().open(&args.data, share.model(), task)?;
+    let allowed = args.opening.files().allowed(share.model(), task)?;
     let query = args.opening.query(args.top_k.get(), allowed.as_ref());
     let mut rows = 0;
     write_file(path, |output| {
         while let Some(batch) = source.next_batch()? {
-            part.scores(batch.features.view(), query, task)?.write_to(output)?;
+            share.scores(batch.features.view(), query, task)?.write_to(output)?;
             rows += batch.features.len() as u64;
         }
         Ok(())
@@ -83,24 +83,24 @@ fn write_shard(args: &Args, share: Share, path: &Path, task: &Task) -> Result<u6
     Ok(rows)
 }
 
-/// The scores of all parts, read batch by batch.
-pub struct Parts<'a> {
+/// The scores of all shares, read batch by batch.
+pub struct Shares<'a> {
     combiner: &'a Combiner,
     files: Vec<(PathBuf, ScoresReader<BufReader<File>>)>,
 }
 
-impl<'a> Parts<'a> {
-    /// Opens the files of the parts.
+impl<'a> Shares<'a> {
+    /// Opens the files of the shares.
     pub fn open(combiner: &'a Combiner, paths: Vec<PathBuf>) -> Result<Self> {
         let mut files = Vec::new();
         for path in paths {
             let file = File::open(&path).with_context(|| path.display().to_string())?;
             files.push((path, ScoresReader::new(BufReader::new(file))));
         }
-        Ok(Parts { combiner, files })
+        Ok(Shares { combiner, files })
     }
 
-    /// What the parts say about the next rows, joined.
+    /// What the shares say about the next rows, joined.
     pub fn predict(
         &mut self,
         features: CsrView<'_>,
@@ -110,18 +110,18 @@ impl<'a> Parts<'a> {
         let mut scores = Vec::with_capacity(self.files.len());
         for (path, reader) in &mut self.files {
             let path = path.display();
-            let Some(part) = reader.next().with_context(|| path.to_string())? else {
-                bail!("{path}: it ends before the rows do: predict this part again");
+            let Some(share) = reader.next().with_context(|| path.to_string())? else {
+                bail!("{path}: it ends before the rows do: predict this share again");
             };
-            if !part.are_of(features) {
+            if !share.are_of(features) {
                 bail!("{path}: these are the scores of other rows: give the DATA that they are of");
             }
-            scores.push(part);
+            scores.push(share);
         }
         Ok(self.combiner.combine(&scores, query, task)?)
     }
 
-    /// Refuses parts that have scores of further rows.
+    /// Refuses shares that have scores of further rows.
     pub fn finish(&mut self) -> Result<()> {
         for (path, reader) in &mut self.files {
             let path = path.display();
@@ -150,7 +150,7 @@ pub fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
             }
         }
         if paths.len() == before {
-            bail!("{}: no part is here: give the folder that `predict --shards` wrote", name());
+            bail!("{}: no share is here: give the folder that `predict --shares` wrote", name());
         }
         paths[before..].sort();
     }

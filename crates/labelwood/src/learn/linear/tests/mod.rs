@@ -1,12 +1,16 @@
 //! Scores compared with plain sums, and checks that refuse damaged arrays.
 
+mod flatten;
+mod shrink;
+pub(crate) mod testing;
+
 use super::nodes::Values;
-use super::testing::{NodeSpec, margins, nodes};
 use super::{Child, Limits, Nodes, RowAtNode, Scorer};
 use crate::base::array::{Array, Numbers};
 use crate::base::sparse::Entries;
 use half::f16;
 use proptest::prelude::*;
+use testing::{NodeSpec, margins, nodes};
 
 /// All features of these tests are below this.
 const FEATURES: usize = 40 * 99;
