@@ -344,7 +344,7 @@ fn all_syntaxes_give_what_a_plain_model_of_the_concepts_gives() {
         let labels: Vec<LabelIndex> = match read {
             [Ok(nt), Ok(ttl), Ok(rdf)] => vec![nt.labels, ttl.labels, rdf.labels],
             [Err(one), Err(other), Err(last)] => {
-                let has_english = expected_lines(&concepts, "en").len() > 0;
+                let has_english = !expected_lines(&concepts, "en").is_empty();
                 let is_language =
                     |error: &ReadError| error.to_string().contains("no names in the language");
                 for error in [one, other, last] {
