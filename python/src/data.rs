@@ -157,7 +157,6 @@ pub fn read_documents(
 
 /// Reads a vocabulary, one line for each label.
 #[pyfunction]
-#[pyo3(signature = (path, language))]
 pub fn read_vocabulary(
     py: Python<'_>,
     path: PathBuf,

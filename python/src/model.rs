@@ -253,8 +253,8 @@ impl Model {
     }
 
     /// The labels' names in a language, else those of the model.
-    fn names_in(&self, language: &str) -> PyResult<Vec<String>> {
-        let names = names_in(&self.0, Some(language)).map_err(Fault::from)?.unwrap_or_default();
+    fn names_in(&self, py: Python<'_>, language: &str) -> PyResult<Vec<String>> {
+        let names = names_in(&self.0, Some(language)).or_raise(py)?.unwrap_or_default();
         Ok((0..names.len() as u32).map(|id| names.display(id).to_owned()).collect())
     }
 
