@@ -107,7 +107,7 @@ def jobs():
 def largest_cluster(model):
     """The most labels that the root's clusters have, and how many clusters it has."""
     node = 1 << 31
-    parts = [array(path, "children") for path in model.glob("tree-0000-part-*.safetensors")]
+    parts = [array(path, "children") for path in model.glob("tree-0000-subtree-*.safetensors")]
     labels = [sum(not child & node for child in children) for children in parts]
     return {"largest": max(labels, default=0), "clusters": len(labels), "labels": sum(labels)}
 

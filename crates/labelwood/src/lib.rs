@@ -8,8 +8,9 @@
 //! use labelwood::algorithms::craftml::Params;
 //! use labelwood::data::{Dataset, generate::{Generator, Profile, TEST_START}};
 //! use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
-//! use labelwood::model::{Model, train, store::{Options, Start}};
+//! use labelwood::model::{Model, train};
 //! use labelwood::run::Pool;
+//! use labelwood::store::{Options, Start};
 //! use labelwood::sparse::Query;
 //!
 //! let task = Pool::new(2)?.task();

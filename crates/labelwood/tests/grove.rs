@@ -88,7 +88,7 @@ fn three_parts_are_trained_stored_resumed_and_merged_to_the_same_bytes() {
         "craftml-tree-0002",
         "craftml-features",
         "label-tree-tree-0001-root",
-        "label-tree-tree-0001-part-00000",
+        "label-tree-tree-0001-subtree-00000",
         "label-tree-features",
         "one-vs-rest-block-00000",
         "one-vs-rest-features",

@@ -88,7 +88,7 @@ fn a_grove_that_was_stopped_goes_on_to_the_same_bytes() {
     let some: [&[&str]; 3] = [
         &["blend"],
         &["craftml-tree-0001", "craftml-tree-0004"],
-        &["blend", "craftml-", "label-tree-tree-0000-root", "label-tree-tree-0001-part-00000"],
+        &["blend", "craftml-", "label-tree-tree-0000-root", "label-tree-tree-0001-subtree-00000"],
     ];
     for kept in some {
         cut_off(&folder, "rest", &whole, kept);

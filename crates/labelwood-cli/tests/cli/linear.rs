@@ -87,7 +87,7 @@ fn a_label_tree_that_was_stopped_goes_on_to_the_same_bytes() {
     });
     fs::write(partial.join("settings.json"), training.to_string()).expect("it is writable");
     let kept =
-        whole.iter().filter(|(name, _)| name.contains("-root") || name.contains("part-00003"));
+        whole.iter().filter(|(name, _)| name.contains("-root") || name.contains("subtree-00003"));
     for (name, bytes) in kept {
         fs::write(partial.join(name), bytes).expect("it is writable");
     }
@@ -113,7 +113,7 @@ fn every_preset_trains_and_predicts() {
 fn a_damaged_part_is_refused_by_name() {
     let folder = generated();
     folder.run(&format!("{TREE} --model model")).succeeds();
-    let part = files(&folder, "model").into_keys().find(|name| name.contains("part-00001"));
+    let part = files(&folder, "model").into_keys().find(|name| name.contains("subtree-00001"));
     let part = part.expect("there are parts");
     let path = folder.path("model").join(&part);
     let mut bytes = fs::read(&path).expect("the file can be read");

@@ -147,12 +147,12 @@ fn what_is_missing_broken_or_of_another_plan_is_named() {
         "{error}"
     );
     let error = folder.run("merge --plan plan --model merged").fails(1);
-    assert!(error.contains("the plan is not finished: tree-0000-share-00000"), "{error}");
+    assert!(error.contains("the plan is not finished: tree-0000-subtree-00000"), "{error}");
     assert!(error.ends_with("are missing; run shards 0, 1\n"), "{error}");
     folder.run("shard --plan plan --index 1 --stage 1 -q").succeeds();
     let inside = folder.run("inspect plan").succeeds();
     assert!(inside.contains("units       2 done"), "{inside}");
-    assert!(inside.contains("missing: tree-0000-share-00000"), "{inside}");
+    assert!(inside.contains("missing: tree-0000-subtree-00000"), "{inside}");
     for index in 0..2 {
         folder.run(&format!("shard --plan plan --index {index} -q")).succeeds();
     }

@@ -1,7 +1,7 @@
 //! The one model: an algorithm's learned state with the labels' counts and names.
 //!
 //! [`train`] writes a model folder unit by unit, so that a killed training goes on where it was;
-//! [`Model::open`] maps one back. [`Stored`](crate::store::Stored) knows the files, whatever the algorithm.
+//! [`Model::open`] maps one back. [`Stored`] knows the files, whatever the algorithm.
 //!
 //! ```
 //! use labelwood::Settings;

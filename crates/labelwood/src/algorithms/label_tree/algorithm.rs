@@ -48,7 +48,7 @@ impl Algorithm for Params {
             scores: Scores::Probabilities,
             is_calibrated: false,
             grows: Some(Growth::OneByOne),
-            units: "parts",
+            units: "units",
             updates: Updates::WithRows,
             tried_up_to: 0,
         }
@@ -191,7 +191,7 @@ fn root_name(tree: usize) -> String {
 }
 
 fn subtree_name(tree: usize, subtree: usize) -> String {
-    format!("{TREE}{tree:04}-part-{subtree:05}")
+    format!("{TREE}{tree:04}-subtree-{subtree:05}")
 }
 
 impl Train for Trainer {
@@ -240,7 +240,7 @@ impl Trainer {
         let mut groups = Vec::new();
         for tree in trees.clone() {
             groups.push(self.write_root(tree, units, task)?);
-            task.progress(Stage::Units("parts"), groups.len() as u64, trees.len() as u64);
+            task.progress(Stage::Units("units"), groups.len() as u64, trees.len() as u64);
         }
         let all = groups.iter().zip(trees.clone()).flat_map(|(groups, tree)| {
             groups.iter().enumerate().map(move |(subtree, labels)| (tree, subtree, labels))
@@ -253,7 +253,7 @@ impl Trainer {
             missing.iter().flat_map(|(.., labels)| labels.iter().copied()).collect();
         self.vectors.restrict_to(&labels);
         let total = trees.len() + groups.iter().map(Vec::len).sum::<usize>();
-        linear::write_each(&missing, (total, "parts"), task, |&(tree, subtree, labels)| {
+        linear::write_each(&missing, (total, "units"), task, |&(tree, subtree, labels)| {
             let nodes = self.subtree(tree, subtree, labels, task)?;
             Ok(units.write(&subtree_name(tree, subtree), &arrays(&nodes))?)
         })
@@ -324,7 +324,7 @@ impl Predict for LabelTrees {
         let updater = Updater::new(self, all.view(), known, task)?;
         let total = self.trees.len();
         for tree in 0..total {
-            task.progress(Stage::Units("parts"), tree as u64, total as u64);
+            task.progress(Stage::Units("units"), tree as u64, total as u64);
             if units.find(&root_name(tree)).is_some() {
                 continue;
             }
@@ -336,7 +336,7 @@ impl Predict for LabelTrees {
             }
             write_root(&root, &root_name(tree), units)?;
         }
-        task.progress(Stage::Units("parts"), total as u64, total as u64);
+        task.progress(Stage::Units("units"), total as u64, total as u64);
         Ok(())
     }
 

@@ -50,7 +50,7 @@ impl Algorithm for Params {
             scores: Scores::Unbounded,
             is_calibrated: false,
             grows: None,
-            units: "parts",
+            units: "blocks",
             updates: Updates::WithRows,
             tried_up_to: 2000,
         }
@@ -190,7 +190,7 @@ impl Trainer {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        let report = |done| task.progress(Stage::Units("parts"), done, blocks.len() as u64);
+        let report = |done| task.progress(Stage::Units("blocks"), done, blocks.len() as u64);
         for (&block, done) in blocks.iter().zip(0..) {
             report(done);
             if units.lacks(&unit_name(block)) {

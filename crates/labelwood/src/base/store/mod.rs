@@ -119,7 +119,8 @@ impl Stored {
     /// ```
     /// use labelwood::data::{ReadOptions, read_bytes};
     /// use labelwood::algorithms::craftml;
-    /// use labelwood::model::{Model, store::Stored};
+    /// use labelwood::model::Model;
+    /// use labelwood::store::Stored;
     /// use labelwood::run::Pool;
     /// let task = Pool::new(1)?.task();
     /// let rows = read_bytes(b"0 1:1\n1 2:1\n", "a.svm", &ReadOptions::default(), &task)?.dataset;

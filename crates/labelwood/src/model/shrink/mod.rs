@@ -172,7 +172,7 @@ impl Work<'_> {
                 }
                 None => self.partial.adopt_file(&source.join(&file.file), file),
             };
-            task.progress(Stage::Units("parts"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            task.progress(Stage::Units("units"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
             written
         };
         task.install(|| files.par_iter().map(write).collect())
