@@ -67,6 +67,35 @@ class WithParts:
         return super().set_params(**params)
 
 
+class WithNames:
+    """Of an estimator whose labels may have names, further ones and ones in other languages.
+
+    A vocabulary brings them along: train with the command and its ``--vocabulary``.
+    """
+
+    model_: _native.Model
+
+    def languages(self) -> list[str]:
+        """The tags of the languages in which labels have names, the model's own first."""
+        check_is_fitted(self)
+        return self.model_.languages
+
+    def label_names(self, language: str | None = None) -> list[str] | None:
+        """What each label is called, in a language if it has a name there; ``None`` without names."""
+        check_is_fitted(self)
+        return self.model_.label_names if language is None else self.model_.names_in(language)
+
+    def all_names(self, label: int) -> list[str]:
+        """All names of the label with this number, the preferred one first."""
+        check_is_fitted(self)
+        return self.model_.all_names(whole("label", label))
+
+    def broader(self, label: int) -> list[int]:
+        """The numbers of the labels that a vocabulary calls broader than the one with this number."""
+        check_is_fitted(self)
+        return self.model_.broader(whole("label", label))
+
+
 @contextmanager
 def all_or_nothing(estimator: BaseEstimator):
     """Leaves an estimator as it was if it cannot be fitted, whatever stops that."""
@@ -79,7 +108,7 @@ def all_or_nothing(estimator: BaseEstimator):
         raise
 
 
-class Estimator(BaseEstimator):
+class Estimator(WithNames, BaseEstimator):
     """An algorithm over rows of features. Its settings are those of the command."""
 
     algorithm: ClassVar[str]

@@ -29,7 +29,7 @@ __all__ = [
     "questions",
     "read",
     "read_documents",
-    "read_label_names",
+    "read_vocabulary",
     "read_omikuji_rows",
     "vectoriser_defaults",
     "write",
@@ -101,6 +101,11 @@ class Model:
     def label_counts(self) -> NDArray[np.uint32]: ...
     @property
     def label_names(self) -> list[str] | None: ...
+    @property
+    def languages(self) -> list[str]: ...
+    def names_in(self, language: str) -> list[str]: ...
+    def all_names(self, label: int) -> list[str]: ...
+    def broader(self, label: int) -> list[int]: ...
 
 @final
 class ModelShare:
@@ -211,7 +216,8 @@ def read(
     lenient: bool,
     features: int,
     labels: int,
-    label_names: str | os.PathLike[str] | None,
+    vocabulary: str | os.PathLike[str] | None,
+    language: str | None,
     threads: int,
 ) -> tuple[_Data, list[str] | None]: ...
 def write(
@@ -229,7 +235,7 @@ def read_documents(
     labels_required: bool,
     threads: int,
 ) -> list[tuple[str | None, str, list[str]]]: ...
-def read_label_names(path: str | os.PathLike[str]) -> list[str]: ...
+def read_vocabulary(path: str | os.PathLike[str], language: str | None) -> list[str]: ...
 def read_omikuji_rows(
     path: str | os.PathLike[str], threads: int
 ) -> _Data: ...

@@ -26,7 +26,7 @@ __all__ = [
     "profiles",
     "read",
     "read_documents",
-    "read_label_names",
+    "read_vocabulary",
     "write",
 ]
 
@@ -39,7 +39,7 @@ class Dataset(NamedTuple):
     Y: sparse.csr_array
     """The labels, a column for each."""
     label_names: list[str] | None
-    """What the labels are called, as a code, a name, or both with a TAB between them."""
+    """What the labels are called: a code, or a code and names with TABs between them."""
 
 
 class Document(NamedTuple):
@@ -66,20 +66,22 @@ def read(
     lenient: bool = False,
     n_features: int = 0,
     n_labels: int = 0,
-    label_names: str | os.PathLike[str] | None = None,
+    vocabulary: str | os.PathLike[str] | None = None,
+    language: str | None = None,
     n_jobs: int | None = None,
 ) -> Dataset:
     """Reads vectors: ``.txt`` (XC repository format) or ``.svm`` (LIBSVM), also ``.gz`` or ``.zst``.
 
     ``format`` is ``"xc"``, ``"libsvm"`` or ``"lwd"`` if the file's name does not tell.
-    Label names are taken from ``labels.txt`` beside the file unless ``label_names`` says where
-    they are. ``n_features`` and ``n_labels`` are the least widths, such as those of a model.
+    Label names are taken from ``labels.txt`` beside the file unless ``vocabulary`` says where they
+    are, as in :func:`read_vocabulary`. ``n_features`` and ``n_labels`` are the least widths, such as
+    those of a model.
     With ``lenient``, a header that disagrees with the rows is a warning in the log.
     """
-    names = None if label_names is None else os.fspath(label_names)
+    names = None if vocabulary is None else os.fspath(vocabulary)
     (x, columns, y, labels), lines = _native.read(
         os.fspath(path), format, lenient, whole("n_features", n_features),
-        whole("n_labels", n_labels), names, threads(n_jobs),
+        whole("n_labels", n_labels), names, language, threads(n_jobs),
     )
     return Dataset(_csr(x, columns), _csr(y, labels), lines and lines[:labels])
 
@@ -137,9 +139,14 @@ def read_documents(
     return [Document(*document) for document in documents]
 
 
-def read_label_names(path: str | os.PathLike[str]) -> list[str]:
-    """Reads a file of label names, a line for each label."""
-    return _native.read_label_names(os.fspath(path))
+def read_vocabulary(path: str | os.PathLike[str], language: str | None = None) -> list[str]:
+    """Reads labels with their names, a line for each: a code, or a code and names after TABs.
+
+    ``.txt`` has a label a line, ``.tsv`` and ``.csv`` have columns, and ``.ttl``, ``.nt`` and ``.rdf``
+    are SKOS, each also with ``.gz`` or ``.zst``. ``language`` is that of the names, such as ``"en"``,
+    if there are several; by default the one that has most of them.
+    """
+    return _native.read_vocabulary(os.fspath(path), language)
 
 
 def load_questions() -> Questions:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _native
-from ._base import Estimator, WithParts, all_or_nothing, asked, clusters, noting_order
+from ._base import Estimator, WithNames, WithParts, all_or_nothing, asked, clusters, noting_order
 from ._errors import InputError
 from ._inputs import (
     as_json, in_order, into, is_frame, memory, refuse_halves, storable, threads, whole,
@@ -93,7 +93,7 @@ class TextVectoriser(TextVectoriserSettings, TransformerMixin, _Text):
         return np.array(self.vectoriser_.terms, object)
 
 
-class TextTagger(TextTaggerSettings, WithParts, _Text):
+class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
     """Learns from texts and their tags which tags fit a text.
 
     >>> from labelwood import CraftML, TextTagger, datasets

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use labelwood::app::read_vectors;
 use labelwood::data::documents::{self, Documents, Labels as Demand};
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::data::{self, Dataset, Format, LabelIndex, ReadOptions, WriteError, corpus};
+use labelwood::data::{
+    self, Dataset, Format, LabelIndex, ReadOptions, Vocabulary, WriteError, corpus,
+};
 use labelwood::run::Task;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -28,12 +30,20 @@ pub fn read<'py>(
     lenient: bool,
     features: usize,
     labels: usize,
-    label_names: Option<PathBuf>,
+    vocabulary: Option<PathBuf>,
+    language: Option<String>,
     threads: usize,
 ) -> PyResult<(DataArrays<'py>, Option<Vec<String>>)> {
     let format = vector_format(py, format)?;
-    let options =
-        ReadOptions { format, lenient, features, labels, label_names, ..ReadOptions::default() };
+    let options = ReadOptions {
+        format,
+        lenient,
+        features,
+        labels,
+        vocabulary,
+        language,
+        ..ReadOptions::default()
+    };
     let read = work::run(py, threads, None, |task| read_vectors(&path, &options, task))?;
     let Dataset { features, labels, label_names } = read.dataset;
     let names = label_names.map(|names| names.lines().map(str::to_owned).collect());
@@ -107,7 +117,7 @@ fn write_names_beside(path: &Path, names: &LabelIndex, task: &Task) -> Result<()
     let Some(beside) = data::names_beside(path) else {
         return Ok(names.write(&path.with_file_name("labels.txt"))?);
     };
-    if LabelIndex::read(&beside, task)? == *names {
+    if LabelIndex::read(&beside, task)?.lines().eq(names.lines()) {
         return Ok(());
     }
     let beside = beside.display();
@@ -145,11 +155,15 @@ pub fn read_documents(
     })
 }
 
-/// Reads a file of label names, one line for each label.
+/// Reads a vocabulary, one line for each label.
 #[pyfunction]
-pub fn read_label_names(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
-    let names = work::run(py, 1, None, |task| LabelIndex::read(&path, task))?;
-    Ok(names.lines().map(str::to_owned).collect())
+pub fn read_vocabulary(
+    py: Python<'_>,
+    path: PathBuf,
+    language: Option<&str>,
+) -> PyResult<Vec<String>> {
+    let read = work::run(py, 1, None, |task| Vocabulary::read(&path, language, task))?;
+    Ok(read.labels.lines().map(str::to_owned).collect())
 }
 
 /// The embedded questions with their tags: those to learn from, and those to measure on.

@@ -58,7 +58,7 @@ mod _native {
     #[pymodule_export]
     use crate::{
         algorithms,
-        data::{generate, profiles, questions, read, read_documents, read_label_names, write},
+        data::{generate, profiles, questions, read, read_documents, read_vocabulary, write},
         group_memory,
         metrics::{evaluate, inverse_propensity},
         model::{Model, model_from_files},

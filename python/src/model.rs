@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use labelwood::Settings;
-use labelwood::app::TrainingNeed;
-use labelwood::app::predict_at_least;
+use labelwood::app::{TrainingNeed, names_in, predict_at_least};
 use labelwood::data::DatasetView;
 use labelwood::model::{Model as Inner, TrainError, TrainOptions, train_with};
 use labelwood::run::Task;
@@ -245,6 +244,29 @@ impl Model {
     fn label_names(&self) -> Option<Vec<&str>> {
         let names = self.0.labels().names()?;
         Some((0..names.len() as u32).map(|id| names.display(id)).collect())
+    }
+
+    /// The tags of the languages in which labels have names, the model's own first.
+    #[getter]
+    fn languages(&self) -> Vec<&str> {
+        self.0.labels().languages().collect()
+    }
+
+    /// The labels' names in a language, else those of the model.
+    fn names_in(&self, py: Python<'_>, language: &str) -> PyResult<Vec<String>> {
+        let names = names_in(&self.0, Some(language)).or_raise(py)?.unwrap_or_default();
+        Ok((0..names.len() as u32).map(|id| names.display(id).to_owned()).collect())
+    }
+
+    /// All names of a label besides its code, the preferred one first.
+    fn all_names(&self, label: u32) -> Vec<&str> {
+        let names = self.0.labels().names().filter(|names| (label as usize) < names.len());
+        names.map(|names| names.names(label).collect()).unwrap_or_default()
+    }
+
+    /// The broader labels of a label.
+    fn broader(&self, label: u32) -> Vec<u32> {
+        self.0.labels().broader(label).to_vec()
     }
 
     /// The labels below each child of a label tree's root, if there is such a tree.

@@ -15,7 +15,7 @@ def test_vectors_are_read_and_written(tmp_path):
     X, Y, names = datasets.read(tmp_path / "rows.txt")
     assert X.toarray().tolist() == [[0.5, 0, 0, 1], [0, 2, 0, 0]] and X.dtype == np.float32
     assert Y.toarray().tolist() == [[1, 0, 1], [0, 0, 0]]
-    assert names == ["birds", "Q7\tmaps", "cats"] == datasets.read_label_names(tmp_path / "labels.txt")
+    assert names == ["birds", "Q7\tmaps", "cats"] == datasets.read_vocabulary(tmp_path / "labels.txt")
     for name in ("again.txt", "again.svm", "again.txt.gz"):
         datasets.write(tmp_path / name, X, Y)
         again = datasets.read(tmp_path / name, n_features=4, n_labels=3)
@@ -115,3 +115,22 @@ def test_names_of_labels_that_are_not_there_are_left_out(tmp_path):
     (tmp_path / "train.txt").write_text("2 2 2\n0 0:1\n1 1:1\n")
     (tmp_path / "labels.txt").write_text("birds\nmaps\nsea\n")
     assert datasets.read(tmp_path / "train.txt").label_names == ["birds", "maps"]
+
+
+SKOS = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+<x:b> skos:prefLabel "birds"@en, "linnut"@fi ; skos:altLabel "fowl"@en .
+<x:a> skos:prefLabel "animals"@en .
+"""
+
+
+def test_vocabularies_have_a_line_for_each_label(tmp_path):
+    (tmp_path / "v.ttl").write_text(SKOS)
+    lines = ["x:a\tanimals", "x:b\tbirds\tfowl"]
+    assert datasets.read_vocabulary(tmp_path / "v.ttl") == lines
+    finnish = datasets.read_vocabulary(tmp_path / "v.ttl", "fi")
+    assert finnish == ["x:a", "x:b\tlinnut"]
+    with pytest.raises(InputError, match="no names in the language `sv`, only in `en`, `fi`"):
+        datasets.read_vocabulary(tmp_path / "v.ttl", "sv")
+    datasets.write(tmp_path / "a.txt", np.eye(2), np.eye(2))
+    read = datasets.read(tmp_path / "a.txt", vocabulary=tmp_path / "v.ttl", language="en")
+    assert read.label_names == lines

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use labelwood::app::known_labels;
 pub use labelwood::app::{Kind, read_vectors};
-use labelwood::data::{self, Dataset, ReadOptions, documents};
+use labelwood::data::{self, Dataset, LabelIndexBuilder, ReadOptions, documents};
 use labelwood::run::Task;
 
 /// The formats of data by the names they have in flags.
@@ -36,19 +37,32 @@ pub struct InputArgs {
     #[arg(long)]
     pub lenient: bool,
 
-    /// Names of the labels, one per line, or code, TAB and name; by default labels.txt beside the
-    /// data, if there is one
+    /// The labels with their names: one per line, or code, TAB and names (.txt, .tsv, .csv), or SKOS
+    /// (.ttl, .nt, .rdf), each also with .gz or .zst; by default labels.txt beside the data, if
+    /// there is one
     #[arg(long, value_name = "FILE")]
-    pub label_names: Option<PathBuf>,
+    pub vocabulary: Option<PathBuf>,
+
+    /// The language of the names, such as en or pt-br; by default the one in which the most concepts
+    /// of the vocabulary have a preferred name
+    #[arg(long, value_name = "TAG", requires = "vocabulary")]
+    pub language: Option<String>,
 }
 
 impl InputArgs {
+    /// The labels that are known before those of `data`, which is text, are read.
+    pub fn known_labels(&self, data: &Path, task: &Task) -> Result<LabelIndexBuilder> {
+        let language = self.language.as_deref();
+        Ok(known_labels(data, self.vocabulary.as_deref(), language, task)?)
+    }
+
     /// Reads a file of vectors and shows what deserves a look.
     pub fn read(&self, path: &Path, format: Option<data::Format>, task: &Task) -> Result<Dataset> {
         let options = ReadOptions {
             format,
             lenient: self.lenient,
-            label_names: self.label_names.clone(),
+            vocabulary: self.vocabulary.clone(),
+            language: self.language.clone(),
             ..ReadOptions::default()
         };
         Ok(read_vectors(path, &options, task)?.dataset)

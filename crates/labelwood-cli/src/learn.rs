@@ -116,8 +116,11 @@ impl LearnArgs {
         if let Some((format, ..)) = FORMATS.iter().find(|(.., kind)| Some(*kind) == self.from) {
             words.extend(["--from".to_owned(), format.to_string()]);
         }
-        if let Some(names) = &self.reading.label_names {
-            words.extend(["--label-names".to_owned(), names.display().to_string()]);
+        if let Some(vocabulary) = &self.reading.vocabulary {
+            words.extend(["--vocabulary".to_owned(), vocabulary.display().to_string()]);
+        }
+        if let Some(language) = &self.reading.language {
+            words.extend(["--language".to_owned(), language.clone()]);
         }
         words.extend(self.reading.lenient.then(|| "--lenient".to_owned()));
         words
@@ -144,7 +147,7 @@ impl LearnArgs {
         let params = self.vectoriser.over(params, task)?;
         let documents =
             self.documents.open(&self.data, Some(format), &options, Labels::Required, task)?;
-        let names = text::known_labels(&self.data, self.reading.label_names.as_deref(), task)?;
+        let names = self.reading.known_labels(&self.data, task)?;
         let (reader, dataset) = text::fit(documents, params, names, task)?;
         Ok(Rows { dataset, reader: Some(reader) })
     }

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use labelwood::app::{LabelFiles, RowOptions};
-use labelwood::data::Dataset;
+use labelwood::app::{LabelFiles, RowOptions, names_in};
+use labelwood::data::{Dataset, LabelIndex};
 use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
 use labelwood::model::Model;
 use labelwood::run::Task;
@@ -63,11 +63,20 @@ pub struct ModelArgs {
     without_labels: Option<PathBuf>,
 
     /// How its files are opened.
+    /// Show the names of labels in this language, where they have some, such as fi or pt-br
+    #[arg(long, value_name = "TAG")]
+    language: Option<String>,
+
     #[command(flatten)]
     pub loading: LoadArgs,
 }
 
 impl ModelArgs {
+    /// The names to show for the labels of a model, if it has some.
+    pub fn names(&self, model: &Model) -> Result<Option<LabelIndex>> {
+        Ok(names_in(model, self.language.as_deref())?)
+    }
+
     /// The files that name labels.
     pub fn files(&self) -> LabelFiles<'_> {
         LabelFiles { only: self.only_labels.as_deref(), without: self.without_labels.as_deref() }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{ArgMatches, Args, Command, FromArgMatches, value_parser};
 use labelwood::app::Fields;
-pub use labelwood::app::known_labels;
 use labelwood::data::documents::{Documents, Format, Labels, Options, Separator, read_lines};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::run::Task;
@@ -223,7 +222,7 @@ pub fn fit(
     let more = dataset.labels.columns() - known;
     if known > 0 && more > 0 {
         tracing::warn!(
-            "{more} labels of the data are not among the {known} label names; they come after them"
+            "{more} labels of the data are not among the {known} of the vocabulary; they come after them"
         );
     }
     Ok((reader, dataset))

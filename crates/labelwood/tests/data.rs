@@ -223,7 +223,7 @@ fn label_names_are_found_beside_the_data_or_where_told() {
     LabelIndex::from_lines(["l0\tcats", "l1\tbirds", "l2"]).write(&path("labels.txt.zst")).unwrap();
 
     let open = |name: &str, label_names: Option<PathBuf>| {
-        let options = ReadOptions { label_names, ..ReadOptions::default() };
+        let options = ReadOptions { vocabulary: label_names, ..ReadOptions::default() };
         data::read(&path(name), &options, &run())
     };
     let xc = open("a.txt", None).unwrap();

@@ -6,7 +6,7 @@ use labelwood::Settings;
 use labelwood::algorithms::craftml::{self, Diversity, Metric, Projection};
 use labelwood::algorithms::{grove, label_forest, label_tree, neighbours, one_vs_rest};
 use labelwood::data::documents::{Documents, Format, Labels, Options as Reading};
-use labelwood::data::{Dataset, LabelIndexBuilder};
+use labelwood::data::{Dataset, LabelIndexBuilder, Vocabulary};
 use labelwood::model::{Model, TrainOptions, UpdateStart, train_with, update};
 use labelwood::run::{Pool, Task};
 use labelwood::settings::Favour;
@@ -50,6 +50,11 @@ unsafe impl GlobalAlloc for Counted {
         unsafe { System.dealloc(pointer, layout) }
     }
 }
+
+/// Some labels with names in two languages and a broader one.
+const VOCABULARY: &[u8] = b"@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+    <x:2> skos:prefLabel 'S2'@en, 'S2 too'@fi ; skos:altLabel 'second'@en ; skos:broader <x:3> .
+    <x:3> skos:prefLabel 'S3'@en, 'S3 too'@fi .";
 
 /// A saved model and what is asked of it.
 struct Saved {
@@ -109,7 +114,8 @@ fn saved(parent: &Path, task: &Task) -> Vec<Saved> {
     let (text, options) = (documents(), Reading::default());
     let documents =
         Documents::from_bytes(text.as_bytes(), "f", Format::Tsv, &options, Labels::Required, task);
-    let names = LabelIndexBuilder::default();
+    let vocabulary = Vocabulary::from_bytes(VOCABULARY, "v.ttl", Some("en")).unwrap();
+    let names = LabelIndexBuilder::new(&vocabulary.labels);
     let (reader, dataset) =
         TextReader::fit(documents.unwrap(), &options, text::Params::default(), names, task)
             .unwrap();
@@ -167,6 +173,13 @@ fn use_model(model: &Model, rows: &Csr, task: &Task) {
     }
     if let Some(names) = model.labels().names() {
         names.find("S3");
+        for language in names.languages() {
+            assert_eq!(names.in_language(language).unwrap().len(), labels);
+        }
+        for id in 0..labels as u32 {
+            assert!(names.broader(id).iter().all(|&broad| (broad as usize) < labels));
+            assert!(names.names_in("fi", id).chain(names.names(id)).all(|name| !name.is_empty()));
+        }
     }
 }
 

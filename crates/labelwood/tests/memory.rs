@@ -2,7 +2,9 @@
 
 use labelwood::data::documents::{self, Documents, Labels, Options};
 use labelwood::data::predictions::{PredictionFormat, read_file_for};
-use labelwood::data::{self, LabelIndex, LabelIndexBuilder, ReadError, ReadOptions, Splits};
+use labelwood::data::{
+    self, LabelIndex, LabelIndexBuilder, ReadError, ReadOptions, Splits, Vocabulary,
+};
 use labelwood::data::{Batches, read_filter, write_atomically};
 use labelwood::run::{Pool, Task};
 use labelwood::text::{Params, TextError, TextReader, read_labels};
@@ -99,7 +101,7 @@ fn files_beside_the_data_stop_at_the_memory_that_may_be_used() {
     for (name, text) in [("names", "name\n"), ("no-names", "\n"), ("name", "name ")] {
         let path = file(&folder, name, "", text);
         assert_full(&path, LabelIndex::read(&path, &run()));
-        assert_full(&path, LabelIndexBuilder::read(&path, &run()));
+        assert_full(&path, Vocabulary::read_builder(&path, None, &run()));
     }
     for (name, text) in [("split", "1 2\n"), ("columns", "1 ")] {
         let path = file(&folder, name, "", text);

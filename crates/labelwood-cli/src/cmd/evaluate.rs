@@ -102,7 +102,7 @@ pub struct Args {
 struct ForeignArgs {
     /// Predictions to evaluate: one row for each row of DATA, with the same id if both have ids, else in
     /// the same order; - for standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "beam", "load", "no_verify"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "beam", "load", "no_verify", "language"])]
     predictions: Option<PathBuf>,
 
     /// The format of the predictions, if the ending does not tell
@@ -277,7 +277,7 @@ fn predicted(
     let query = args.opening.query(args.deepest(&filter), allowed.as_ref());
     let predictions =
         stages.time("predict", || Ok(model.predict(rows.features.view(), query, task)?))?;
-    let names = args.per_label.as_ref().and_then(|_| model.labels().names().cloned());
+    let names = args.opening.names(model)?;
     let training_rows = model.manifest().instances as usize;
     Ok(Subject { truth: rows.labels, predictions, filter, training_rows, counts, names, stages })
 }

@@ -44,10 +44,10 @@ pub struct Args {
     #[arg(long)]
     again: bool,
 
-    /// Names of all labels, for a model of vectors: those of the model first, one per line, or code,
-    /// TAB and name; by default labels.txt beside NEWDATA, if there is one
+    /// The names of all labels, for a model of vectors: those of the model first, in any format that
+    /// train reads; by default labels.txt beside NEWDATA, if there is one
     #[arg(long, value_name = "FILE")]
-    label_names: Option<PathBuf>,
+    vocabulary: Option<PathBuf>,
 
     #[command(flatten)]
     rows: RowArgs,
@@ -68,7 +68,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let model = Model::open(&args.model, Options::default(), &task)?;
     let dataset =
-        args.rows.options().read_more(&args.data, &model, args.label_names.as_deref(), &task)?;
+        args.rows.options().read_more(&args.data, &model, args.vocabulary.as_deref(), &task)?;
     let threads = task.threads();
     let remedy = if threads > 1 { "try --threads 1" } else { "add fewer rows at a time" };
     let needed = update_bytes(&model, dataset.view(), threads);

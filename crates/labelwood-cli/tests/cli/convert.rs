@@ -89,13 +89,13 @@ fn label_names_are_written_beside_the_output_and_replace_nothing() {
     folder.write("a.txt", XC);
     folder.write("names", "red\ngreen\tthe colour\nblue\n");
     std::fs::create_dir(folder.path("out")).expect("the folder is writable");
-    folder.run("convert a.txt out/b.svm --label-names names").succeeds();
+    folder.run("convert a.txt out/b.svm --vocabulary names").succeeds();
     assert_eq!(folder.read("out/labels.txt"), folder.read("names"));
-    folder.run("convert a.txt out/c.svm --label-names out/labels.txt").succeeds();
-    let error = folder.run("convert a.txt out/d.svm --label-names names").fails(1);
+    folder.run("convert a.txt out/c.svm --vocabulary out/labels.txt").succeeds();
+    let error = folder.run("convert a.txt out/d.svm --vocabulary names").fails(1);
     assert!(error.contains("out/labels.txt is already there"), "{error}");
-    let error = folder.run("convert a.txt - --to xc --label-names names").fails(1);
-    assert!(error.contains("leave out --label-names"), "{error}");
+    let error = folder.run("convert a.txt - --to xc --vocabulary names").fails(1);
+    assert!(error.contains("leave out --vocabulary"), "{error}");
 }
 
 #[test]

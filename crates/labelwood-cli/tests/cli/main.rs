@@ -32,3 +32,4 @@ mod tune;
 mod unlikely;
 mod update;
 mod usage;
+mod vocabulary;

@@ -174,7 +174,7 @@ fn ids_and_names_come_through_to_every_output() {
     assert_eq!((&map["label"], &map["name"]), (&1.into(), &"old maps".into()));
     folder.write("labels.txt", "p7\told maps\n");
     let done = folder.run("train train.tsv --model other --trees 2");
-    let warning = "2 labels of the data are not among the 1 label names";
+    let warning = "2 labels of the data are not among the 1 of the vocabulary";
     assert!(done.stderr().contains(warning), "{}", done.stderr());
     let xc = folder.run("predict model new.jsonl --format xc").succeeds();
     assert!(xc.starts_with("2 4\n"), "{xc}");

@@ -315,11 +315,11 @@ fn data_that_say_little_are_learned_all_the_same() {
 fn names_of_labels_travel_with_the_model() {
     let folder = small();
     folder.write("names.txt", "zero\none\ntwo\n");
-    folder.run("train a.txt --model model --label-names names.txt -q").succeeds();
+    folder.run("train a.txt --model model --vocabulary names.txt -q").succeeds();
     let inside = folder.run("inspect model").succeeds();
     assert!(inside.contains("2 rows  two\n"), "{inside}");
     folder.write("few.txt", "zero\n");
-    let error = folder.run("train a.txt --model m --label-names few.txt").fails(1);
+    let error = folder.run("train a.txt --model m --vocabulary few.txt").fails(1);
     assert!(error.contains("few.txt: 1 label names for 3 labels"), "{error}");
 }
 

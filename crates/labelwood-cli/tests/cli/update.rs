@@ -142,8 +142,8 @@ fn text_is_read_as_the_model_reads_it() {
     folder.write("vectors.txt", "1 2 2\n0 0:1\n");
     let error = folder.run("update model vectors.txt").fails(1);
     assert!(error.contains("the model was trained on text"), "{error}");
-    let error = folder.run("update model more.tsv --label-names more.tsv").fails(1);
-    assert!(error.contains("--label-names is for vectors"), "{error}");
+    let error = folder.run("update model more.tsv --vocabulary more.tsv").fails(1);
+    assert!(error.contains("--vocabulary is for vectors"), "{error}");
     folder.run("train train.tsv --model kept --trees 4 --leaf 8 --keep-rows -q").succeeds();
     folder.run("update kept more.tsv -q").succeeds();
     let terms = folder.run("inspect kept --label zoo").succeeds();
@@ -162,7 +162,7 @@ fn what_cannot_be_added_is_told_in_one_line() {
         ("update model more.tsv", "the model was trained on vectors"),
         ("update model nowhere.txt", "nowhere.txt"),
         ("update nowhere three.txt", "nowhere: there is no model here"),
-        ("update model three.txt --label-names other.txt", "label 0 is called `g`"),
+        ("update model three.txt --vocabulary other.txt", "label 0 is called `g`"),
         ("update model three.txt --output three.txt", "three.txt"),
     ] {
         let error = folder.run(command).fails(1);

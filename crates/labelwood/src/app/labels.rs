@@ -3,7 +3,9 @@
 use super::error::InputError;
 use crate::base::run::Task;
 use crate::base::sparse::LabelSet;
-use crate::data::{LabelIndexBuilder, ReadError, documents, names_beside};
+use crate::data::{
+    LabelIndex, LabelIndexBuilder, ReadError, Vocabulary, documents, first_of, names_beside,
+};
 use crate::model::Model;
 use std::path::Path;
 
@@ -63,25 +65,46 @@ fn labels_in(file: &Path, model: &Model, task: &Task) -> Result<LabelSet, InputE
     Ok(found)
 }
 
-/// The labels that are known before those of `data` are read: those of the file `given`, else those
-/// of a file of label names beside it.
+/// The labels that are known before those of `data` are read: those of the vocabulary `given`, with
+/// their names in `language`, else those of a file of label names beside the data.
 ///
 /// ```
 /// use labelwood::app::known_labels;
 /// let (folder, task) = (tempfile::tempdir()?, labelwood::run::Pool::new(1)?.task());
 /// let data = folder.path().join("train.tsv");
-/// assert!(known_labels(&data, None, &task)?.is_empty());
+/// assert!(known_labels(&data, None, None, &task)?.is_empty());
 /// std::fs::write(folder.path().join("labels.txt"), "birds\nmaps\n")?;
-/// assert_eq!(known_labels(&data, None, &task)?.len(), 2);
+/// assert_eq!(known_labels(&data, None, None, &task)?.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn known_labels(
     data: &Path,
     given: Option<&Path>,
+    language: Option<&str>,
     task: &Task,
 ) -> Result<LabelIndexBuilder, ReadError> {
-    match given.map(Path::to_owned).or_else(|| names_beside(data)) {
-        Some(names) => LabelIndexBuilder::read(&names, task),
-        None => Ok(LabelIndexBuilder::default()),
+    let Some(vocabulary) = given.map(Path::to_owned).or_else(|| names_beside(data)) else {
+        return Ok(LabelIndexBuilder::default());
+    };
+    let (labels, warnings) = Vocabulary::read_builder(&vocabulary, language, task)?;
+    for warning in &warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(labels)
+}
+
+/// The names to show for the labels of a model: those in a language where there are some, else the
+/// model's own; nothing if the model has no names.
+pub fn names_in(model: &Model, language: Option<&str>) -> Result<Option<LabelIndex>, InputError> {
+    let labels = model.labels();
+    let Some(language) = language else { return Ok(labels.names().cloned()) };
+    match labels.names_in(language) {
+        Some(names) => Ok(Some(names)),
+        None => {
+            let known = first_of(labels.languages().collect::<Vec<_>>().into_iter());
+            Err(InputError::Refused(format!(
+                "there are no names in the language `{language}`: the model has {known}"
+            )))
+        }
     }
 }

@@ -44,7 +44,7 @@ mod threshold;
 pub use error::InputError;
 pub use fault::{Fault, MachineFault};
 pub use kind::Kind;
-pub use labels::{LabelFiles, known_labels};
+pub use labels::{LabelFiles, known_labels, names_in};
 pub use memory::{Remedy, TrainingNeed, update_bytes};
 pub use rows::{Fields, RowOptions, read_vectors};
 pub use source::{RowBatch, RowSource};

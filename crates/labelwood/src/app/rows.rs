@@ -122,32 +122,33 @@ impl RowOptions {
     }
 
     /// Reads rows that a model is to learn in addition. Labels that it does not know get ids beyond
-    /// its own, and the names that text gives them, else those of a file of label names.
+    /// its own, and the names that text gives them, else those of a vocabulary.
     pub fn read_more(
         &self,
         path: &Path,
         model: &Model,
-        label_names: Option<&Path>,
+        vocabulary: Option<&Path>,
         task: &Task,
     ) -> Result<Dataset, InputError> {
         let kind = self.kind(path, model)?;
         let known = model.labels().names();
         let Some(reader) = model.text() else {
-            if known.is_none() && label_names.is_some() {
-                let reason = "--label-names: the labels of the model have no names";
+            if known.is_none() && vocabulary.is_some() {
+                let reason = "--vocabulary: the labels of the model have no names";
                 return Err(InputError::Refused(reason.to_owned()));
             }
             let options = ReadOptions {
                 ignore_label_names: known.is_none(),
-                label_names: label_names.map(Path::to_owned),
+                vocabulary: vocabulary.map(Path::to_owned),
+                language: known.and_then(LabelIndex::language).map(str::to_owned),
                 ..self.vectors(kind)
             };
             let Read { dataset, format, .. } = read_vectors(path, &options, task)?;
             Widths::check(path, format, &dataset, None, model);
             return Ok(dataset);
         };
-        if label_names.is_some() {
-            let reason = "--label-names is for vectors: labels in text are their names";
+        if vocabulary.is_some() {
+            let reason = "--vocabulary is for vectors: labels in text are their names";
             return Err(InputError::Refused(reason.to_owned()));
         }
         let (documents, guess) = self.documents(path, kind, reader, Labels::Required, task)?;
@@ -181,7 +182,7 @@ impl RowOptions {
         };
         let names = match known {
             Some(known) => LabelIndexBuilder::new(known),
-            None => known_labels(path, None, task)?,
+            None => known_labels(path, None, None, task)?,
         };
         let base = Options::default();
         let (documents, _) = self.fields.open(path, Some(format), &base, Labels::Required, task)?;

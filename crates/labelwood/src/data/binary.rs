@@ -57,9 +57,8 @@ fn write_to(output: &mut dyn io::Write, dataset: DatasetView<'_>) -> io::Result<
         ("label_offsets", labels.offsets().into()),
         ("labels", labels.indices().into()),
     ];
-    if let Some((text, starts)) = label_names.map(LabelIndex::arrays) {
-        arrays.extend([("names", text.into()), ("names_start", starts.into())]);
-    }
+    let names = label_names.map(LabelIndex::to_arrays).unwrap_or_default();
+    arrays.extend(names.iter().map(|(name, array)| (&**name, *array)));
     write_arrays(output, "data", &arrays).map(drop)
 }
 
@@ -67,9 +66,8 @@ fn write_to(output: &mut dyn io::Write, dataset: DatasetView<'_>) -> io::Result<
 fn check_of(dataset: DatasetView<'_>) -> [u64; 2] {
     let mut hasher = Xxh3::new();
     hasher.update(&dataset.digest().to_le_bytes());
-    if let Some((text, starts)) = dataset.label_names.map(LabelIndex::arrays) {
-        starts.iter().for_each(|start| hasher.update(&start.to_le_bytes()));
-        hasher.update(text);
+    if let Some(names) = dataset.label_names {
+        names.hash(&mut hasher);
     }
     let check = hasher.digest128();
     [check as u64, (check >> 64) as u64]
@@ -157,16 +155,12 @@ fn dataset_of(bytes: FileBytes) -> Result<Dataset, String> {
 }
 
 fn names_of(unit: &Unit, labels: usize) -> Result<Option<LabelIndex>, String> {
-    if !unit.names().iter().any(|name| name == "names") {
-        return Ok(None);
-    }
-    let names = LabelIndex::from_arrays(
-        unit.array("names").map_err(reason)?,
-        unit.array("names_start").map_err(reason)?,
-    );
-    match names.len() {
-        found if found < labels => Err(format!("{found} names for {labels} labels")),
-        _ => Ok(Some(names)),
+    let names = LabelIndex::from_unit(unit).map_err(reason)?;
+    match &names {
+        Some(names) if names.len() < labels => {
+            Err(format!("{} names for {labels} labels", names.len()))
+        }
+        _ => Ok(names),
     }
 }
 

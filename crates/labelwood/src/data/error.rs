@@ -103,6 +103,12 @@ pub(super) fn no_such_field<'a>(
     name: &str,
     known: impl ExactSizeIterator<Item = &'a str>,
 ) -> String {
+    let (name, known) = (excerpt(name), first_of(known));
+    format!("there is no {what} `{name}`: there are {known}; name the {what} to take")
+}
+
+/// The first of some names, each cut short.
+pub(crate) fn first_of<'a>(known: impl ExactSizeIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
     let more = known.len().saturating_sub(SHOWN);
     let mut shown: Vec<String> =
@@ -112,8 +118,7 @@ pub(super) fn no_such_field<'a>(
         _ if more > 0 => shown.push(format!("{more} more")),
         _ => {}
     }
-    let (name, known) = (excerpt(name), shown.join(", "));
-    format!("there is no {what} `{name}`: there are {known}; name the {what} to take")
+    shown.join(", ")
 }
 
 /// The column of an error in one line of JSON, counted from 1, and what is wrong there.

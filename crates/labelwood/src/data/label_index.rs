@@ -2,27 +2,32 @@
 
 use super::error::{ReadError, WriteError};
 use super::source::{Blocks, Source};
+use super::vocabulary::Thesaurus;
 use super::write::write_atomically;
 use crate::base::array::Array;
 use crate::base::run::{Memory, Task};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The names of the labels, by id and back.
 ///
-/// A label has a code, a name, or both: line i of a `labels.txt` is `name` or `code<TAB>name` for
-/// label i. A line without a TAB is code and name in one; an empty line makes the id itself the
-/// code. Several labels may share a code or a name, as titles do; looking it up then gives the
-/// lowest id.
+/// A label has a code and any number of names: line i of a `labels.txt` is `name`, or
+/// `code<TAB>name`, or `code<TAB>name<TAB>further name<TAB>...` for label i. A line without a TAB is
+/// code and name in one; an empty line makes the id itself the code. Several labels may share a code
+/// or a name, as titles do; looking it up then gives the lowest id.
+///
+/// A [`Vocabulary`](super::Vocabulary) may add names in other languages, and which label is broader
+/// than which.
 ///
 /// ```
 /// use labelwood::data::LabelIndex;
-/// let labels = LabelIndex::from_lines(["p10\tbirds", "p11\t", "cats"]);
+/// let labels = LabelIndex::from_lines(["p10\tbirds\tfowl", "p11\t", "cats"]);
 /// assert_eq!((labels.code(0), labels.name(0)), ("p10", Some("birds")));
+/// assert_eq!(labels.names(0).collect::<Vec<_>>(), ["birds", "fowl"]);
 /// assert_eq!((labels.display(1), labels.display(2)), ("p11", "cats"));
-/// assert_eq!((labels.find("p10"), labels.find("birds"), labels.find("dogs")), (Some(0), Some(0), None));
+/// assert_eq!(["p10", "birds", "fowl", "dogs"].map(|text| labels.find(text)), [Some(0), Some(0), Some(0), None]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct LabelIndex {
@@ -32,6 +37,8 @@ pub struct LabelIndex {
     starts: Array<u64>,
     /// Made when a label is first looked up by name, so that opening a model stays fast.
     sorted: OnceLock<SortedIds>,
+    /// What a vocabulary adds.
+    thesaurus: Option<Arc<Thesaurus>>,
 }
 
 #[derive(Clone, Debug)]
@@ -40,13 +47,15 @@ struct SortedIds {
     by_code: Vec<u32>,
     /// Ids of labels with a name besides the code, in the order of their names, then of the ids.
     by_name: Vec<u32>,
+    /// Ids and where in their line a further name starts, in the order of these names, then of the ids.
+    by_further_name: Vec<(u32, usize)>,
 }
 
 /// How much of a file of names is read at a time.
 const BLOCK: usize = 1 << 20;
 
 /// Collects the lines of an index.
-struct LineCollector {
+pub(super) struct LineCollector {
     text: String,
     starts: Vec<u64>,
 }
@@ -58,30 +67,38 @@ impl Default for LineCollector {
 }
 
 impl LineCollector {
-    fn push(&mut self, line: &str) {
+    /// Adds the line of the next label.
+    pub(super) fn push(&mut self, line: &str) {
         let text = &mut self.text;
         match line.split_once('\t') {
             None if line.is_empty() => text.push_str(&(self.starts.len() - 1).to_string()),
             None => text.push_str(&on_one_line(line)),
-            Some((code, name)) => {
-                text.extend([&*on_one_line(code), "\t", &*on_one_line(name)]);
+            Some((code, names)) => {
+                let mut names = names.split('\t').map(on_one_line);
+                let name = names.next().unwrap_or_default();
+                text.extend([&*on_one_line(code), "\t", &*name]);
+                for further in names.filter(|name| !name.is_empty()) {
+                    text.extend(["\t", &*further]);
+                }
             }
         }
         self.starts.push(self.text.len() as u64);
     }
 
-    fn bytes(&self) -> usize {
+    /// How much memory the lines take.
+    pub(super) fn bytes(&self) -> usize {
         self.text.len() + 8 * self.starts.len()
     }
 
-    fn finish(self) -> LabelIndex {
+    /// The index of the lines.
+    pub(super) fn finish(self) -> LabelIndex {
         LabelIndex::from_arrays(self.text.into_bytes().into(), self.starts.into())
     }
 }
 
 impl PartialEq for LabelIndex {
     fn eq(&self, other: &Self) -> bool {
-        self.starts == other.starts && self.text == other.text
+        self.starts == other.starts && self.text == other.text && self.thesaurus == other.thesaurus
     }
 }
 
@@ -93,18 +110,30 @@ impl Default for LabelIndex {
 }
 
 impl LabelIndex {
-    /// Makes an index of lines, each `name` or `code<TAB>name`. Line breaks within become spaces, and
-    /// so do TABs in a name.
+    /// Makes an index of lines, each a code, or a code and names, separated by TABs. Line breaks within
+    /// become spaces.
     pub fn from_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut joined = LineCollector::default();
         lines.into_iter().for_each(|line| joined.push(line));
         joined.finish()
     }
 
+    /// The labels of these lines, with what a vocabulary adds to the labels of this index.
+    pub(crate) fn with_lines<'a>(&self, lines: impl IntoIterator<Item = &'a str>) -> Self {
+        let labels = Self::from_lines(lines);
+        match &self.thesaurus {
+            Some(thesaurus) => {
+                let first = thesaurus.first(labels.len());
+                labels.with_thesaurus(first)
+            }
+            None => labels,
+        }
+    }
+
     /// An index over the arrays that [`arrays`](Self::arrays) gave. In a damaged file, lines outside of
     /// the text and lines that are not UTF-8 are empty.
     pub(crate) fn from_arrays(text: Array<u8>, starts: Array<u64>) -> Self {
-        LabelIndex { text, starts, sorted: OnceLock::new() }
+        LabelIndex { text, starts, sorted: OnceLock::new(), thesaurus: None }
     }
 
     /// All lines in one text, and where each starts.
@@ -125,13 +154,17 @@ impl LabelIndex {
             let mut by_name: Vec<u32> = by_code.iter().copied().filter(named).collect();
             by_code.sort_by_key(|&id| self.code(id));
             by_name.sort_by_key(|&id| self.name(id));
-            SortedIds { by_code, by_name }
+            let further = |&id: &u32| self.further_names(id).map(move |start| (id, start));
+            let mut by_further_name: Vec<_> = by_code.iter().flat_map(further).collect();
+            by_further_name.sort_unstable_by_key(|&(id, start)| (self.name_at(id, start), id));
+            SortedIds { by_code, by_name, by_further_name }
         })
     }
 
-    /// Reads a file of label names, plain, gzip or zstd, or standard input for `-`.
+    /// Reads a file of label names, plain, gzip or zstd, or standard input for `-`. A
+    /// [`Vocabulary`](super::Vocabulary) may be of other formats, too.
     pub fn read(path: &Path, task: &Task) -> Result<Self, ReadError> {
-        Ok(Self::read_noting(path, false, task)?.0)
+        Ok(Self::from_source(Source::open(path, task.memory())?, false)?.0)
     }
 
     /// Takes label names from the bytes of a file; `name` appears in messages.
@@ -147,16 +180,11 @@ impl LabelIndex {
         Ok(Self::from_source(Source::from_bytes(name, bytes, &Memory::of_machine())?, false)?.0)
     }
 
-    /// Reads a file; if `lenient`, bytes that are not UTF-8 become a warning.
-    pub(super) fn read_noting(
-        path: &Path,
+    /// Reads the lines of a source; if `lenient`, bytes that are not UTF-8 become a warning.
+    pub(super) fn from_source(
+        source: Source,
         lenient: bool,
-        task: &Task,
     ) -> Result<(Self, Option<String>), ReadError> {
-        Self::from_source(Source::open(path, task.memory())?, lenient)
-    }
-
-    fn from_source(source: Source, lenient: bool) -> Result<(Self, Option<String>), ReadError> {
         let mut blocks = Blocks::new(source, BLOCK);
         let mut meter = blocks.meter();
         let (mut lines, mut damaged) = (LineCollector::default(), 0);
@@ -232,29 +260,80 @@ impl LabelIndex {
         line.split_once('\t').map_or(line, |(code, _)| code)
     }
 
-    /// The name of a label, if it has one besides its code.
+    /// The preferred name of a label, if it has one besides its code.
     pub fn name(&self, id: u32) -> Option<&str> {
-        let (_, name) = self.line(id as usize).split_once('\t')?;
-        Some(name).filter(|name| !name.is_empty())
+        self.line(id as usize).split('\t').nth(1).filter(|name| !name.is_empty())
     }
 
-    /// What to show for a label: its name if known, else its code.
+    /// All names of a label besides its code, the preferred one first; none if it has none.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such label.
+    pub fn names(&self, id: u32) -> impl Iterator<Item = &str> + Clone {
+        let names = self.line(id as usize).split('\t').skip(1);
+        names.filter(|name| !name.is_empty())
+    }
+
+    /// What to show for a label: its preferred name, else that in another language, else any name, else
+    /// its code.
     pub fn display(&self, id: u32) -> &str {
-        self.name(id).unwrap_or_else(|| self.code(id))
+        let thesaurus = self.thesaurus();
+        self.name(id)
+            .or_else(|| thesaurus?.preferred_name(id))
+            .or_else(|| self.names(id).next())
+            .or_else(|| thesaurus?.first_name(id))
+            .unwrap_or_else(|| self.code(id))
     }
 
-    /// The label with this code, else the one with this name.
+    /// The label with this code, else the one with this preferred name, else with this further name,
+    /// else with this name in another language.
     pub fn find(&self, code_or_name: &str) -> Option<u32> {
         let sorted = self.sorted();
         let wanted = &*on_one_line(code_or_name);
         lowest(&sorted.by_code, wanted, |id| Some(self.code(id)))
-            .or_else(|| lowest(&sorted.by_name, wanted, |id| self.name(id)))
+            .or_else(|| self.find_name(wanted))
+            .or_else(|| self.thesaurus.as_ref()?.find_name(wanted))
+    }
+
+    /// The label with this preferred name, else the one with this further name.
+    pub(super) fn find_name(&self, wanted: &str) -> Option<u32> {
+        let sorted = self.sorted();
+        lowest(&sorted.by_name, wanted, |id| self.name(id)).or_else(|| {
+            let name = |&(id, start): &(u32, usize)| self.name_at(id, start);
+            let further = &sorted.by_further_name;
+            let at = further.partition_point(|entry| name(entry) < wanted);
+            further.get(at).filter(|entry| name(entry) == wanted).map(|&(id, _)| id)
+        })
+    }
+
+    /// Where in its line each further name of a label starts.
+    fn further_names(&self, id: u32) -> impl Iterator<Item = usize> {
+        memchr::memchr_iter(b'\t', self.line(id as usize).as_bytes()).skip(1).map(|tab| tab + 1)
+    }
+
+    /// The name that starts at this place of a line.
+    fn name_at(&self, id: u32, start: usize) -> &str {
+        let rest = self.line(id as usize).get(start..).unwrap_or_default();
+        rest.split_once('\t').map_or(rest, |(name, _)| name)
+    }
+
+    /// What a vocabulary adds, if something.
+    pub(super) fn thesaurus(&self) -> Option<&Thesaurus> {
+        self.thesaurus.as_deref()
+    }
+
+    /// The same labels with what a vocabulary adds.
+    pub(super) fn with_thesaurus(mut self, thesaurus: Thesaurus) -> Self {
+        self.thesaurus = (thesaurus != Thesaurus::default()).then(|| Arc::new(thesaurus));
+        self
     }
 }
 
 /// Gives labels their ids as they are met: the first is 0, the next new one is 1.
 ///
-/// It may start from an index, whose labels keep their ids.
+/// It may start from an index, whose labels keep their ids and are met by their codes or any of their
+/// names.
 ///
 /// ```
 /// use labelwood::data::{LabelIndex, LabelIndexBuilder};
@@ -268,6 +347,8 @@ pub struct LabelIndexBuilder {
     ids: HashMap<String, u32>,
     /// The length of all lines.
     text: usize,
+    /// What a vocabulary adds to the labels it started with.
+    thesaurus: Option<Arc<Thesaurus>>,
 }
 
 impl LabelIndexBuilder {
@@ -275,15 +356,11 @@ impl LabelIndexBuilder {
     /// empty.
     const LABEL: usize = 160;
 
-    /// Starts with the labels of a file of label names, plain, gzip or zstd.
-    pub fn read(path: &Path, task: &Task) -> Result<Self, ReadError> {
-        let source = Source::open(path, task.memory())?;
-        let mut meter = source.meter();
-        let (names, _) = LabelIndex::from_source(source, false)?;
-        // Two keys of the table at most: the code and the name.
-        meter.set(2 * names.len() * Self::LABEL + 3 * names.text.len())?;
-        meter.keep();
-        Ok(Self::new(&names))
+    /// How much memory a builder that starts with these labels takes, at most.
+    pub(super) fn bytes_for(known: &LabelIndex) -> usize {
+        // Each code and each name is a key of the table.
+        let names = memchr::memchr_iter(b'\t', &known.text).count();
+        (2 * known.len() + names) * Self::LABEL + 3 * known.text.len()
     }
 
     /// About how much memory the labels take.
@@ -291,8 +368,8 @@ impl LabelIndexBuilder {
         self.lines.len() * Self::LABEL + 2 * self.text
     }
 
-    /// Starts with the labels of an index, by code and by name. Angle brackets around a code, as
-    /// lists of URIs have them, are removed.
+    /// Starts with the labels of an index, by code, then by preferred name, then by further names. Angle
+    /// brackets around a code, as lists of URIs have them, are removed.
     pub fn new(known: &LabelIndex) -> Self {
         let mut lines = Vec::with_capacity(known.len());
         let mut ids = HashMap::with_capacity(2 * known.len());
@@ -300,7 +377,10 @@ impl LabelIndexBuilder {
             let code = known.code(id);
             let inner = code.strip_prefix('<').and_then(|code| code.strip_suffix('>'));
             let code = inner.unwrap_or(code);
-            lines.push(known.name(id).map_or(code.to_owned(), |name| format!("{code}\t{name}")));
+            lines.push(match known.line(id as usize).split_once('\t') {
+                Some((_, names)) if !names.is_empty() => format!("{code}\t{names}"),
+                _ => code.to_owned(),
+            });
             ids.entry(code.to_owned()).or_insert(id);
         }
         for id in 0..known.len() as u32 {
@@ -308,8 +388,13 @@ impl LabelIndexBuilder {
                 ids.entry(name.to_owned()).or_insert(id);
             }
         }
+        for id in 0..known.len() as u32 {
+            for start in known.further_names(id) {
+                ids.entry(known.name_at(id, start).to_owned()).or_insert(id);
+            }
+        }
         let text = lines.iter().map(String::len).sum();
-        LabelIndexBuilder { lines, ids, text }
+        LabelIndexBuilder { lines, ids, text, thesaurus: known.thesaurus.clone() }
     }
 
     /// The id of a label, a new one if it was not met before.
@@ -341,12 +426,13 @@ impl LabelIndexBuilder {
 
     /// The index of all labels.
     pub fn finish(self) -> LabelIndex {
-        LabelIndex::from_lines(self.lines.iter().map(String::as_str))
+        let labels = LabelIndex::from_lines(self.lines.iter().map(String::as_str));
+        LabelIndex { thesaurus: self.thesaurus, ..labels }
     }
 }
 
 /// A label as one line without a TAB, which would end its code.
-fn on_one_line(label: &str) -> Cow<'_, str> {
+pub(super) fn on_one_line(label: &str) -> Cow<'_, str> {
     if memchr::memchr3(b'\t', b'\n', b'\r', label.as_bytes()).is_none() {
         return Cow::Borrowed(label);
     }
@@ -369,12 +455,27 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_tabs_is_found() {
-        for line in ["p1\ta\tb", "\t\t\t"] {
+    fn what_is_shown_is_found_whatever_the_columns() {
+        for line in ["p1\ta\tb", "\t\t\t", "p1\t\tb", "p1\t\t\tb\t", "\ta", "\t\ta"] {
             let labels = LabelIndex::from_lines([line]);
             assert_eq!(labels.find(labels.display(0)), Some(0), "{line:?}");
         }
-        assert_eq!(LabelIndex::from_lines(["p1\ta\tb"]).name(0), Some("a b"));
+    }
+
+    #[test]
+    fn further_columns_are_further_names() {
+        let labels = LabelIndex::from_lines(["p1\ta\t\tb\nc\t", "p2\t\tb c", "p3\tb c", "d"]);
+        let names = |id| labels.names(id).collect::<Vec<_>>();
+        assert_eq!(
+            [names(0), names(1), names(2), names(3)],
+            [vec!["a", "b c"], vec!["b c"], vec!["b c"], vec![]]
+        );
+        assert_eq!((labels.name(0), labels.name(1)), (Some("a"), None));
+        assert_eq!(labels.find("b c"), Some(2), "a preferred name goes before further names");
+        let labels = LabelIndex::from_lines(["p1\ta\tx", "p2\tb\tx"]);
+        assert_eq!(labels.find("x"), Some(0), "the lowest id of a further name");
+        let lines = labels.lines().collect::<Vec<_>>();
+        assert_eq!(LabelIndex::from_lines(lines), labels);
     }
 
     #[test]
@@ -418,6 +519,15 @@ mod tests {
         assert_eq!(labels.lines().collect::<Vec<_>>(), lines);
         assert_eq!(labels.find("two lines\tx"), Some(4));
         assert!(LabelIndexBuilder::default().is_empty());
+    }
+
+    #[test]
+    fn a_builder_knows_labels_by_further_names_last() {
+        let known = LabelIndex::from_lines(["p1\tred\tblue\tp2", "p2\tblue\tcrimson", "p3\t\tx"]);
+        let mut builder = LabelIndexBuilder::new(&known);
+        let ids = ["p2", "blue", "crimson", "red", "x"].map(|label| builder.id(label));
+        assert_eq!(ids, [1, 1, 1, 0, 2]);
+        assert_eq!(builder.finish(), known);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! A [`Dataset`] is features and labels of the same rows, and the names of the labels if they are
 //! known. [`read`] takes it from a file in any [`Format`], compressed or not, [`Batches`] some rows at
 //! a time; [`write()`] is the way back. [`documents`] are texts that have no features yet.
-//! [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data sets.
+//! [`LabelIndex`], [`Splits`] and [`read_filter`] take the small files that travel with data sets;
+//! a [`Vocabulary`] names labels in several languages.
 //! A [`ReadError`] says in one line what is wrong with a file, where, and how to mend it.
 //! [`write_binary`] writes a file that is mapped into memory instead of parsed.
 //! [`corpus`] is a small set of texts that needs no file; [`generate`] draws rows of any number.
@@ -22,6 +23,7 @@ mod batches;
 mod label_index;
 mod tables;
 mod write;
+mod vocabulary;
 pub mod corpus;
 pub mod documents;
 pub mod generate;
@@ -30,10 +32,12 @@ pub mod predictions;
 pub use batches::Batches;
 pub use binary::write_binary;
 pub(crate) use binary::write_own_binary;
+pub(crate) use error::first_of;
 pub use error::{ReadError, WriteError};
 pub use label_index::{LabelIndex, LabelIndexBuilder};
 pub use read::{Format, Read, ReadOptions, names_beside, read, read_bytes};
 pub use tables::{Splits, read_filter};
+pub use vocabulary::Vocabulary;
 pub use write::{check_output, write, write_atomically, write_header, write_own, write_row};
 
 use crate::base::sparse::{Csr, CsrView, LabelRows, LabelRowsView};

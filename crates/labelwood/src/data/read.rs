@@ -4,7 +4,7 @@ use super::error::{ReadError, UNKNOWN_FORMAT, excerpt};
 use super::number::Cursor;
 use super::rows::{ParseFailure, Rows, Rules};
 use super::source::{Block, Blocks, MemoryMeter, Source};
-use super::{Dataset, LabelIndex, binary};
+use super::{Dataset, Vocabulary, binary};
 use crate::base::run::Task;
 use std::path::{Path, PathBuf};
 
@@ -59,9 +59,11 @@ pub struct ReadOptions {
     /// Goes on, with a warning, when the header disagrees with the rows or label names are not
     /// UTF-8. The rows count, and widths grow to hold their ids.
     pub lenient: bool,
-    /// The file of label names; by default `labels.txt`, `labels.txt.gz` or `labels.txt.zst` beside
-    /// the data, if there is one.
-    pub label_names: Option<PathBuf>,
+    /// The [`Vocabulary`] that names the labels; by default `labels.txt`, `labels.txt.gz` or
+    /// `labels.txt.zst` beside the data, if there is one.
+    pub vocabulary: Option<PathBuf>,
+    /// The language of the names, if the vocabulary has several.
+    pub language: Option<String>,
     /// Does not read label names beside the data.
     pub ignore_label_names: bool,
     /// The least number of features, such as those a model was trained with.
@@ -101,7 +103,7 @@ pub struct Read {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read(path: &Path, options: &ReadOptions, task: &Task) -> Result<Read, ReadError> {
-    let names = match &options.label_names {
+    let names = match &options.vocabulary {
         Some(given) => Some(given.clone()),
         None if options.ignore_label_names => None,
         None => names_beside(path),
@@ -137,7 +139,7 @@ pub fn read_bytes(
         Some(Format::Binary) => options.binary(binary::from_source(source)?),
         format => parse(source, format, options, BlockSizes::of(task), task)?,
     };
-    attach_names(read, options.label_names.as_deref(), options, task)
+    attach_names(read, options.vocabulary.as_deref(), options, task)
 }
 
 /// The file of label names beside a data file, if there is one: `labels.txt`, `labels.txt.gz` or
@@ -391,7 +393,7 @@ fn format_of_first_line(text: &[u8]) -> Format {
     if is_header { Format::Xc } else { Format::Libsvm }
 }
 
-/// Reads the file of label names, unless the data have names and no file is given in the options. In
+/// Reads the vocabulary, unless the data have names and no file is given in the options. In
 /// LIBSVM, which has no header, there are as many labels as names.
 fn attach_names(
     mut read: Read,
@@ -399,10 +401,12 @@ fn attach_names(
     options: &ReadOptions,
     task: &Task,
 ) -> Result<Read, ReadError> {
-    let has_names = read.dataset.label_names.is_some() && options.label_names.is_none();
+    let has_names = read.dataset.label_names.is_some() && options.vocabulary.is_none();
     let Some(path) = path.filter(|_| !has_names) else { return Ok(read) };
-    let (names, warning) = LabelIndex::read_noting(path, options.lenient, task)?;
-    read.warnings.extend(warning);
+    let language = options.language.as_deref();
+    let Vocabulary { labels: names, warnings } =
+        Vocabulary::read_noting(path, language, options.lenient, task)?;
+    read.warnings.extend(warnings);
     let (count, labels) = (names.len(), read.dataset.labels.columns());
     let path = path.display();
     let counts = format!("{count} label names for {labels} labels");

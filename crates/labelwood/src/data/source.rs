@@ -294,11 +294,13 @@ impl<'a> Blocks<'a> {
         }
         let line = self.next_line + memchr::memchr_iter(b'\n', text).count() as u64;
         let column = text.len() - memchr::memrchr(b'\n', text).map_or(0, |at| at + 1) + 1;
-        let problem = format!(
-            "the compressed data are damaged or cut short here ({source}): copy the file again"
-        );
-        ReadError::content(self.name(), (line, column as u64), problem)
+        ReadError::content(self.name(), (line, column as u64), damaged(&source))
     }
+}
+
+/// What is wrong where compressed data cannot be read on.
+pub(super) fn damaged(source: &io::Error) -> String {
+    format!("the compressed data are damaged or cut short here ({source}): copy the file again")
 }
 
 /// Whether a read failed because of the system or lack of memory, and not because of damaged data.

@@ -31,7 +31,24 @@ impl Labels {
         self.names.as_ref().map(|names| names.display(id))
     }
 
-    /// The label that people mean by a text: as training had it or by its name, or by its number if
+    /// The tags of the languages in which there are names, that of [`names`](Self::names) first; none if
+    /// the vocabulary of the training did not tell.
+    pub fn languages(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().flat_map(LabelIndex::languages)
+    }
+
+    /// The labels with their names in a language, where they have some, else with those of
+    /// [`names`](Self::names); nothing if no label has a name in that language.
+    pub fn names_in(&self, language: &str) -> Option<LabelIndex> {
+        self.names.as_ref()?.in_language(language)
+    }
+
+    /// The broader labels of a label, as the vocabulary of the training gives them.
+    pub fn broader(&self, id: u32) -> &[u32] {
+        self.names.as_ref().map_or(&[], |names| names.broader(id))
+    }
+
+    /// The label that people mean by a text: as training had it or by any of its names, or by its number if
     /// the model has no names.
     pub fn find(&self, text: &str) -> Option<u32> {
         match &self.names {
@@ -73,13 +90,10 @@ pub(super) fn write_counted(
     units: &UnitSink<'_>,
 ) -> Result<(), StoreError> {
     let mut arrays = vec![("counts", counts.into())];
-    let names;
-    if let Some(index) = index {
-        // A file of names may have more lines than there are labels.
-        names = LabelIndex::from_lines(index.lines().take(counts.len()));
-        let (text, starts) = names.arrays();
-        arrays.extend([("names", text.into()), ("names_start", starts.into())]);
-    }
+    // A vocabulary may have more labels than there are here.
+    let names = index.map(|index| index.with_lines(index.lines().take(counts.len())));
+    let names = names.as_ref().map(LabelIndex::to_arrays).unwrap_or_default();
+    arrays.extend(names.iter().map(|(name, array)| (&**name, *array)));
     units.write(UNIT, &arrays)
 }
 
@@ -89,13 +103,11 @@ pub(super) fn read(stored: &Stored) -> Result<Labels, FormatError> {
     if counts.len() as u64 != stored.manifest().labels {
         return Err(unit.refused(format!("it counts {} labels", counts.len())));
     }
-    let labels = counts.len();
-    if unit.names().iter().all(|name| name != "names") {
-        return Ok(Labels { counts, names: None });
+    let names = LabelIndex::from_unit(unit)?;
+    match &names {
+        Some(names) if names.len() != counts.len() => {
+            Err(unit.refused(format!("{} names for {} labels", names.len(), counts.len())))
+        }
+        _ => Ok(Labels { counts, names }),
     }
-    let names = LabelIndex::from_arrays(unit.array("names")?, unit.array("names_start")?);
-    if names.len() != labels {
-        return Err(unit.refused(format!("{} names for {labels} labels", names.len())));
-    }
-    Ok(Labels { counts, names: Some(names) })
 }

@@ -31,7 +31,7 @@ const CHUNK: usize = 4096;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The endings tell the formats: .txt (XC repository), .svm or .libsvm \
     (LIBSVM multi-label), .lwd (binary, which is not parsed but mapped into memory), and for text .tsv, \
-    .csv or .jsonl, each also with .gz or .zst. Label names given with --label-names, and those of text, \
+    .csv or .jsonl, each also with .gz or .zst. Label names given with --vocabulary, and those of text, \
     are written into .lwd, else as labels.txt beside OUT. Vectors become \
     text again as the terms and labels of a vectoriser. With --prune or --values, IN is the folder of a \
     model and OUT that of a smaller one; --from is then the format of --test.")]
@@ -104,7 +104,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         (from, Kind::Text(to)) => vectors_to_text(&args, from.and_then(Kind::vectors), to, &task),
         (from, Kind::Vectors(to)) => {
             args.refuse_text_flags()?;
-            let given = args.reading.label_names.as_deref().filter(|_| to != Binary);
+            let given = args.reading.vocabulary.as_deref().filter(|_| to != Binary);
             let names_file = args.names_file(given)?;
             let dataset = args.reading.read(&args.input, from.and_then(Kind::vectors), &task)?;
             let names_file = match &dataset.label_names {
@@ -161,7 +161,7 @@ fn text_to_vectors(
     let options = Options::default();
     let documents =
         args.documents.open(&args.input, Some(from), &options, Labels::Required, task)?;
-    let known = text::known_labels(&args.input, args.reading.label_names.as_deref(), task)?;
+    let known = args.reading.known_labels(&args.input, task)?;
     let (reader, dataset) = text::fit(documents, params, known, task)?;
     context.note(args.documents.describe(&reader, &dataset));
     let names = dataset.label_names.clone().unwrap_or_default();
@@ -287,7 +287,7 @@ fn write_document(
 impl Args {
     /// Refuses an OUT that would take the place of something.
     fn check_output(&self) -> Result<()> {
-        let read = [&self.vectoriser, &self.reading.label_names].into_iter().flatten();
+        let read = [&self.vectoriser, &self.reading.vocabulary].into_iter().flatten();
         let read = read.chain([&self.input]).map(PathBuf::as_path);
         check_outputs([self.output.as_path()], read, self.overwrite)
     }
@@ -305,14 +305,14 @@ impl Args {
         Ok(())
     }
 
-    /// Where the label names go if `--label-names` asks for it: `labels.txt` beside the output, where
+    /// Where the label names go if `--vocabulary` asks for it: `labels.txt` beside the output, where
     /// every reader finds them. Another file of that name is not replaced.
     fn names_file(&self, given: Option<&Path>) -> Result<Option<PathBuf>> {
         let Some(given) = given else {
             return Ok(None);
         };
         if self.output == Path::new("-") {
-            bail!("standard output has no place for label names: leave out --label-names");
+            bail!("standard output has no place for label names: leave out --vocabulary");
         }
         let path = self.output.with_file_name("labels.txt");
         if !path.exists() {
@@ -321,7 +321,7 @@ impl Args {
         let place =
             |path: &Path| fs::canonicalize(path).with_context(|| path.display().to_string());
         if place(&path)? != place(given)? {
-            bail!("{} is already there: move it away, or leave out --label-names", path.display());
+            bail!("{} is already there: move it away, or leave out --vocabulary", path.display());
         }
         Ok(None)
     }
@@ -335,7 +335,7 @@ impl Args {
         let path = self.output.with_file_name("labels.txt");
         match path.exists() {
             false => Ok(Some(path)),
-            true if LabelIndex::read(&path, task)? == *names => Ok(None),
+            true if LabelIndex::read(&path, task)?.lines().eq(names.lines()) => Ok(None),
             true => bail!(
                 "{} is already there and names other labels: move it away, or write OUT elsewhere",
                 path.display()

@@ -108,7 +108,7 @@ impl Args {
             ("--to", self.to.is_some()),
             ("--vectoriser", self.vectoriser.is_some()),
             ("--save-vectoriser", self.save_vectoriser.is_some()),
-            ("--label-names", self.reading.label_names.is_some()),
+            ("--vocabulary", self.reading.vocabulary.is_some()),
             ("the flags of \"Text to vectors\"", self.settings.is_typed()),
         ];
         match flags.into_iter().find(|(_, is_typed)| *is_typed) {

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use labelwood::Settings;
 use labelwood::algorithms::Table;
+use labelwood::app::names_in;
+use labelwood::data::LabelIndex;
 use labelwood::model::{Model, UnitUse};
 use labelwood::run::Bytes;
 use labelwood::settings::{Favour, Scores};
@@ -42,6 +44,10 @@ pub struct Args {
     #[arg(long, value_name = "DIR", num_args = 1..)]
     units: Vec<PathBuf>,
 
+    /// Show the names of labels in this language, where they have some, such as fi or pt-br
+    #[arg(long, value_name = "TAG")]
+    language: Option<String>,
+
     #[command(flatten)]
     loading: LoadArgs,
 }
@@ -56,13 +62,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         bail!("{}: --units is for a plan, and there is none here", args.model.display());
     }
     let model = args.loading.open(&args.model, &task)?;
+    let names = names_in(&model, args.language.as_deref())?;
     if let Some(label) = &args.label {
-        return print_as(args.json, &Terms::of(&args.model, &model, label)?);
+        return print_as(args.json, &Terms::of(&args.model, &model, label, names.as_ref())?);
     }
     let manifest_file = args.model.join("manifest.json");
     let manifest_bytes =
         fs::metadata(&manifest_file).with_context(|| manifest_file.display().to_string())?.len();
-    print_as(args.json, &Inside::new(&model, manifest_bytes))
+    print_as(args.json, &Inside::new(&model, names.as_ref(), manifest_bytes))
 }
 
 /// A label and what tells most about it; the line that `inspect --label --json` prints.
@@ -84,9 +91,14 @@ struct Term<'a> {
 }
 
 impl<'a> Terms<'a> {
-    fn of(folder: &Path, model: &'a Model, wanted: &str) -> Result<Self> {
-        let names = model.labels().names();
-        let found = names.and_then(|names| Some((names, names.find(wanted)?)));
+    fn of(
+        folder: &Path,
+        model: &'a Model,
+        wanted: &str,
+        names: Option<&'a LabelIndex>,
+    ) -> Result<Self> {
+        let find = |names: &LabelIndex| names.find(wanted).or_else(|| model.labels().find(wanted));
+        let found = names.and_then(|names| Some((names, find(names)?)));
         let Some((names, label)) = found else {
             bail!(
                 "{}: there is no label `{wanted}`: predict or inspect without --label show how \
@@ -131,6 +143,8 @@ struct Inside<'a> {
     features: u64,
     labels: u64,
     unseen_labels: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vocabulary: Option<VocabularyLine<'a>>,
     frequent_labels: Vec<FrequentLabel<'a>>,
     settings: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,6 +182,37 @@ struct FrequentLabel<'a> {
     instances: u32,
 }
 
+/// What is known of the labels besides their codes.
+#[derive(Serialize)]
+struct VocabularyLine<'a> {
+    /// How many labels have a preferred name.
+    names: usize,
+    /// How many further names there are.
+    further_names: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    languages: Vec<&'a str>,
+    /// How many pairs of a label and a broader one there are.
+    broader: usize,
+}
+
+impl<'a> VocabularyLine<'a> {
+    fn of(names: &'a LabelIndex) -> Self {
+        let ids = || 0..names.len() as u32;
+        let preferred = ids().filter(|&id| names.name(id).is_some()).count();
+        VocabularyLine {
+            names: preferred,
+            further_names: ids().map(|id| names.names(id).count()).sum::<usize>() - preferred,
+            languages: names.languages().collect(),
+            broader: names.broader_pairs(),
+        }
+    }
+
+    /// Whether there is more than a code for each label.
+    fn is_rich(&self) -> bool {
+        self.names + self.further_names + self.languages.len() + self.broader > 0
+    }
+}
+
 /// What the bytes of a model's files are for; those of the first three are shown even if there are
 /// none.
 const USES: [(&str, UnitUse); 6] = [
@@ -189,7 +234,7 @@ struct TreeLine {
 }
 
 impl<'a> Inside<'a> {
-    fn new(model: &'a Model, manifest_bytes: u64) -> Self {
+    fn new(model: &'a Model, names: Option<&'a LabelIndex>, manifest_bytes: u64) -> Self {
         let (manifest, labels) = (model.manifest(), model.labels());
         let training = &manifest.training;
         let bytes_for = |(name, what): (&'static str, UnitUse)| {
@@ -208,7 +253,8 @@ impl<'a> Inside<'a> {
         };
         let table = |table: Table| (table.name.to_owned(), table.rows.into());
         let frequent = |label| {
-            let (name, instances) = (labels.name(label), labels.counts()[label as usize]);
+            let name = names.map(|names| names.display(label));
+            let instances = labels.counts()[label as usize];
             FrequentLabel { label, name, instances }
         };
         let frequent = labels.most_frequent(FREQUENT).into_iter().map(frequent);
@@ -222,6 +268,7 @@ impl<'a> Inside<'a> {
             features: manifest.features,
             labels: manifest.labels,
             unseen_labels: labels.counts().iter().filter(|&&count| count == 0).count(),
+            vocabulary: labels.names().map(VocabularyLine::of),
             frequent_labels: frequent.filter(|label| label.instances > 0).collect(),
             settings: &training.settings,
             text: training.text.as_ref(),
@@ -247,6 +294,17 @@ impl Display for Inside<'_> {
             "trained on  {} instances, {} features, {} labels",
             self.instances, self.features, self.labels
         )?;
+        if let Some(known) = self.vocabulary.as_ref().filter(|known| known.is_rich()) {
+            let languages = match &known.languages[..] {
+                [] => String::new(),
+                tags => format!(" ({})", tags.join(", ")),
+            };
+            writeln!(
+                out,
+                "vocabulary  {} names and {} further ones{languages}, {} broader pairs",
+                known.names, known.further_names, known.broader
+            )?;
+        }
         if !self.updates.is_empty() {
             let rows: Vec<String> = self.updates.iter().map(|one| one.rows.to_string()).collect();
             writeln!(out, "updated     {} times, by {} rows", rows.len(), rows.join(", "))?;

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::app::{RowBatch, RowSource, at_least};
-use labelwood::data::documents;
 use labelwood::data::predictions::PredictionFormat::{self, Jsonl, Npz, Tsv, Xc};
 use labelwood::data::predictions::{DocumentFormat, DocumentWriter, Writer, write_table};
+use labelwood::data::{LabelIndex, documents};
 use labelwood::model::Model;
 use labelwood::run::{Progress, Task};
 use labelwood::shard::Combiner;
@@ -151,7 +151,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let source = args.reading.options().open(&args.data, model, &task)?;
     shown.total.store(source.declared_rows().unwrap_or(0), Ordering::Relaxed);
     let allowed = args.opening.files().allowed(model, &task)?;
-    let mut batches = Predicted { args: &args, model, shares, task: &task, source, allowed, shown };
+    let names = args.opening.names(model)?;
+    let mut batches =
+        Predicted { args: &args, model, names, shares, task: &task, source, allowed, shown };
     write_file(&args.output, |output| batches.write(output, format))
 }
 
@@ -159,6 +161,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 struct Predicted<'a> {
     args: &'a Args,
     model: &'a Model,
+    /// The names to show.
+    names: Option<LabelIndex>,
     /// What the shares of the model said, if they did.
     shares: Option<Shares<'a>>,
     task: &'a Task,
@@ -192,18 +196,18 @@ impl Predicted<'_> {
 
     /// Writes all of them.
     fn write(&mut self, output: &mut dyn Write, format: Format) -> Result<()> {
-        let model = self.model;
+        let (model, names) = (self.model, self.names.take());
         if let Some(format) = format.of_documents()
             && (model.text().is_some() || self.args.labels_only)
         {
-            let names = model.labels().names();
-            let mut writer = DocumentWriter::new(output, format, names, self.args.labels_only);
+            let mut writer =
+                DocumentWriter::new(output, format, names.as_ref(), self.args.labels_only);
             while let Some((batch, documents)) = self.next()? {
                 writer.push(documents.as_ref(), &batch)?;
             }
             return Ok(writer.finish()?);
         }
-        let names = |label| model.labels().name(label);
+        let names = |label| names.as_ref().map(|names| names.display(label));
         let Format::File(format) = format else {
             // The widths of a table's columns follow from all rows.
             let (mut all, mut held) = (Predictions::default(), self.task.memory().hold());

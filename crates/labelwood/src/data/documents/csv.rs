@@ -129,7 +129,7 @@ impl Columns {
 }
 
 /// Reads the text of a file, whose quotes are checked block by block.
-struct QuoteCheckedReader<'a> {
+pub(in crate::data) struct QuoteCheckedReader<'a> {
     blocks: TextBlocks<'a>,
     quotes: Quotes,
     text: String,
@@ -138,7 +138,7 @@ struct QuoteCheckedReader<'a> {
 
 impl<'a> QuoteCheckedReader<'a> {
     /// Reads the first block, which holds the header.
-    fn new(mut blocks: TextBlocks<'a>) -> Result<Self, ReadError> {
+    pub(crate) fn new(mut blocks: TextBlocks<'a>) -> Result<Self, ReadError> {
         let first = blocks.next()?;
         let quotes = Quotes::new(delimiter(first.as_ref().map_or("", |block| &block.text)));
         let mut checked = QuoteCheckedReader { blocks, quotes, text: String::new(), at: 0 };
@@ -147,6 +147,11 @@ impl<'a> QuoteCheckedReader<'a> {
             checked.text = block.text;
         }
         Ok(checked)
+    }
+
+    /// The separator of columns, as the first line tells.
+    pub(crate) fn delimiter(&self) -> u8 {
+        self.quotes.delimiter
     }
 
     fn check(&mut self, text: &str, first_line: u64) -> Result<(), ReadError> {

@@ -25,6 +25,7 @@ use super::read::plain_ending;
 use super::source::{MemoryMeter, Source};
 use crate::base::run::Task;
 pub(in crate::data) use blocks::TextBlocks;
+pub(in crate::data) use csv::QuoteCheckedReader;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;

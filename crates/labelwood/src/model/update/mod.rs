@@ -261,7 +261,7 @@ fn names(
         }
     }
     let new = found.lines().skip(known.len()).chain(std::iter::repeat(""));
-    Ok(Some(LabelIndex::from_lines(known.lines().chain(new).take(labels))))
+    Ok(Some(known.with_lines(known.lines().chain(new).take(labels))))
 }
 
 /// What an update works with.
