@@ -8,7 +8,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// No language has longer words, and stemmers take a time that grows with the square of the length.
-const LONGEST_STEMMED: usize = 300;
+pub(super) const LONGEST_STEMMED: usize = 300;
 
 /// The first character of terms of characters, if there are terms of words, too. No word starts with it.
 const CHARACTERS: char = '~';
@@ -273,7 +273,7 @@ fn width(first: u8) -> usize {
     }
 }
 
-fn stemmer(language: Language) -> Stemmer {
+pub(super) fn stemmer(language: Language) -> Stemmer {
     use Algorithm::*;
     /// In the order of [`Language`].
     const ALL: [Algorithm; Language::NAMES.len()] = [

@@ -123,7 +123,11 @@ impl Matcher {
         let mut stems = Vec::new();
         for label in 0..labels.len() as u32 {
             let first = matcher.names.len();
-            for name in labels.texts(label) {
+            let code = labels.code(label);
+            // A code is a name, too, if it is the only one; but not an address.
+            let code = Some(code)
+                .filter(|code| labels.names(label).next().is_none() && !code.contains("://"));
+            for name in labels.names(label).chain(code) {
                 for variant in variants(name) {
                     stems.clear();
                     words.each(&variant, |hash| stems.push(hash));
@@ -166,7 +170,8 @@ impl Matcher {
             let stems = self.sequence(name).iter().copied();
             stems.min_by_key(|&stem| (counts[stem as usize], stem)).unwrap_or(0)
         };
-        let mut places: Vec<(u32, u32)> = (0..).zip(&self.names).map(|(at, name)| (rarest(name), at)).collect();
+        let mut places: Vec<(u32, u32)> =
+            (0..).zip(&self.names).map(|(at, name)| (rarest(name), at)).collect();
         places.sort_unstable();
         self.starts = vec![0; self.stems.len() + 1];
         places.iter().for_each(|&(stem, _)| self.starts[stem as usize + 1] += 1);
@@ -186,7 +191,11 @@ impl Matcher {
     }
 
     /// The matches of some texts, a row for each and a column for each label.
-    pub fn find<T: AsRef<str> + Sync>(&self, texts: &[T], task: &Task) -> Result<Csr<u32>, Stopped> {
+    pub fn find<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+        task: &Task,
+    ) -> Result<Csr<u32>, Stopped> {
         let of_text = |words: &mut WordHashes, text: &T| {
             let mut hashes = Vec::new();
             words.each(text.as_ref(), |hash| hashes.push(hash));
@@ -198,28 +207,6 @@ impl Matcher {
                 let (mut words, mut scratch) = (WordHashes::new(self.language), Scratch::default());
                 let of_text = |text| self.matches(&of_text(&mut words, text), &mut scratch);
                 Ok(texts.iter().map(of_text).collect())
-            };
-            texts.par_chunks(TEXTS).map(of_chunk).collect::<Result<Vec<Vec<_>>, Stopped>>()
-        })?;
-        Ok(self.rows(chunks.into_iter().flatten()))
-    }
-
-    /// The matches of texts of which the hashes of all words are known, as [`WordHashes`] gives them.
-    pub(super) fn find_hashed(
-        &self,
-        offsets: &[u64],
-        hashes: &[u64],
-        task: &Task,
-    ) -> Result<Csr<u32>, Stopped> {
-        let texts: Vec<&[u64]> = offsets
-            .windows(2)
-            .map(|ends| &hashes[ends[0] as usize..ends[1] as usize])
-            .collect();
-        let chunks = task.install(|| {
-            let of_chunk = |texts: &[&[u64]]| {
-                task.check()?;
-                let mut scratch = Scratch::default();
-                Ok(texts.iter().map(|hashes| self.matches(hashes, &mut scratch)).collect())
             };
             texts.par_chunks(TEXTS).map(of_chunk).collect::<Result<Vec<Vec<_>>, Stopped>>()
         })?;
@@ -339,7 +326,7 @@ fn without_brackets(name: &str) -> Option<String> {
 }
 
 /// The name with a space wherever a small letter is followed by a capital one, if there is such a place.
-pub(super) fn divided_at_case(name: &str) -> Option<String> {
+fn divided_at_case(name: &str) -> Option<String> {
     let mut divided = String::with_capacity(name.len() + 8);
     let mut was_small = false;
     for character in name.chars() {
@@ -353,7 +340,7 @@ pub(super) fn divided_at_case(name: &str) -> Option<String> {
 }
 
 /// The words of texts as hashes of their stems.
-pub(super) struct WordHashes {
+struct WordHashes {
     stemmer: Option<Stemmer>,
     lower: String,
     /// The hash of the stem of a word by the hash of the word: most words come again, and stemming
@@ -362,12 +349,12 @@ pub(super) struct WordHashes {
 }
 
 impl WordHashes {
-    pub(super) fn new(language: Option<Language>) -> Self {
+    fn new(language: Option<Language>) -> Self {
         WordHashes { stemmer: language.map(stemmer), lower: String::new(), known: HashMap::new() }
     }
 
     /// Calls `take` with each word: a run of letters and digits in lower case, stemmed.
-    pub(super) fn each(&mut self, text: &str, mut take: impl FnMut(u64)) {
+    fn each(&mut self, text: &str, mut take: impl FnMut(u64)) {
         lowercase(text, &mut self.lower);
         let words = self.lower.split(|character| !is_word(character) || character == '_');
         for word in words.filter(|word| !word.is_empty()) {
@@ -416,8 +403,12 @@ mod tests {
 
     #[test]
     fn further_names_brackets_commas_and_changes_of_case_are_tried_too() {
-        let labels = |text| found(&["a\tMercury (planet)", "b\tTensorFlow", "c\tcat,house_cat"], text)
-            .iter().map(|(label, _)| *label).collect::<Vec<_>>();
+        let labels = |text| {
+            found(&["a\tMercury (planet)", "b\tTensorFlow", "c\tcat,house_cat"], text)
+                .iter()
+                .map(|(label, _)| *label)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(labels("mercury rising"), [0]);
         assert_eq!(labels("with tensorflow"), [1]);
         assert_eq!(labels("a tensor flow"), [1]);

@@ -6,7 +6,7 @@
 //! settings, terms and values are those of scikit-learn's `TfidfVectorizer`, which most vectors in
 //! use come from.
 //!
-//! [`TextReader`] puts it to work on files of documents.
+//! [`TextReader`] puts it to work on files of documents. [`Matcher`] finds the names of labels in texts.
 //!
 //! A vectoriser is four flat [`Arrays`]; looking a term up goes through a hash table that is one of
 //! them, so that a model is open at once however many terms it has.
@@ -15,6 +15,7 @@ mod analyse;
 mod characters;
 mod chunk;
 mod fit;
+mod matching;
 mod params;
 mod reader;
 mod stop_words;
@@ -23,6 +24,7 @@ mod vectorise;
 mod weigh;
 
 pub use fit::Fitting;
+pub use matching::{Match, Matcher};
 pub use params::{CharNgramsIn, Frequency, Language, Params, StopWords, Tokens};
 pub use reader::{TextError, TextReader, TextSettings, mostly_unshared, read_labels};
 pub use vectorise::{Arrays, Vectoriser};

@@ -47,7 +47,7 @@ pub struct Row<'a, V = f32> {
 #[error("{0}")]
 pub struct SparseError(String);
 
-/// The type of a matrix's values: `f32` (which must be finite) or `()` for none.
+/// The type of a matrix's values: `f32` (which must be finite), `u32`, or `()` for none.
 pub trait Entry: Copy + Send + Sync + 'static {
     /// What stores the values of a matrix.
     type Stored: Deref<Target = [Self]> + From<Vec<Self>> + Clone + Debug + PartialEq + Send + Sync;
@@ -68,6 +68,18 @@ impl Entry for f32 {
 
     fn is_valid(self) -> bool {
         self.is_finite()
+    }
+}
+
+impl Entry for u32 {
+    type Stored = Array<u32>;
+
+    fn to_mut(stored: &mut Array<u32>) -> &mut Vec<u32> {
+        stored.to_mut()
+    }
+
+    fn is_valid(self) -> bool {
+        true
     }
 }
 

@@ -104,7 +104,7 @@ impl Tree {
                 sums
             })
             .collect();
-        for level in 0..DEPTH {
+        for (level, question) in questions.iter_mut().enumerate() {
             let best: Vec<(f64, usize)> =
                 columns.par_iter().zip(&sums).map(|(column, sums)| best(column, sums)).collect();
             let mut chosen = (LEAST_GAIN, None);
@@ -115,7 +115,7 @@ impl Tree {
             }
             let Some((number, border)) = chosen.1 else { break };
             let asked = &columns[number];
-            questions[level] = Question { number: number as u32, border: asked.borders[border] };
+            *question = Question { number: number as u32, border: asked.borders[border] };
             let is_above = |place: u8| u8::from(place as usize > border);
             leaf_of
                 .par_iter_mut()
@@ -170,9 +170,9 @@ fn divide(
                 let at = leaf_of[example] as usize * PLACES + column.places[example] as usize;
                 add(&mut halves[at], slope);
             }
-            for leaf in 0..before {
+            for (leaf, &is_smaller) in is_smaller[..before].iter().enumerate() {
                 let (one, other) = (leaf * PLACES, (leaf | bit as usize) * PLACES);
-                let (from, to) = if is_smaller[leaf] { (one, other) } else { (other, one) };
+                let (from, to) = if is_smaller { (one, other) } else { (other, one) };
                 for place in 0..PLACES {
                     let [slope, curve] = sums[one + place];
                     let [taken_slope, taken_curve] = halves[from + place];
