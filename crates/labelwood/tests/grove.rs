@@ -99,7 +99,7 @@ fn three_parts_are_trained_stored_resumed_and_merged_to_the_same_bytes() {
 
     // Stopped after the blend, and again in each part.
     let mut last = 0;
-    for (stage, after) in [("blend", 4), ("trees", 2), ("parts", 1)] {
+    for (stage, after) in [("blend", 4), ("trees", 2), ("units", 1)] {
         let start = Start { resume: last > 0, overwrite: false };
         let stopped = train(&dataset, &settings, &path("stopped"), start, &stopping(stage, after));
         let Err(TrainError::Stopped { finished, total, .. }) = stopped else {
