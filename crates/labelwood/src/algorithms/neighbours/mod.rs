@@ -5,10 +5,24 @@
 //! smallest angle to its own, and these vote for their labels. That is strongest where texts are short
 //! and labels many, and it knows a label from its first row on.
 //!
-//! The search is exact ([`search`]), and values are whole numbers ([`index`]), so that a sum is the same
+//! The search is exact (`search.rs`), and values are whole numbers (`index.rs`), so that a sum is the same
 //! in any order.
 //!
-//! [`Index`] holds the rows, `Searcher` finds the nearest, [`Neighbours`] counts their votes.
+//! ```
+//! use labelwood::algorithms::neighbours::Params;
+//! use labelwood::data::{self, ReadOptions};
+//! use labelwood::model::Model;
+//! use labelwood::run::Pool;
+//! use labelwood::sparse::Query;
+//! let task = Pool::new(1)?.task();
+//! let text = b"3 3 2\n0 0:1 1:1\n0 0:1\n1 2:1\n";
+//! let read = data::read_bytes(text, "a.txt", &ReadOptions::default(), &task)?;
+//! let settings = Params { neighbours: 2, ..Params::default() }.into();
+//! let model = Model::train(read.dataset.view(), Default::default(), &settings, &task)?;
+//! let found = model.predict(read.dataset.features.view(), Query::top(1), &task)?;
+//! assert_eq!((found.row(1)[0].id, found.row(2)[0].id), (0, 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod algorithm;
 mod estimate;
