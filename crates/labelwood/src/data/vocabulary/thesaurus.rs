@@ -227,7 +227,9 @@ impl LabelIndex {
             more.languages.push((tag.to_owned(), index));
         }
         if has("narrower") {
-            (more.narrower, more.broader) = (unit.array("narrower")?, unit.array("broader")?);
+            // Copied, so that what is checked here holds even if a mapped file changes.
+            let copy = |name: &str| Ok::<_, FormatError>(unit.array::<u32>(name)?.to_vec().into());
+            (more.narrower, more.broader) = (copy("narrower")?, copy("broader")?);
             let pairs = || more.narrower.iter().zip(more.broader.iter());
             let is_known = |&label: &u32| (label as usize) < labels.len();
             if more.narrower.len() != more.broader.len()
