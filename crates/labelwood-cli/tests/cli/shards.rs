@@ -212,10 +212,10 @@ fn two_merges_at_once_leave_one_whole_model() {
         let output = merge.wait_with_output().expect("it ends");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         merged += usize::from(output.status.success());
-        assert!(
-            output.status.success() || error.contains("is writing here; wait for it"),
-            "{error}"
-        );
+        // One that comes late finds the model of another.
+        let others = ["is writing here; wait for it", "a model is already here"];
+        let is_refused = others.iter().any(|other| error.contains(other));
+        assert!(output.status.success() || is_refused, "{error}");
     }
     assert!(merged > 0);
     assert!(files(&folder, "trained") == files(&folder, "merged"));

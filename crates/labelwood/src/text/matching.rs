@@ -391,10 +391,10 @@ mod tests {
         let names = ["a\told maps", "b\tmap", "c\tsea", "d\tsea birds"];
         let text = "Birds, and a Map: the oldest maps of old sea-bird islands";
         let expected = [
-            (0, Match { stems: 2, is_phrase: false, position: 3, words: 11 }),
-            (1, Match { stems: 1, is_phrase: true, position: 3, words: 11 }),
-            (2, Match { stems: 1, is_phrase: true, position: 8, words: 11 }),
-            (3, Match { stems: 2, is_phrase: true, position: 8, words: 11 }),
+            (0, Match { stems: 2, is_phrase: false, position: 3, words: 12 }),
+            (1, Match { stems: 1, is_phrase: true, position: 3, words: 12 }),
+            (2, Match { stems: 1, is_phrase: true, position: 9, words: 12 }),
+            (3, Match { stems: 2, is_phrase: true, position: 9, words: 12 }),
         ];
         assert_eq!(found(&names, text), expected);
         assert_eq!(found(&names, "birds alone"), []);

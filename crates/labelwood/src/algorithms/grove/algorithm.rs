@@ -410,7 +410,7 @@ impl Predict for Grove {
         let importance = self.ranker.importance(names.len());
         if importance.iter().any(|&share| share > 0.0) {
             let title =
-                "how much of what the ranker's trees correct follows from each number, in percent";
+                "how much of what the ranker's trees gain comes from each number, in percent";
             let percent = |share: f64| json!((share * 1000.0).round() / 10.0);
             let of_part = |(name, shares): (&String, &[f64])| {
                 let columns = ["score", "rank", "best_score"].into_iter().zip(shares);

@@ -115,24 +115,26 @@ impl Ranker {
         ranked.first().map_or(0.0, |label| label.score)
     }
 
-    /// How much of the trees' decisions follows from each number: of each part the score, the rank and the
+    /// How much of what the trees gain comes from each number: of each part the score, the rank and the
     /// best score of the row, and last from how many training rows have the label.
     pub(super) fn importance(&self, parts: usize) -> Vec<f64> {
-        let importance = self.trees.importance(columns(parts));
-        let sum = importance.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        importance.into_iter().map(|own| own / sum).collect()
+        let gains = self.trees.gains(columns(parts));
+        let sum = gains.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        gains.into_iter().map(|own| own / sum).collect()
     }
 
     /// The arrays as they are stored.
     pub(super) fn with_arrays<R>(&self, write: impl FnOnce(&[(&str, ArrayRef<'_>)]) -> R) -> R {
         let weights = self.blend.weights();
-        let questions = self.trees.questions().iter();
-        let (numbers, borders): (Vec<u32>, Vec<f32>) =
-            questions.map(|question| (question.number, question.border)).unzip();
+        let questions = self.trees.questions();
+        let numbers: Vec<u32> = questions.iter().map(|question| question.number).collect();
+        let borders: Vec<f32> = questions.iter().map(|question| question.border).collect();
+        let gains: Vec<f32> = questions.iter().map(|question| question.gain).collect();
         write(&[
             ("weights", weights[..].into()),
             ("numbers", numbers[..].into()),
             ("borders", borders[..].into()),
+            ("gains", gains[..].into()),
             ("leaves", self.trees.leaves().into()),
         ])
     }
@@ -144,13 +146,16 @@ impl Ranker {
         if weights.len() != terms || !weights.iter().all(|weight| weight.is_finite()) {
             return Err(unit.refused(format!("it does not have {terms} finite weights")));
         }
-        let (numbers, borders) = (unit.array::<u32>("numbers")?, unit.array::<f32>("borders")?);
+        let numbers = unit.array::<u32>("numbers")?;
+        let (borders, gains) = (unit.array::<f32>("borders")?, unit.array::<f32>("gains")?);
         let leaves = unit.array::<f32>("leaves")?;
-        let questions = numbers.iter().zip(&*borders);
-        let questions: Vec<Question> =
-            questions.map(|(&number, &border)| Question { number, border }).collect();
-        let trees = match numbers.len() == borders.len() {
-            true => Boosted::try_new(questions, leaves.to_vec(), columns(parts)),
+        let questions = numbers.iter().zip(&*borders).zip(&*gains);
+        let question = |((&number, &border), &gain)| Question { number, border, gain };
+        let trees = match [borders.len(), gains.len()] == [numbers.len(); 2] {
+            true => {
+                let questions = questions.map(question).collect();
+                Boosted::try_new(questions, leaves.to_vec(), columns(parts))
+            }
             false => None,
         };
         let trees = trees.ok_or_else(|| unit.refused("its trees are damaged".to_owned()))?;

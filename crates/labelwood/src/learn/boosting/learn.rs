@@ -92,7 +92,7 @@ impl Tree {
     /// Asks the questions that gain the most, one after the other; nothing if no question gains anything.
     fn grow(columns: &[Column], slopes: &[Sums]) -> Option<Self> {
         // A question that no example passes: the levels below the last one that gains anything.
-        let mut questions = [Question { number: 0, border: f32::MAX }; DEPTH];
+        let mut questions = [Question { number: 0, border: f32::MAX, gain: 0.0 }; DEPTH];
         let mut leaf_of = vec![0u8; slopes.len()];
         let mut sums: Vec<Vec<Sums>> = columns
             .par_iter()
@@ -115,7 +115,11 @@ impl Tree {
             }
             let Some((number, border)) = chosen.1 else { break };
             let asked = &columns[number];
-            *question = Question { number: number as u32, border: asked.borders[border] };
+            *question = Question {
+                number: number as u32,
+                border: asked.borders[border],
+                gain: chosen.0 as f32,
+            };
             let is_above = |place: u8| u8::from(place as usize > border);
             leaf_of
                 .par_iter_mut()

@@ -29,6 +29,8 @@ pub(crate) struct Boosted {
 pub(crate) struct Question {
     pub number: u32,
     pub border: f32,
+    /// How much smaller the loss became by asking.
+    pub gain: f32,
 }
 
 impl Boosted {
@@ -42,7 +44,9 @@ impl Boosted {
         let trees = questions.len() / DEPTH;
         let is_whole = questions.len() == trees * DEPTH && leaves.len() == trees * LEAVES;
         let is_known = |question: &Question| {
-            (question.number as usize) < numbers && question.border.is_finite()
+            (question.number as usize) < numbers
+                && question.border.is_finite()
+                && question.gain.is_finite()
         };
         let is_sound =
             questions.iter().all(is_known) && leaves.iter().all(|value| value.is_finite());
@@ -82,21 +86,13 @@ impl Boosted {
         }
     }
 
-    /// How much each of so many numbers decides: the sum of the differences that its questions make
-    /// between neighbouring leaves.
-    pub(crate) fn importance(&self, numbers: usize) -> Vec<f64> {
-        let mut importance = vec![0.0; numbers];
-        let trees = self.questions.chunks_exact(DEPTH).zip(self.leaves.chunks_exact(LEAVES));
-        for (questions, values) in trees {
-            for (level, question) in questions.iter().enumerate() {
-                let bit = 1 << level;
-                let pairs = (0..LEAVES).filter(|leaf| leaf & bit == 0);
-                importance[question.number as usize] += pairs
-                    .map(|leaf| f64::from((values[leaf | bit] - values[leaf]).abs()))
-                    .sum::<f64>();
-            }
+    /// How much questions about each of so many numbers made the loss smaller while learning.
+    pub(crate) fn gains(&self, numbers: usize) -> Vec<f64> {
+        let mut gains = vec![0.0; numbers];
+        for question in &self.questions {
+            gains[question.number as usize] += f64::from(question.gain);
         }
-        importance
+        gains
     }
 }
 
