@@ -186,7 +186,8 @@ def _json(path: Path):
 
 
 def _rows_of(plan: _native.Plan):
-    (x, columns, y, labels), _ = _native.read(str(plan.data), None, False, 0, 0, None, 0)
+    read = _native.read(str(plan.data), None, False, 0, 0, None, None, 0)
+    (x, columns, y, labels), _ = read
     return (*x, columns), (*y[:2], labels)
 
 
