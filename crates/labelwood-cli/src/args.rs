@@ -59,7 +59,7 @@ pub struct Common {
 const LEARNING: [&str; 3] = ["train", "tune", "plan"];
 
 /// The flags that `-h` of these shows; `--help` shows all.
-const SHOWN: &str = "data model output shards test algorithm preset text_column label_column trees \
+const SHOWN: &str = "data model output shards test algorithm preset text_column label_column vocabulary trees \
     label_trees submodels cost budget resume overwrite folds measure seed threads quiet verbose help";
 
 /// The command line that is parsed. `-h` of a subcommand that learns shows what most people need, and
