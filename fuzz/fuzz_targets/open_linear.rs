@@ -10,9 +10,9 @@
 use labelwood::Settings;
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::store::{Load, Manifest, Options};
 use labelwood::model::Model;
 use labelwood::sparse::Csr;
+use labelwood::store::{Load, Manifest, Options};
 use labelwood_fuzz::{RUN, check_predictions, patched};
 use std::fs;
 use std::path::PathBuf;
@@ -34,10 +34,8 @@ struct Fixture {
 
 impl Fixture {
     fn new((at, settings): (usize, Settings)) -> Self {
-        let profile = Profile {
-            instances: 60,
-            ..Profile::named("eurlex-4k").expect("it is a profile")
-        };
+        let profile =
+            Profile { instances: 60, ..Profile::named("eurlex-4k").expect("it is a profile") };
         let generator = Generator::new(profile, 1).expect("the profile is right");
         let (features, labels) = generator.rows(0..60, &RUN).expect("nobody cancels");
         let rows = features.view().slice(0..4);
@@ -55,7 +53,8 @@ impl Fixture {
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some((&[algorithm, unit, features, labels, instances], patches)) = bytes.split_first_chunk()
+    let Some((&[algorithm, unit, features, labels, instances], patches)) =
+        bytes.split_first_chunk()
     else {
         return;
     };

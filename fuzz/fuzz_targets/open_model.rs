@@ -7,8 +7,8 @@
 #![no_main]
 
 use labelwood::model::Model;
-use labelwood::store::{Load, Manifest, Options};
 use labelwood::sparse::Csr;
+use labelwood::store::{Load, Manifest, Options};
 use labelwood_fuzz::{RUN, check_predictions, patched};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ struct Fixture {
 
 impl Fixture {
     fn load() -> Self {
-        let from = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/labelwood/tests/compat/v1/model");
+        let from =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/labelwood/tests/compat/v1/model");
         let folder = std::env::temp_dir().join(format!("labelwood-fuzz-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("the folder for temporary files can be written");
         let manifest = Manifest::read(Path::new(from)).expect("the fixture is a model");
@@ -37,7 +38,8 @@ impl Fixture {
         let mut rows = Csr::new(manifest.features as usize + 5);
         for row in 0..8u32 {
             let columns: Vec<u32> = (row..rows.columns() as u32).step_by(3).collect();
-            let values: Vec<f32> = columns.iter().map(|&column| 1.0 + (column % 4) as f32).collect();
+            let values: Vec<f32> =
+                columns.iter().map(|&column| 1.0 + (column % 4) as f32).collect();
             rows.push_row(&columns, &values).expect("columns rise");
         }
         Fixture { folder, manifest, tree, rows }

@@ -10,7 +10,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&first, file)) = bytes.split_first() else { return };
     let name = NAMES[first as usize % NAMES.len()];
     let language = (first >= 128).then_some("en");
-    let Ok(Vocabulary { labels, .. }) = Vocabulary::from_bytes(file, name, language) else { return };
+    let Ok(Vocabulary { labels, .. }) = Vocabulary::from_bytes(file, name, language) else {
+        return;
+    };
     let tags: Vec<&str> = labels.languages().collect();
     for id in 0..labels.len() as u32 {
         labels.find(labels.display(id)).expect("what is shown is found");

@@ -63,10 +63,10 @@ mod _native {
         metrics::{evaluate, inverse_propensity},
         model::{Model, model_from_files},
         omikuji::{OmikujiTrees, read_omikuji_rows},
-        share::{Combiner, ModelShare},
         plan::Plan,
         preset, presets,
         rows::{check_indices, check_offsets},
+        share::{Combiner, ModelShare},
         text::{Vectoriser, vectoriser_defaults},
     };
     use pyo3::prelude::*;

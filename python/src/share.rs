@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use labelwood::run::Task;
 use labelwood::shard::{
-    Combiner as InnerCombiner, ModelShare as InnerShare, ShareError, Scores, Share,
+    Combiner as InnerCombiner, ModelShare as InnerShare, Scores, Share, ShareError,
 };
 use labelwood::sparse::Query;
 use labelwood::store::Options;
