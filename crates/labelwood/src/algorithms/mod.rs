@@ -228,16 +228,20 @@ pub trait Algorithm: Values {
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError>;
 
     /// The settings of a smaller model; nothing if it does not store such values.
-    fn shrunk(&self, how: Shrink) -> Option<Settings>;
+    fn shrunk(&self, _how: Shrink) -> Option<Settings> {
+        None
+    }
 
     /// Hands a unit that becomes smaller to `write`; nothing if it stays as it is.
     fn shrink_unit(
         &self,
-        how: Shrink,
-        stored: &Stored,
-        name: &str,
-        write: &WriteUnit<'_>,
-    ) -> Result<Option<Shrunk>, StoreError>;
+        _how: Shrink,
+        _stored: &Stored,
+        _name: &str,
+        _write: &WriteUnit<'_>,
+    ) -> Result<Option<Shrunk>, StoreError> {
+        Ok(None)
+    }
 }
 
 /// Whether settings are those that were planned but for the number of trees, which is not larger.

@@ -5,13 +5,12 @@ use super::index::{Index, Sizes};
 use super::{BLOCK, Neighbours, Params};
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
-    Settings, Shrink, Shrunk, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, count_units,
-    weights,
+    Settings, Train, Trained, UnitSink, UnitSpec, Updates, count_units, weights,
 };
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
 use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
-use crate::base::store::{FormatError, StoreError, Stored};
+use crate::base::store::{FormatError, StoreError};
 use crate::data::DatasetView;
 use crate::learn::favour::Scores;
 use crate::learn::weighting::FeatureWeights;
@@ -97,20 +96,6 @@ impl Algorithm for Params {
         let read = |_| Index::read(stored.unit(INDEX)?, sizes);
         let index = trained.members.clone().next().map(read).transpose()?;
         Ok(Box::new(Neighbours { params: self.clone(), weights, features, labels, index }))
-    }
-
-    fn shrunk(&self, _how: Shrink) -> Option<Settings> {
-        None
-    }
-
-    fn shrink_unit(
-        &self,
-        _how: Shrink,
-        _stored: &Stored,
-        _name: &str,
-        _write: &WriteUnit<'_>,
-    ) -> Result<Option<Shrunk>, StoreError> {
-        Ok(None)
     }
 }
 

@@ -98,20 +98,6 @@ impl Algorithm for Params {
         let slices = trained.members.clone().map(read).collect::<Result<_, _>>()?;
         Ok(Box::new(Counted { params: self.clone(), counts: trained.counts.clone(), slices }))
     }
-
-    fn shrunk(&self, _how: Shrink) -> Option<Settings> {
-        None
-    }
-
-    fn shrink_unit(
-        &self,
-        _how: Shrink,
-        _stored: &Stored,
-        _name: &str,
-        _write: &WriteUnit<'_>,
-    ) -> Result<Option<Shrunk>, StoreError> {
-        Ok(None)
-    }
 }
 
 fn unit_name(slice: usize) -> String {

@@ -1,7 +1,7 @@
 //! Boosted trees for few numbers: what a handful of scores and counts, taken together, say.
 //!
-//! Each tree asks the same question on all of its places of a level, whether a number is above a border, so the
-//! answers of its six questions are the bits of the number of a leaf. Such trees are hard to mislead by
+//! A tree asks six questions, each whether a number is above a border, and the same six in all its
+//! branches: the answers are the bits of the number of a leaf. Such trees are hard to mislead by
 //! few examples, and a tree costs six comparisons and one lookup. Each tree corrects the log-odds that
 //! the trees before it, and the margins that learning starts from, give to the examples.
 //!
