@@ -45,7 +45,7 @@ pub fn read<'py>(
         ..ReadOptions::default()
     };
     let read = work::run(py, threads, None, |task| read_vectors(&path, &options, task))?;
-    let Dataset { features, labels, label_names } = read.dataset;
+    let Dataset { features, labels, label_names, named: _ } = read.dataset;
     let names = label_names.map(|names| names.lines().map(str::to_owned).collect());
     Ok((data_arrays(py, &features, &labels)?, names))
 }
@@ -95,6 +95,7 @@ pub fn write(
         features: dataset.features.to_owned(),
         labels: dataset.labels.to_owned(),
         label_names: dataset.label_names.cloned(),
+        named: None,
     };
     work::run(py, 1, None, |task| -> Result<(), Fault> {
         data::check_output(&path, &[], overwrite).map_err(|error| match error {

@@ -98,7 +98,7 @@ impl<'py> Rows<'py> {
             let text = format!("X has {rows} rows, but Y has {other}: give each row its labels");
             return Err(refuse(py, text));
         }
-        Ok(DatasetView { features, labels, label_names: self.names.as_ref() })
+        Ok(DatasetView { features, labels, label_names: self.names.as_ref(), named: None })
     }
 }
 

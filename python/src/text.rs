@@ -149,7 +149,7 @@ impl Reading {
             );
         }
         let (labels, names) = number(tags);
-        let dataset = Dataset { features, labels, label_names: Some(names) };
+        let dataset = Dataset { features, labels, label_names: Some(names), named: None };
         Ok((dataset, TextReader::new(self.documents, vectoriser)))
     }
 }

@@ -114,7 +114,7 @@ impl RowArgs {
 /// Predicts as many labels of each row as [`measured`] looks at.
 pub fn predicted(model: &Model, rows: &Dataset, task: &Task) -> Result<Predictions> {
     let deepest = MetricOptions::default().at.into_iter().max().unwrap_or(1);
-    Ok(model.predict(rows.features.view(), Query::top(deepest), task)?)
+    Ok(model.predict(rows.rows(), Query::top(deepest), task)?)
 }
 
 /// How good predictions are for rows, at the default cuts, by what training saw.

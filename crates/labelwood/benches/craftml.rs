@@ -31,7 +31,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             1,
         )?;
         let (features, labels) = generator.rows(0..5000, &task)?;
-        return report("generated", &Dataset { features, labels, label_names: None }, &task);
+        return report(
+            "generated",
+            &Dataset { features, labels, label_names: None, named: None },
+            &task,
+        );
     };
     for set in SETS {
         let path = Path::new(&folder).join(set).join("train.txt.zst");

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..Profile::named("eurlex-4k").ok_or("no profile")?
     };
     let (features, labels) = Generator::new(profile, 1)?.rows(0..5000, &task)?;
-    report("generated", &Dataset { features, labels, label_names: None }, &task)?;
+    report("generated", &Dataset { features, labels, label_names: None, named: None }, &task)?;
     if let Some(folder) = std::env::var_os("LABELWOOD_DATA") {
         for set in SETS {
             let path = Path::new(&folder).join(set).join("train.txt.zst");

@@ -30,7 +30,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let task = Pool::new(2)?.task();
     let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").expect("it is known") };
     let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
-    let rows = Dataset { features, labels, label_names: None };
+    let rows = Dataset { features, labels, label_names: None, named: None };
     let model = Model::train(rows.view(), Default::default(), &settings, &task)?;
 
     // The manifest keeps the settings with every automatic choice made.

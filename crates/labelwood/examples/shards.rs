@@ -15,7 +15,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let task = Pool::new(2)?.task();
     let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").expect("it is known") };
     let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-    let rows = Dataset { features, labels, label_names: None };
+    let rows = Dataset { features, labels, label_names: None, named: None };
     let settings = Settings::named("label-tree").expect("it is an algorithm");
     let folder = tempfile::tempdir()?;
     let (path, merged) = (folder.path().join("plan"), folder.path().join("merged"));

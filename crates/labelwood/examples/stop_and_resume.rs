@@ -14,7 +14,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let pool = Pool::new(1)?;
     let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").expect("it is known") };
     let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &pool.task())?;
-    let rows = Dataset { features, labels, label_names: None };
+    let rows = Dataset { features, labels, label_names: None, named: None };
     let settings = Settings::named("craftml").expect("it is an algorithm").set("trees", 8)?;
     let folder = tempfile::tempdir()?;
     let (whole, stopped) = (folder.path().join("whole"), folder.path().join("stopped"));

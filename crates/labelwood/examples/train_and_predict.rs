@@ -19,7 +19,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let profile = Profile { instances: 500, ..Profile::named("eurlex-4k").expect("it is known") };
     let generator = Generator::new(profile, 1)?;
     let (features, labels) = generator.rows(0..500, &task)?;
-    let rows = Dataset { features, labels, label_names: None };
+    let rows = Dataset { features, labels, label_names: None, named: None };
     let (features, truth) = generator.rows(TEST_START..TEST_START + 100, &task)?;
 
     let folder = tempfile::tempdir()?;

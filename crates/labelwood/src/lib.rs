@@ -17,7 +17,7 @@
 //! let profile = Profile { instances: 500, ..Profile::named("eurlex-4k").unwrap() };
 //! let generator = Generator::new(profile, 1)?;
 //! let (features, labels) = generator.rows(0..500, &task)?;
-//! let dataset = Dataset { features, labels, label_names: None };
+//! let dataset = Dataset { features, labels, label_names: None, named: None };
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("model");
@@ -62,8 +62,8 @@ pub mod run {
 /// Sparse rows, and what is asked and answered about them.
 pub mod sparse {
     pub use crate::base::sparse::{
-        Csr, CsrView, LabelRows, LabelRowsView, LabelSet, Predictions, Query, Row, Scored,
-        SparseError, top_k,
+        Csr, CsrView, LabelRows, LabelRowsView, LabelSet, Predictions, Query, Row, Rows, RowsView,
+        Scored, SparseError, top_k,
     };
 }
 

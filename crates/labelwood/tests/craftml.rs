@@ -55,7 +55,7 @@ fn a_forest_beats_popularity_and_the_paper_s_single_path() {
     let generator = Generator::new(profile, 7).unwrap();
     let rows = |range| {
         let (features, labels) = generator.rows(range, &task).unwrap();
-        Dataset { features, labels, label_names: None }
+        Dataset { features, labels, label_names: None, named: None }
     };
     let (train, test) = (rows(0..2000), rows(generator.test_rows()));
     let default = grow(&train, Params { trees: 10, ..Params::default() }, &task);
@@ -147,7 +147,7 @@ fn write_compat_rows(task: &Task) {
         skew: 0.75,
     };
     let (features, labels) = Generator::new(profile, 3).unwrap().rows(0..30, task).unwrap();
-    let dataset = Dataset { features, labels, label_names: None };
+    let dataset = Dataset { features, labels, label_names: None, named: None };
     fs::create_dir_all(compat()).unwrap();
     data::write(&compat().join("rows.txt"), &dataset, None).unwrap();
     let names: String = (0..8).map(|id| format!("c{id}\tname-{id}\n")).collect();

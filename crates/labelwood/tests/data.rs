@@ -29,8 +29,12 @@ fn plain(dataset: &Dataset) -> Plain {
 }
 
 fn dataset(rows: &Plain, features: usize, labels: usize) -> Dataset {
-    let mut made =
-        Dataset { features: Csr::new(features), labels: Csr::new(labels), label_names: None };
+    let mut made = Dataset {
+        features: Csr::new(features),
+        labels: Csr::new(labels),
+        label_names: None,
+        named: None,
+    };
     for (row_labels, row_features) in rows {
         let (indices, values): (Vec<_>, Vec<_>) = row_features.iter().copied().unzip();
         made.features.push_row(&indices, &values).unwrap();

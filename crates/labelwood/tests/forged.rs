@@ -332,7 +332,7 @@ fn files_that_change_under_a_mapped_model_neither_hang_nor_crash_it() {
         let (features, labels) = (saved.rows.view().slice(0..40), 30);
         let mut added = labelwood::sparse::LabelRows::new(labels);
         (0..40).for_each(|row| added.push_row(&[row % labels as u32], &[()]).unwrap());
-        let more = Dataset { features, labels: added, label_names: None };
+        let more = Dataset { features, labels: added, label_names: None, named: None };
         for unit in &saved.manifest.units {
             let path = saved.folder.join(&unit.file);
             let good = fs::read(&path).unwrap();

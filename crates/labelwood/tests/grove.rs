@@ -20,7 +20,7 @@ use std::path::Path;
 fn rows(range: std::ops::Range<u64>, task: &Task) -> Dataset {
     let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(range, task).unwrap();
-    Dataset { features, labels, label_names: None }
+    Dataset { features, labels, label_names: None, named: None }
 }
 
 fn grove_of(parts: Vec<Settings>) -> Settings {

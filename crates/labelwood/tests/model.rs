@@ -31,7 +31,7 @@ fn rows(instances: u64, seed: u64) -> Dataset {
     let task = Pool::new(1).unwrap().task();
     let generator = Generator::new(profile, seed).unwrap();
     let (features, labels) = generator.rows(0..instances, &task).unwrap();
-    Dataset { features, labels, label_names: None }
+    Dataset { features, labels, label_names: None, named: None }
 }
 
 /// Predictions by their bits, so that not even the sign of a zero may differ.

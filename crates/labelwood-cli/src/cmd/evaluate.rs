@@ -275,8 +275,7 @@ fn predicted(
     let filter = args.read_filter(&rows, counts.len(), task)?;
     let allowed = args.opening.files().allowed(model, task)?;
     let query = args.opening.query(args.deepest(&filter), allowed.as_ref());
-    let predictions =
-        stages.time("predict", || Ok(model.predict(rows.features.view(), query, task)?))?;
+    let predictions = stages.time("predict", || Ok(model.predict(rows.rows(), query, task)?))?;
     let names = args.opening.names(model)?;
     let training_rows = model.manifest().instances as usize;
     Ok(Subject { truth: rows.labels, predictions, filter, training_rows, counts, names, stages })

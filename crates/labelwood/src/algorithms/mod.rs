@@ -30,7 +30,7 @@ pub use units::{Cost, Costs, Interrupted, Role, UnitSink, UnitSpec};
 use crate::base::array::Array;
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
-use crate::base::sparse::{CsrView, Predictions, Query, Scored};
+use crate::base::sparse::{Predictions, Query, RowsView, Scored};
 use crate::base::store::{
     ArrayRef, FormatError, Manifest, StoreError, Stored, Training, Unit, UnitFile,
 };
@@ -272,6 +272,8 @@ pub struct Facts {
     pub units: &'static str,
     /// Whether more rows can be added to a trained model.
     pub updates: Updates,
+    /// Whether it goes by which labels' names are in a text.
+    pub reads_names: bool,
     /// The most labels for which a choice among algorithms tries this one beside the others.
     pub tried_up_to: usize,
 }
@@ -418,7 +420,7 @@ pub trait Predict: Debug + Send + Sync {
     /// The best labels of each row. Columns that training did not know are ignored.
     fn predict(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped>;
@@ -427,7 +429,7 @@ pub trait Predict: Debug + Send + Sync {
     /// votes, not only the best, since a label that is best nowhere may be so in sum.
     fn votes(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped>;

@@ -3,7 +3,7 @@
 use super::error::InputError;
 use super::rows::{Guess, RowOptions};
 use crate::base::run::Task;
-use crate::base::sparse::{Csr, CsrView};
+use crate::base::sparse::{self, CsrView};
 use crate::data::documents::{self, Documents, Labels};
 use crate::data::{self, Batches, Dataset};
 use crate::model::Model;
@@ -37,8 +37,8 @@ const TEXT_BYTES: usize = 8 << 20;
 /// let texts = ["an owl", "owls", "the atlas"].map(str::to_owned);
 /// let mut source = RowSource::texts(texts, &model, &task)?;
 /// let batch = source.next_batch()?.expect("there are texts");
-/// assert_eq!(batch.features.len(), 3);
-/// let best = model.predict(batch.features.view(), Query::top(1), &task)?;
+/// assert_eq!(batch.rows.view().len(), 3);
+/// let best = model.predict(batch.rows.view(), Query::top(1), &task)?;
 /// assert_eq!(model.labels().name(best.row(2)[0].id), Some("maps"));
 /// assert!(source.next_batch()?.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -58,7 +58,7 @@ enum Rows<'m> {
 /// Some rows.
 pub struct RowBatch {
     /// What the model predicts from.
-    pub features: Csr,
+    pub rows: sparse::Rows,
     /// The documents they were made of, if they come from a file of text.
     pub documents: Option<documents::Batch>,
 }
@@ -117,7 +117,9 @@ impl<'m> RowSource<'m> {
             Rows::Vectors(path, batches, widths) => {
                 if let Some(batch) = batches.next(self.task)? {
                     widths.see(batch.features.view());
-                    return Ok(Some(RowBatch { features: batch.features, documents: None }));
+                    let matches = batch.named.map(|named| named.matches);
+                    let rows = sparse::Rows { features: batch.features, matches };
+                    return Ok(Some(RowBatch { rows, documents: None }));
                 }
                 for warning in batches.warnings() {
                     tracing::warn!("{warning}");
@@ -129,8 +131,8 @@ impl<'m> RowSource<'m> {
                 let next = documents.next_batch().map_err(|error| guess.explain(error.into()));
                 let Some(batch) = next? else { return Ok(None) };
                 let texts: Vec<&str> = batch.texts().collect();
-                let features = self.model.read_texts(&texts, self.task)?;
-                Ok(Some(RowBatch { features, documents: Some(batch) }))
+                let rows = self.model.read_texts(&texts, self.task)?;
+                Ok(Some(RowBatch { rows, documents: Some(batch) }))
             }
             Rows::Texts(texts) => {
                 let (mut batch, mut bytes) = (Vec::new(), 0);
@@ -144,8 +146,8 @@ impl<'m> RowSource<'m> {
                 if batch.is_empty() {
                     return Ok(None);
                 }
-                let features = self.model.read_texts(&batch, self.task)?;
-                Ok(Some(RowBatch { features, documents: None }))
+                let rows = self.model.read_texts(&batch, self.task)?;
+                Ok(Some(RowBatch { rows, documents: None }))
             }
         }
     }
@@ -247,7 +249,7 @@ mod tests {
             let mut source = RowSource::texts(texts, &model, &task).unwrap();
             let mut sizes = Vec::new();
             while let Some(batch) = source.next_batch().unwrap() {
-                sizes.push(batch.features.len());
+                sizes.push(batch.rows.view().len());
             }
             sizes
         };
@@ -269,7 +271,7 @@ mod tests {
         assert_eq!(batch.documents.unwrap().len(), 4);
         let texts = ["grey owls", "an old atlas", "", "nothing known"].map(str::to_owned);
         let mut source = RowSource::texts(texts, &model, &task).unwrap();
-        assert_eq!(source.next_batch().unwrap().unwrap().features, batch.features);
+        assert_eq!(source.next_batch().unwrap().unwrap().rows, batch.rows);
     }
 
     #[test]

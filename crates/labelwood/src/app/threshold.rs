@@ -1,7 +1,7 @@
 //! Labels whose score is high enough, however many they are.
 
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{CsrView, Predictions, Query};
+use crate::base::sparse::{Predictions, Query, RowsView};
 use crate::model::Model;
 
 /// How many times as many labels are asked for where all that came reach the threshold.
@@ -30,21 +30,22 @@ pub fn at_least(predictions: &Predictions, least: f32) -> Predictions {
 ///
 /// The model is asked for `query.k` labels of each row; rows where all of them are good enough are
 /// asked for more, until that makes no difference.
-pub fn predict_at_least(
+pub fn predict_at_least<'r>(
     model: &Model,
-    features: CsrView<'_>,
+    rows: impl Into<RowsView<'r>>,
     least: f32,
     query: Query<'_>,
     task: &Task,
 ) -> Result<Predictions, Stopped> {
-    let kept = at_least(&model.predict(features, query, task)?, least);
+    let rows = rows.into();
+    let kept = at_least(&model.predict(rows, query, task)?, least);
     let is_full = |row: usize| kept.row(row).len() >= query.k;
     let full: Vec<usize> = (0..kept.len()).filter(|&row| is_full(row)).collect();
     if query.k >= model.labels().counts().len() || full.is_empty() {
         return Ok(kept);
     }
     let wider = Query { k: query.k.max(1).saturating_mul(MORE), ..query };
-    let more = predict_at_least(model, features.select(&full).view(), least, wider, task)?;
+    let more = predict_at_least(model, rows.select(&full).view(), least, wider, task)?;
     let (mut all, mut more) = (Predictions::default(), more.rows());
     for row in 0..kept.len() {
         let wider = if is_full(row) { more.next() } else { None };
@@ -66,7 +67,7 @@ mod tests {
         let task = Pool::new(2).unwrap().task();
         let profile = Profile { instances: 60, ..Profile::named("eurlex-4k").unwrap() };
         let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..60, &task).unwrap();
-        let dataset = Dataset { features, labels, label_names: None };
+        let dataset = Dataset { features, labels, label_names: None, named: None };
         let settings = Settings::named("one-vs-rest").unwrap();
         let model = Model::train(dataset.view(), Default::default(), &settings, &task).unwrap();
         let (rows, labels) = (dataset.features.view(), model.labels().counts().len());

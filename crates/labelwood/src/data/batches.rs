@@ -4,8 +4,9 @@ use super::error::ReadError;
 use super::read::{BlockSizes, Format, Parser, ReadOptions, format_of};
 use super::rows::Rows;
 use super::source::Source;
-use super::{Dataset, binary};
+use super::{Dataset, Named, binary};
 use crate::base::run::Task;
+use crate::base::sparse::Csr;
 use std::path::Path;
 
 /// The rows of every batch but the last. Prediction shares work between the rows of a batch.
@@ -49,7 +50,7 @@ enum Origin<'a> {
         has_ended: bool,
     },
     /// Mapped, so that only the pages in use are in memory.
-    Binary(Dataset),
+    Binary(Box<Dataset>),
 }
 
 impl Batches<'static> {
@@ -57,7 +58,8 @@ impl Batches<'static> {
     pub fn open(path: &Path, options: &ReadOptions, task: &Task) -> Result<Self, ReadError> {
         let format = format_of(path, options)?;
         if format == Some(Format::Binary) {
-            let origin = Origin::Binary(options.binary(binary::open(path, task.memory())?).dataset);
+            let dataset = options.binary(binary::open(path, task.memory())?).dataset;
+            let origin = Origin::Binary(Box::new(dataset));
             return Ok(Batches { origin, handed_out: 0, warnings: Vec::new(), batch: ROWS });
         }
         Batches::new(
@@ -121,10 +123,15 @@ impl<'a> Batches<'a> {
                 let start = self.handed_out as usize;
                 let end = dataset.len().min(start + self.batch);
                 self.handed_out = end as u64;
+                let named = |named: &Named| Named {
+                    names: Csr::new(dataset.features.columns()),
+                    matches: named.matches.view().slice(start..end),
+                };
                 return Ok((start < end).then(|| Dataset {
                     features: dataset.features.view().slice(start..end),
                     labels: dataset.labels.view().slice(start..end),
                     label_names: None,
+                    named: dataset.named.as_ref().map(named),
                 }));
             }
         };

@@ -7,10 +7,10 @@
 use super::error::{ReadError, WriteError};
 use super::source::{Source, is_of_system};
 use super::write::{write_atomically, write_own};
-use super::{Dataset, DatasetView, LabelIndex};
+use super::{Dataset, DatasetView, LabelIndex, Named, NamedView, update};
 use crate::base::array::{Array, FileBytes};
 use crate::base::run::Memory;
-use crate::base::sparse::Csr;
+use crate::base::sparse::{Csr, SparseError};
 use crate::base::store::{FormatError, Unit, write_arrays};
 use std::fs::File;
 use std::io;
@@ -45,7 +45,7 @@ pub(crate) fn write_own_binary(path: &Path, dataset: DatasetView<'_>) -> Result<
 }
 
 fn write_to(output: &mut dyn io::Write, dataset: DatasetView<'_>) -> io::Result<()> {
-    let DatasetView { features, labels, label_names } = dataset;
+    let DatasetView { features, labels, label_names, named } = dataset;
     let sizes = [VERSION, features.columns() as u64, labels.columns() as u64];
     let check = check_of(dataset);
     let mut arrays = vec![
@@ -59,6 +59,16 @@ fn write_to(output: &mut dyn io::Write, dataset: DatasetView<'_>) -> io::Result<
     ];
     let names = label_names.map(LabelIndex::to_arrays).unwrap_or_default();
     arrays.extend(names.iter().map(|(name, array)| (&**name, *array)));
+    if let Some(NamedView { names, matches }) = named {
+        arrays.extend([
+            ("name_offsets", names.offsets().into()),
+            ("name_features", names.indices().into()),
+            ("name_values", names.values().into()),
+            ("match_offsets", matches.offsets().into()),
+            ("match_labels", matches.indices().into()),
+            ("matches", matches.values().into()),
+        ]);
+    }
     write_arrays(output, "data", &arrays).map(drop)
 }
 
@@ -69,8 +79,36 @@ fn check_of(dataset: DatasetView<'_>) -> [u64; 2] {
     if let Some(names) = dataset.label_names {
         names.hash(&mut hasher);
     }
+    if let Some(NamedView { names, matches }) = dataset.named {
+        update(&mut hasher, names.offsets(), u64::to_le_bytes);
+        update(&mut hasher, names.indices(), u32::to_le_bytes);
+        update(&mut hasher, matches.offsets(), u64::to_le_bytes);
+        update(&mut hasher, matches.indices(), u32::to_le_bytes);
+        update(&mut hasher, matches.values(), u32::to_le_bytes);
+    }
     let check = hasher.digest128();
     [check as u64, (check >> 64) as u64]
+}
+
+/// What the names of labels tell of the rows, if the file says.
+fn named_of(unit: &Unit, features: usize, labels: usize) -> Result<Option<Named>, String> {
+    if !unit.names().iter().any(|name| name == "matches") {
+        return Ok(None);
+    }
+    let names = Csr::try_from_arrays(
+        features,
+        unit.array("name_offsets").map_err(reason)?,
+        unit.array("name_features").map_err(reason)?,
+        unit.array("name_values").map_err(reason)?,
+    );
+    let matches = Csr::try_from_arrays(
+        labels,
+        unit.array("match_offsets").map_err(reason)?,
+        unit.array("match_labels").map_err(reason)?,
+        unit.array("matches").map_err(reason)?,
+    );
+    let refused = |error: SparseError| format!("names of labels: {error}");
+    Ok(Some(Named { names: names.map_err(refused)?, matches: matches.map_err(refused)? }))
 }
 
 /// Opens a file of binary data: maps it, unless it is compressed or standard input.
@@ -146,7 +184,13 @@ fn dataset_of(bytes: FileBytes) -> Result<Dataset, String> {
         return Err(format!("{} rows of features but {} of labels", features.len(), labels.len()));
     }
     let label_names = names_of(&unit, labels.columns())?;
-    let dataset = Dataset { features, labels, label_names };
+    let named = named_of(&unit, features.columns(), labels.columns())?;
+    if let Some(Named { names, matches }) = &named
+        && (matches.len() != features.len() || names.len() > labels.columns())
+    {
+        return Err("its names of labels are not those of its rows".to_owned());
+    }
+    let dataset = Dataset { features, labels, label_names, named };
     let check: Array<u64> = unit.array("check").map_err(reason)?;
     if *check != check_of(dataset.view()) {
         return Err("its content is not what was written".to_owned());

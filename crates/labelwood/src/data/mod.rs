@@ -40,7 +40,7 @@ pub use tables::{Splits, read_filter};
 pub use vocabulary::Vocabulary;
 pub use write::{check_output, write, write_atomically, write_header, write_own, write_row};
 
-use crate::base::sparse::{Csr, CsrView, LabelRows, LabelRowsView};
+use crate::base::sparse::{Csr, CsrView, LabelRows, LabelRowsView, RowsView};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Rows with their features and labels.
@@ -52,6 +52,26 @@ pub struct Dataset {
     pub labels: LabelRows,
     /// The names of the labels, at least as many as there are labels.
     pub label_names: Option<LabelIndex>,
+    /// What the names of the labels tell of the rows, if these were texts.
+    pub named: Option<Named>,
+}
+
+/// What the names of labels tell of rows that were texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// The names of each label, read as a text: a row for each label, empty where it has no name.
+    pub names: Csr,
+    /// The labels whose names are in each text, with packed [matches](crate::text::Match).
+    pub matches: Csr<u32>,
+}
+
+/// Borrowed [`Named`].
+#[derive(Clone, Copy, Debug)]
+pub struct NamedView<'a> {
+    /// The names of each label, read as a text.
+    pub names: CsrView<'a>,
+    /// The labels whose names are in each text.
+    pub matches: CsrView<'a, u32>,
 }
 
 /// A borrowed [`Dataset`], wherever its arrays lie.
@@ -61,7 +81,7 @@ pub struct Dataset {
 /// use labelwood::sparse::{CsrView, LabelRowsView};
 /// let features = CsrView::try_new(2, &[0, 1], &[1], &[0.5])?;
 /// let labels = LabelRowsView::try_new(3, &[0, 2], &[0, 2], &[(), ()])?;
-/// let view = DatasetView { features, labels, label_names: None };
+/// let view = DatasetView { features, labels, label_names: None, named: None };
 /// assert_eq!(view.len(), 1);
 /// # Ok::<(), labelwood::sparse::SparseError>(())
 /// ```
@@ -73,11 +93,20 @@ pub struct DatasetView<'a> {
     pub labels: LabelRowsView<'a>,
     /// The names of the labels, at least as many as there are labels.
     pub label_names: Option<&'a LabelIndex>,
+    /// What the names of the labels tell of the rows, if these were texts.
+    pub named: Option<NamedView<'a>>,
 }
 
 impl<'a> From<&'a Dataset> for DatasetView<'a> {
     fn from(dataset: &'a Dataset) -> Self {
         dataset.view()
+    }
+}
+
+impl Named {
+    /// Borrows all of it.
+    pub fn view(&self) -> NamedView<'_> {
+        NamedView { names: self.names.view(), matches: self.matches.view() }
     }
 }
 
@@ -88,7 +117,13 @@ impl Dataset {
             features: self.features.view(),
             labels: self.labels.view(),
             label_names: self.label_names.as_ref(),
+            named: self.named.as_ref().map(Named::view),
         }
+    }
+
+    /// What a model predicts these rows from.
+    pub fn rows(&self) -> RowsView<'_> {
+        self.view().rows()
     }
 
     /// The number of rows.
@@ -111,7 +146,7 @@ impl Dataset {
     }
 
     /// A fingerprint of widths and rows; it does not depend on the file's format, on the order in
-    /// which a row lists its entries, or on label names.
+    /// which a row lists its entries, or on the names of labels.
     ///
     /// ```
     /// use labelwood::{data, run::Pool};
@@ -126,7 +161,7 @@ impl Dataset {
     }
 }
 
-impl DatasetView<'_> {
+impl<'a> DatasetView<'a> {
     /// The number of rows.
     pub fn len(&self) -> usize {
         self.features.len()
@@ -143,7 +178,16 @@ impl DatasetView<'_> {
             features: self.features.select(rows),
             labels: self.labels.select(rows),
             label_names: self.label_names.cloned(),
+            named: self.named.map(|named| Named {
+                names: named.names.to_owned(),
+                matches: named.matches.select(rows),
+            }),
         }
+    }
+
+    /// What a model predicts these rows from.
+    pub fn rows(&self) -> RowsView<'a> {
+        RowsView { features: self.features, matches: self.named.map(|named| named.matches) }
     }
 
     /// The same as [`Dataset::digest`].

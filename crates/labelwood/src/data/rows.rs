@@ -178,6 +178,7 @@ impl Rows {
             labels: Csr::try_new(label_columns, self.label_offsets, self.labels, no_values)
                 .expect(SOUND),
             label_names: None,
+            named: None,
         }
     }
 

@@ -28,7 +28,7 @@ fn calibrate(
     }
     let learned = learn_in_memory(settings, dataset.select(&rest).view(), task)?;
     let held_out = dataset.select(&held_out);
-    let predictions = learned.predict(held_out.features.view(), Query::top(CALIBRATED), task)?;
+    let predictions = learned.predict(held_out.rows(), Query::top(CALIBRATED), task)?;
     let rows = predictions.rows().zip(held_out.labels.rows());
     Ok(Calibration::learn(rows.flat_map(|(scored, truth)| {
         let is_true = move |id| truth.indices.binary_search(&id).is_ok();

@@ -14,7 +14,7 @@
 //! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
-//! let dataset = Dataset { features, labels, label_names: None };
+//! let dataset = Dataset { features, labels, label_names: None, named: None };
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("model");
 //! train(&dataset, &Settings::from(Params { trees: 2, ..Params::default() }), &path, Start::default(), &task)?;
@@ -47,7 +47,7 @@ pub use update::{UpdateError, UpdateStart, Updated, update};
 use crate::algorithms::{Predict, Role, Settings, Trained as TrainedUnits, UnitSink};
 use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
-use crate::base::sparse::{CsrView, Predictions, Query, Scored};
+use crate::base::sparse::{Predictions, Query, RowsView, Scored};
 use crate::base::store::{self, Begin, Manifest, Options, Staging, Start, StoreError, Stored};
 use crate::data::{Dataset, DatasetView};
 use crate::learn::favour::{RANKED, Ranking};
@@ -215,7 +215,7 @@ pub fn train_text(
 /// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 /// let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-/// let dataset = Dataset { features, labels, label_names: None };
+/// let dataset = Dataset { features, labels, label_names: None, named: None };
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
 /// let algorithm = Settings::from(Params { trees: 2, ..Params::default() });
@@ -332,7 +332,10 @@ impl Model {
         let training = &stored.manifest().training;
         let trained = TrainedUnits { stored: &stored, counts: &labels.counts, members };
         let learned = settings.open(&trained)?.into();
-        let text = text::read(&stored)?;
+        let mut text = text::read(&stored)?;
+        if let Some(names) = labels.names().filter(|_| settings.facts().reads_names) {
+            text = text.map(|reader| reader.finding_names(names));
+        }
         let label_terms = text::read_label_terms(&stored)?;
         let calibration = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;
         let instances = stored.manifest().instances as usize;
@@ -398,13 +401,13 @@ impl Model {
     /// The best labels of each row; fewer than were asked for when fewer have a score. Scores are
     /// probabilities if the model was calibrated or is a grove. If the model favours some labels,
     /// these may come before others of a better score.
-    pub fn predict(
+    pub fn predict<'r>(
         &self,
-        features: CsrView<'_>,
+        rows: impl Into<RowsView<'r>>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        let scored = self.learned.predict(features, self.asked(query), task)?;
+        let scored = self.learned.predict(rows.into(), self.asked(query), task)?;
         Ok(self.finished(scored, query.k))
     }
 

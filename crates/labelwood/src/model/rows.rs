@@ -64,7 +64,7 @@ pub(super) fn read_with(stored: &Stored, more: DatasetView<'_>) -> Result<Datase
     let features = Csr::try_new(columns, features.starts, features.entries, values);
     let labels = Csr::try_new(more.labels.columns(), labels.starts, labels.entries, none);
     let (features, labels) = (features.map_err(refused)?, labels.map_err(refused)?);
-    Ok(Dataset { features, labels, label_names: None })
+    Ok(Dataset { features, labels, label_names: None, named: None })
 }
 
 /// The columns of rows, one row after the other.

@@ -9,11 +9,11 @@ use super::labels::{self, Labels};
 use crate::algorithms::UnitSink;
 use crate::base::array::Array;
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{Csr, CsrView, Predictions, Query, Scored, top_k};
+use crate::base::sparse::{CsrView, Predictions, Query, Rows, Scored, top_k};
 use crate::base::store::{
     Begin, FormatError, Manifest, Options, Staging, Start, StoreError, Stored, Training,
 };
-use crate::data::{Dataset, DatasetView};
+use crate::data::{Dataset, DatasetView, LabelIndex};
 use crate::text::{Arrays, TextError, TextReader, TextSettings, Vectoriser};
 use rayon::prelude::*;
 use std::path::Path;
@@ -69,9 +69,9 @@ impl Model {
         &self,
         texts: &[T],
         task: &Task,
-    ) -> Result<Csr, TextError> {
+    ) -> Result<Rows, TextError> {
         let reader = self.text().ok_or(TextError::TrainedOnVectors)?;
-        Ok(reader.vectoriser().transform(texts, task)?)
+        Ok(reader.rows(texts, task)?)
     }
 }
 
@@ -237,7 +237,7 @@ fn write_vectoriser(reader: &TextReader, units: &UnitSink<'_>) -> Result<(), Sto
 /// Reads how text is read, if the model was trained on text.
 pub(super) fn read(stored: &Stored) -> Result<Option<TextReader>, FormatError> {
     let Some(settings) = &stored.manifest().training.text else { return Ok(None) };
-    let TextSettings { documents, vectoriser } = serde_json::from_value(settings.clone())
+    let TextSettings { documents, vectoriser, language } = serde_json::from_value(settings.clone())
         .map_err(|error| stored.refused(format!("its text settings cannot be read: {error}")))?;
     let unit = stored.unit(TEXT)?;
     let arrays = Arrays {
@@ -251,7 +251,7 @@ pub(super) fn read(stored: &Stored) -> Result<Option<TextReader>, FormatError> {
     if vectoriser.columns() as u64 != stored.manifest().features {
         return Err(unit.refused(format!("it makes {} features", vectoriser.columns())));
     }
-    Ok(Some(TextReader::new(documents, vectoriser)))
+    Ok(Some(TextReader::new(documents, vectoriser, language)))
 }
 
 /// Reads the terms of the labels, if there are any.
@@ -280,7 +280,9 @@ pub fn open_text(
 ) -> Result<Option<(TextReader, Labels)>, StoreError> {
     let stored = Stored::open(folder, options, task)?;
     let labels = labels::read(&stored)?;
-    Ok(read(&stored)?.map(|reader| (reader, labels)))
+    let Some(reader) = read(&stored)? else { return Ok(None) };
+    let reader = reader.finding_names(labels.names().unwrap_or(&LabelIndex::default()));
+    Ok(Some((reader, labels)))
 }
 
 /// Writes a folder that holds how text is read and the labels, but no model: what converting text

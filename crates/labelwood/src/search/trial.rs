@@ -50,7 +50,7 @@ impl Rows {
             Err(error) => unreachable!("settings and rows were checked, but: {error}"),
         };
         let seconds = start.elapsed().as_secs_f64();
-        let predictions = model.predict(self.test.features.view(), Query::top(CUT), task)?;
+        let predictions = model.predict(self.test.rows(), Query::top(CUT), task)?;
         let hits = |(row, truth): (usize, &[u32])| {
             let ranked = predictions.row(row).iter().take(CUT).enumerate();
             ranked.fold(0, |hits, (rank, label)| {

@@ -18,7 +18,7 @@
 //! let (folder, task) = (tempfile::tempdir()?, Pool::new(2)?.task());
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
-//! let dataset = Dataset { features, labels, label_names: None };
+//! let dataset = Dataset { features, labels, label_names: None, named: None };
 //! let settings = Settings::named("label-tree").expect("it is an algorithm");
 //!
 //! let options = Options { shards: 3, ..Options::default() };

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 fn dataset(task: &Task) -> Dataset {
     let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, task).unwrap();
-    Dataset { features, labels, label_names: None }
+    Dataset { features, labels, label_names: None, named: None }
 }
 
 fn algorithm(name: &str, changes: &[(&str, i64)]) -> Settings {
@@ -428,7 +428,7 @@ fn estimates_are_near_what_trainings_took() {
     let (folder, task) = (tempfile::tempdir().unwrap(), Pool::new(1).unwrap().task());
     let profile = Profile { instances: 1500, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 42).unwrap().rows(0..1500, &task).unwrap();
-    let dataset = Dataset { features, labels, label_names: None };
+    let dataset = Dataset { features, labels, label_names: None, named: None };
     // Seconds of CPU and MiB at the peak of one thread on the machine that the figures are from.
     for (name, seconds, mebibytes) in
         [("one-vs-rest", 1.07, 24.0), ("label-tree", 1.23, 46.0), ("label-forest", 6.5, 23.0)]

@@ -77,6 +77,11 @@ impl Fitting {
         })
     }
 
+    /// The settings.
+    pub(super) fn params(&self) -> &Params {
+        self.analyser.params()
+    }
+
     /// The number of texts so far.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1

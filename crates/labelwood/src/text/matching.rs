@@ -5,29 +5,27 @@
 //! finds those in a text in one pass: each name waits at the one of its stems that fewest names have. What is found
 //! is a row of [`Match`]es, packed into numbers, by label; so a text needs not be kept to learn from it.
 
-use super::analyse::{LONGEST_STEMMED, stemmer};
-use super::characters::{is_word, lowercase};
+use super::characters::is_word;
 use super::params::Language;
+use super::stems::{StemReader, Stems};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::Csr;
 use crate::data::LabelIndex;
 use rayon::prelude::*;
-use rust_stemmers::Stemmer;
 use std::collections::HashMap;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Names of more words are not looked for.
-const LONGEST_NAME: usize = Match::MOST_STEMS as usize;
-/// Words whose stems a thread keeps at hand.
-const KEPT_STEMS: usize = 1 << 16;
+const LONGEST_NAME: usize = 31;
 /// Texts that a thread takes at a time.
-const TEXTS: usize = 64;
+const TEXTS: usize = 256;
 
 /// How the name of a label was found in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
     /// The number of different stems of the name.
     pub stems: u32,
+    /// How often the rarest of them occurs.
+    pub times: u32,
     /// Whether the words of the name stand one after the other, in its order.
     pub is_phrase: bool,
     /// How many words of the text stand before the name, or before the first of its words.
@@ -37,25 +35,28 @@ pub struct Match {
 }
 
 impl Match {
-    const MOST_STEMS: u32 = (1 << 5) - 1;
+    const MOST_STEMS: u32 = (1 << 3) - 1;
+    const MOST_TIMES: u32 = (1 << 4) - 1;
     const LAST_POSITION: u32 = (1 << 12) - 1;
-    const MOST_WORDS: u32 = (1 << 14) - 1;
+    const MOST_WORDS: u32 = (1 << 12) - 1;
 
     /// The match as a number; what is too large becomes the largest there is room for.
     pub fn pack(self) -> u32 {
         self.words.min(Self::MOST_WORDS)
-            | self.position.min(Self::LAST_POSITION) << 14
-            | u32::from(self.is_phrase) << 26
-            | self.stems.min(Self::MOST_STEMS) << 27
+            | self.position.min(Self::LAST_POSITION) << 12
+            | self.times.min(Self::MOST_TIMES) << 24
+            | u32::from(self.is_phrase) << 28
+            | self.stems.min(Self::MOST_STEMS) << 29
     }
 
     /// The match of a number. Any number is one.
     pub fn unpack(packed: u32) -> Self {
         Match {
             words: packed & Self::MOST_WORDS,
-            position: packed >> 14 & Self::LAST_POSITION,
-            is_phrase: packed >> 26 & 1 == 1,
-            stems: packed >> 27,
+            position: packed >> 12 & Self::LAST_POSITION,
+            times: packed >> 24 & Self::MOST_TIMES,
+            is_phrase: packed >> 28 & 1 == 1,
+            stems: packed >> 29,
         }
     }
 
@@ -66,12 +67,12 @@ impl Match {
 }
 
 /// Finds the names of labels in texts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Matcher {
     language: Option<Language>,
     labels: usize,
     /// The number of each stem, by its hash.
-    stems: HashMap<u64, u32>,
+    stems: HashMap<u32, u32>,
     names: Vec<Name>,
     /// The stems of all names, one after the other.
     sequences: Vec<u32>,
@@ -105,7 +106,7 @@ impl Matcher {
     /// let task = Pool::new(1)?.task();
     /// let found = matcher.find(&["A library of histories of art"], &task)?;
     /// assert_eq!(found.row(0).indices, [0, 1]);
-    /// let library = Match { stems: 1, is_phrase: true, position: 1, words: 6 };
+    /// let library = Match { stems: 1, times: 1, is_phrase: true, position: 1, words: 6 };
     /// assert_eq!(Match::unpack(found.row(0).values[1]), library);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -119,18 +120,13 @@ impl Matcher {
             starts: Vec::new(),
             waiting: Vec::new(),
         };
-        let mut words = WordHashes::new(language);
-        let mut stems = Vec::new();
+        let (mut reader, mut stems) = (StemReader::new(language), Vec::new());
         for label in 0..labels.len() as u32 {
             let first = matcher.names.len();
-            let code = labels.code(label);
-            // A code is a name, too, if it is the only one; but not an address.
-            let code = Some(code)
-                .filter(|code| labels.names(label).next().is_none() && !code.contains("://"));
-            for name in labels.names(label).chain(code) {
+            for name in names_of(labels, label) {
                 for variant in variants(name) {
                     stems.clear();
-                    words.each(&variant, |hash| stems.push(hash));
+                    reader.each(&variant, |stem| stems.push(stem));
                     matcher.add(label, &stems, first);
                 }
             }
@@ -140,7 +136,7 @@ impl Matcher {
     }
 
     /// Adds a name of a label, whose names start at `first`.
-    fn add(&mut self, label: u32, hashes: &[u64], first: usize) {
+    fn add(&mut self, label: u32, hashes: &[u32], first: usize) {
         if hashes.is_empty() || hashes.len() > LONGEST_NAME {
             return;
         }
@@ -185,9 +181,14 @@ impl Matcher {
         &self.sequences[name.start as usize..(name.start + name.len) as usize]
     }
 
-    /// How many labels there are, with or without a name.
-    pub fn labels(&self) -> usize {
-        self.labels
+    /// The language in which words are stemmed.
+    pub fn language(&self) -> Option<Language> {
+        self.language
+    }
+
+    /// Whether no label has a name that could be found.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
     }
 
     /// The matches of some texts, a row for each and a column for each label.
@@ -196,19 +197,20 @@ impl Matcher {
         texts: &[T],
         task: &Task,
     ) -> Result<Csr<u32>, Stopped> {
-        let of_text = |words: &mut WordHashes, text: &T| {
-            let mut hashes = Vec::new();
-            words.each(text.as_ref(), |hash| hashes.push(hash));
-            hashes
+        self.find_stems(&Stems::read(texts, self.language, task)?, task)
+    }
+
+    /// The matches of texts whose words are stemmed already.
+    pub(super) fn find_stems(&self, stems: &Stems, task: &Task) -> Result<Csr<u32>, Stopped> {
+        let of_chunk = |first: usize| {
+            task.check()?;
+            let (mut scratch, last) = (Scratch::default(), stems.len().min(first + TEXTS));
+            Ok((first..last).map(|text| self.matches(stems.of(text), &mut scratch)).collect())
         };
         let chunks = task.install(|| {
-            let of_chunk = |texts: &[T]| {
-                task.check()?;
-                let (mut words, mut scratch) = (WordHashes::new(self.language), Scratch::default());
-                let of_text = |text| self.matches(&of_text(&mut words, text), &mut scratch);
-                Ok(texts.iter().map(of_text).collect())
-            };
-            texts.par_chunks(TEXTS).map(of_chunk).collect::<Result<Vec<Vec<_>>, Stopped>>()
+            let firsts =
+                (0..stems.len().div_ceil(TEXTS)).into_par_iter().map(|chunk| chunk * TEXTS);
+            firsts.map(of_chunk).collect::<Result<Vec<Vec<_>>, Stopped>>()
         })?;
         Ok(self.rows(chunks.into_iter().flatten()))
     }
@@ -224,7 +226,7 @@ impl Matcher {
     }
 
     /// The labels whose names are in a text, in order, with the best match of each.
-    fn matches(&self, hashes: &[u64], scratch: &mut Scratch) -> Vec<(u32, u32)> {
+    fn matches(&self, hashes: &[u32], scratch: &mut Scratch) -> Vec<(u32, u32)> {
         let Scratch { text, sorted, found } = scratch;
         text.clear();
         text.extend(hashes.iter().map(|hash| *self.stems.get(hash).unwrap_or(&UNKNOWN)));
@@ -239,8 +241,8 @@ impl Matcher {
                 let name = &self.names[name as usize];
                 if let Some((is_phrase, position)) = self.place(name, same, text, sorted) {
                     let words = hashes.len() as u32;
-                    let found_match = Match { stems: name.distinct, is_phrase, position, words };
-                    found.push((name.label, found_match));
+                    let (stems, times) = (name.distinct, same.len() as u32);
+                    found.push((name.label, Match { stems, times, is_phrase, position, words }));
                 }
             }
         }
@@ -297,6 +299,14 @@ fn distinct(stems: &[u32]) -> impl Iterator<Item = u32> + '_ {
     stems.iter().enumerate().filter(is_first).map(|(_, &stem)| stem)
 }
 
+/// The names of a label: its code is one if it has no other, unless it is an address or a number.
+pub(super) fn names_of(labels: &LabelIndex, label: u32) -> impl Iterator<Item = &str> {
+    let code = labels.code(label);
+    let is_name = !code.contains("://") && code.chars().any(char::is_alphabetic);
+    let code = Some(code).filter(|_| is_name && labels.names(label).next().is_none());
+    labels.names(label).chain(code)
+}
+
 /// The texts under which a name is looked for: as it is, divided at a change of case, without what
 /// stands in brackets, and each of the names that commas divide.
 fn variants(name: &str) -> Vec<String> {
@@ -326,7 +336,7 @@ fn without_brackets(name: &str) -> Option<String> {
 }
 
 /// The name with a space wherever a small letter is followed by a capital one, if there is such a place.
-fn divided_at_case(name: &str) -> Option<String> {
+pub(super) fn divided_at_case(name: &str) -> Option<String> {
     let mut divided = String::with_capacity(name.len() + 8);
     let mut was_small = false;
     for character in name.chars() {
@@ -337,40 +347,6 @@ fn divided_at_case(name: &str) -> Option<String> {
         divided.push(character);
     }
     (divided.len() > name.len()).then_some(divided)
-}
-
-/// The words of texts as hashes of their stems.
-struct WordHashes {
-    stemmer: Option<Stemmer>,
-    lower: String,
-    /// The hash of the stem of a word by the hash of the word: most words come again, and stemming
-    /// is slow.
-    known: HashMap<u64, u64>,
-}
-
-impl WordHashes {
-    fn new(language: Option<Language>) -> Self {
-        WordHashes { stemmer: language.map(stemmer), lower: String::new(), known: HashMap::new() }
-    }
-
-    /// Calls `take` with each word: a run of letters and digits in lower case, stemmed.
-    fn each(&mut self, text: &str, mut take: impl FnMut(u64)) {
-        lowercase(text, &mut self.lower);
-        let words = self.lower.split(|character| !is_word(character) || character == '_');
-        for word in words.filter(|word| !word.is_empty()) {
-            let hash = xxh3_64(word.as_bytes());
-            take(match &self.stemmer {
-                Some(stemmer) if word.len() <= LONGEST_STEMMED => {
-                    if self.known.len() >= KEPT_STEMS {
-                        self.known.clear();
-                    }
-                    let stem = || xxh3_64(stemmer.stem(word).as_bytes());
-                    *self.known.entry(hash).or_insert_with(stem)
-                }
-                _ => hash,
-            });
-        }
-    }
 }
 
 #[cfg(test)]
@@ -391,10 +367,10 @@ mod tests {
         let names = ["a\told maps", "b\tmap", "c\tsea", "d\tsea birds"];
         let text = "Birds, and a Map: the oldest maps of old sea-bird islands";
         let expected = [
-            (0, Match { stems: 2, is_phrase: false, position: 3, words: 12 }),
-            (1, Match { stems: 1, is_phrase: true, position: 3, words: 12 }),
-            (2, Match { stems: 1, is_phrase: true, position: 9, words: 12 }),
-            (3, Match { stems: 2, is_phrase: true, position: 9, words: 12 }),
+            (0, Match { stems: 2, times: 1, is_phrase: false, position: 3, words: 12 }),
+            (1, Match { stems: 1, times: 2, is_phrase: true, position: 3, words: 12 }),
+            (2, Match { stems: 1, times: 1, is_phrase: true, position: 9, words: 12 }),
+            (3, Match { stems: 2, times: 2, is_phrase: true, position: 9, words: 12 }),
         ];
         assert_eq!(found(&names, text), expected);
         assert_eq!(found(&names, "birds alone"), []);
@@ -414,13 +390,16 @@ mod tests {
         assert_eq!(labels("a tensor flow"), [1]);
         assert_eq!(labels("the cat"), [2]);
         let house_cat = found(&["cat,house_cat"], "a house cat");
-        assert_eq!(house_cat[0].1, Match { stems: 2, is_phrase: true, position: 1, words: 3 });
+        assert_eq!(
+            house_cat[0].1,
+            Match { stems: 2, times: 1, is_phrase: true, position: 1, words: 3 }
+        );
     }
 
     #[test]
     fn names_that_repeat_a_word_and_labels_without_words_are_safe() {
         let names = ["a\tknock knock", "b\t?", "c\t", "d\tknock"];
-        let expected = Match { stems: 1, is_phrase: true, position: 1, words: 3 };
+        let expected = Match { stems: 1, times: 2, is_phrase: true, position: 1, words: 3 };
         let matches = found(&names, "who knock knock");
         assert_eq!(matches[0], (0, expected));
         assert_eq!(matches.last(), Some(&(3, expected)));
@@ -432,9 +411,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_packed_match_is_unpacked_as_it_was(
-            stems in 1u32..32, is_phrase: bool, position in 0u32..4096, words in 0u32..16384,
+            stems in 1u32..8, times in 1u32..16, is_phrase: bool, position in 0u32..4096, words in 0u32..4096,
         ) {
-            let packed = Match { stems, is_phrase, position, words };
+            let packed = Match { stems, times, is_phrase, position, words };
             prop_assert_eq!(Match::unpack(packed.pack()), packed);
         }
 
@@ -460,8 +439,13 @@ mod tests {
                     let mut distinct = name.clone();
                     distinct.sort_unstable();
                     distinct.dedup();
+                    // Of its rarest stem, ties going to the one that names met first.
+                    let names_with = |word: &u8| names.iter().filter(|name| name.contains(word)).count();
+                    let met = |word: &u8| names.iter().flatten().position(|other| other == word);
+                    let rarest = name.iter().min_by_key(|word| (names_with(word), met(word))).unwrap();
                     expected.push((label, Match {
                         stems: distinct.len() as u32,
+                        times: text.iter().filter(|word| *word == rarest).count() as u32,
                         is_phrase: phrase.is_some(),
                         position: phrase.unwrap_or(first) as u32,
                         words: text.len() as u32,

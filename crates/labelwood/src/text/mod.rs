@@ -17,7 +17,9 @@ mod chunk;
 mod fit;
 mod matching;
 mod params;
+mod named;
 mod reader;
+mod stems;
 mod stop_words;
 mod terms;
 mod vectorise;
@@ -25,6 +27,7 @@ mod weigh;
 
 pub use fit::Fitting;
 pub use matching::{Match, Matcher};
+pub use named::learn;
 pub use params::{CharNgramsIn, Frequency, Language, Params, StopWords, Tokens};
 pub use reader::{TextError, TextReader, TextSettings, mostly_unshared, read_labels};
 pub use vectorise::{Arrays, Vectoriser};

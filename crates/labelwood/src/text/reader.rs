@@ -1,17 +1,19 @@
 //! Turns documents into rows. A model that was trained on text keeps a [`TextReader`].
 
-use super::fit::Fitting;
-use super::params::Params;
+use super::matching::Matcher;
+use super::named::{Fitted, NamedFitting};
+use super::params::{Language, Params};
 use super::terms::MOST;
 use super::vectorise::Vectoriser;
 use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
-use crate::base::sparse::{Csr, CsrView, LabelRows};
+use crate::base::sparse::{Csr, CsrView, LabelRows, Rows};
 use crate::data::documents::{Batch, Documents, Options};
 use crate::data::source::MemoryMeter;
-use crate::data::{Dataset, LabelIndex, LabelIndexBuilder, ReadError};
+use crate::data::{Dataset, LabelIndex, LabelIndexBuilder, Named, ReadError};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Reads documents always in the same way: the same fields, and the same columns for their words.
@@ -35,10 +37,14 @@ use thiserror::Error;
 /// assert_eq!((test.features.row(0).indices, test.labels.row(0).indices), (&[1][..], &[1, 2][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct TextReader {
     options: Options,
     vectoriser: Vectoriser,
+    /// The language of the texts, in which words are stemmed that may be those of a name.
+    language: Option<Language>,
+    /// Finds the names of labels, if somebody wants to know them.
+    matcher: Option<Arc<Matcher>>,
 }
 
 /// The settings of a [`TextReader`], as a model's manifest keeps them.
@@ -49,6 +55,9 @@ pub struct TextSettings {
     pub documents: Options,
     /// How text becomes rows.
     pub vectoriser: Params,
+    /// The language of the texts, in which names of labels are looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
 }
 
 /// Why documents could not become rows.
@@ -88,10 +97,28 @@ pub enum TextError {
     },
 }
 
+/// Whether both read texts in the same way, whatever labels they know.
+impl PartialEq for TextReader {
+    fn eq(&self, other: &Self) -> bool {
+        self.settings() == other.settings() && self.vectoriser == other.vectoriser
+    }
+}
+
 impl TextReader {
-    /// A reader of its parts.
-    pub fn new(options: Options, vectoriser: Vectoriser) -> Self {
-        TextReader { options, vectoriser }
+    /// A reader of texts in a language, which does not look for names of labels.
+    pub fn new(options: Options, vectoriser: Vectoriser, language: Option<Language>) -> Self {
+        TextReader { options, vectoriser, language, matcher: None }
+    }
+
+    /// The same reader, which finds names of labels.
+    pub(super) fn finding(self, matcher: Arc<Matcher>) -> Self {
+        TextReader { matcher: Some(matcher).filter(|matcher| !matcher.is_empty()), ..self }
+    }
+
+    /// The same reader, which finds the names of these labels.
+    pub(crate) fn finding_names(self, labels: &LabelIndex) -> Self {
+        let matcher = Matcher::new(labels, self.language);
+        self.finding(Arc::new(matcher))
     }
 
     /// Learns from documents, which were opened with the same `options`; gives their rows too.
@@ -105,23 +132,23 @@ impl TextReader {
         names: LabelIndexBuilder,
         task: &Task,
     ) -> Result<(Self, Dataset), TextError> {
-        let mut fitting = Fitting::new(params)?;
+        let mut fitting = NamedFitting::new(params)?;
         let mut meter = documents.meter();
         let mut labels = LabelCollector::new(names, &documents);
         for_each_batch(&mut documents, task, |batch| {
             labels.add(batch)?;
             let texts: Vec<_> = batch.texts().collect();
-            fitting.add_metered(&texts, task, |bytes| Ok(meter.set(bytes)?))
+            fitting.add(&texts, task, |bytes| Ok(meter.set(bytes)?))
         })?;
-        let (vectoriser, features) = fitting.finish(task)?;
+        let mut dataset = labels.finish();
+        let known = dataset.label_names.as_ref().expect("labels of documents have names");
+        let Fitted { vectoriser, features, named, matcher } = fitting.finish(known, task)?;
         meter.keep();
-        if vectoriser.columns() == 0 {
-            let &Params { min_df, max_df, .. } = vectoriser.params();
-            return Err(TextError::NoTerms { documents: features.len(), min_df, max_df });
-        }
+        (dataset.features, dataset.named) = (features, named);
         let separator = documents.separator().cloned();
         let options = Options { format: documents.format(), separator, ..options.clone() };
-        Ok((TextReader { options, vectoriser }, labels.finish(features)))
+        let reader = Self::new(options, vectoriser, matcher.language()).finding(matcher);
+        Ok((reader, dataset))
     }
 
     /// Reads all of some documents. Labels that `names` does not know get ids beyond it.
@@ -175,26 +202,27 @@ impl TextReader {
     ) -> Result<Dataset, TextError> {
         let mut meter = documents.meter();
         let mut labels = LabelCollector::new(LabelIndexBuilder::new(names), &documents);
-        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        let mut all = self.rows::<&str>(&[], task)?;
         for_each_batch(&mut documents, task, |batch| {
             labels.add(batch)?;
             let noted = note(batch);
-            let rows = self.vectorise(batch, task)?;
-            let before = indices.len() as u64;
-            offsets.extend(rows.view().offsets()[1..].iter().map(|end| before + end));
-            indices.extend_from_slice(rows.view().indices());
-            values.extend_from_slice(rows.view().values());
-            Ok(meter.set(noted + 8 * (offsets.len() + indices.len()))?)
+            all.append(self.rows(&batch.texts().collect::<Vec<_>>(), task)?.view());
+            Ok(meter.set(noted + all.bytes())?)
         })?;
         meter.keep();
-        let features = Csr::try_new(self.vectoriser.columns(), offsets, indices, values)
-            .expect("rows of the same columns stay rows one after the other");
-        Ok(labels.finish(features))
+        let Rows { features, matches } = all;
+        let no_names = || Csr::new(features.columns());
+        let named = matches.map(|matches| Named { names: no_names(), matches });
+        Ok(Dataset { named, features, ..labels.finish() })
     }
 
-    /// The rows of some documents.
-    pub fn vectorise(&self, batch: &Batch, task: &Task) -> Result<Csr, Stopped> {
-        self.vectoriser.transform(&batch.texts().collect::<Vec<_>>(), task)
+    /// The rows of some texts.
+    pub fn rows<T: AsRef<str> + Sync>(&self, texts: &[T], task: &Task) -> Result<Rows, Stopped> {
+        let find = |matcher: &Arc<Matcher>| matcher.find(texts, task);
+        Ok(Rows {
+            features: self.vectoriser.transform(texts, task)?,
+            matches: self.matcher.as_ref().map(find).transpose()?,
+        })
     }
 
     /// Which fields of a file are read, and what separates labels.
@@ -210,7 +238,7 @@ impl TextReader {
     /// The settings of both.
     pub fn settings(&self) -> TextSettings {
         let vectoriser = self.vectoriser.params().clone();
-        TextSettings { documents: self.options.clone(), vectoriser }
+        TextSettings { documents: self.options.clone(), vectoriser, language: self.language }
     }
 }
 
@@ -238,8 +266,7 @@ pub fn read_labels(
         note(batch);
         labels.add(batch)
     })?;
-    let no_features = Csr::try_new(0, vec![0; labels.offsets.len()], Vec::new(), Vec::new());
-    Ok(labels.finish(no_features.expect("rows may be empty")))
+    Ok(labels.finish())
 }
 
 /// How many documents have no term that another document has, if these are most of at least ten.
@@ -312,12 +339,16 @@ impl LabelCollector {
         Ok(())
     }
 
-    fn finish(self, features: Csr) -> Dataset {
+    /// The labels of rows that have no features.
+    fn finish(self) -> Dataset {
         self.meter.keep();
+        let no_features = vec![0; self.offsets.len()];
+        let features = Csr::try_new(0, no_features, Vec::new(), Vec::new());
+        let features = features.expect("rows may be empty");
         let no_values = vec![(); self.ids.len()];
         let labels = LabelRows::try_new(self.names.len(), self.offsets, self.ids, no_values)
             .expect("ids are sorted, single and known");
-        Dataset { features, labels, label_names: Some(self.names.finish()) }
+        Dataset { features, labels, label_names: Some(self.names.finish()), named: None }
     }
 }
 

@@ -174,15 +174,15 @@ struct Predicted<'a> {
 impl Predicted<'_> {
     /// The predictions of the next rows, with the documents if they are text.
     fn next(&mut self) -> Result<Option<(Predictions, Option<documents::Batch>)>> {
-        let Some(RowBatch { features, documents }) = self.source.next_batch()? else {
+        let Some(RowBatch { rows, documents }) = self.source.next_batch()? else {
             self.shares.as_mut().map_or(Ok(()), Shares::finish)?;
             return Ok(None);
         };
         let args = self.args;
         let query = args.opening.query(args.top_k.get(), self.allowed.as_ref());
         let mut batch = match &mut self.shares {
-            Some(shares) => shares.predict(features.view(), query, self.task)?,
-            None => self.model.predict(features.view(), query, self.task)?,
+            Some(shares) => shares.predict(rows.view(), query, self.task)?,
+            None => self.model.predict(rows.view(), query, self.task)?,
         };
         if let Some(least) = args.threshold {
             batch = at_least(&batch, least);
@@ -190,7 +190,7 @@ impl Predicted<'_> {
         if args.fill {
             batch = self.model.fill(&batch, query);
         }
-        self.shown.before.fetch_add(features.len() as u64, Ordering::Relaxed);
+        self.shown.before.fetch_add(rows.view().len() as u64, Ordering::Relaxed);
         Ok(Some((batch, documents)))
     }
 

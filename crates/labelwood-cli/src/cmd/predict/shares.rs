@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use labelwood::run::Task;
 use labelwood::shard::{Combiner, ModelShare, ScoresReader, Share};
-use labelwood::sparse::{CsrView, Predictions, Query};
+use labelwood::sparse::{Predictions, Query, RowsView};
 
 use super::Args;
 use crate::context::Context;
@@ -75,8 +75,8 @@ fn write_share(args: &Args, share: Share, path: &Path, task: &Task) -> Result<u6
     let mut rows = 0;
     write_file(path, |output| {
         while let Some(batch) = source.next_batch()? {
-            share.scores(batch.features.view(), query, task)?.write_to(output)?;
-            rows += batch.features.len() as u64;
+            share.scores(batch.rows.view(), query, task)?.write_to(output)?;
+            rows += batch.rows.view().len() as u64;
         }
         Ok(())
     })?;
@@ -103,7 +103,7 @@ impl<'a> Shares<'a> {
     /// What the shares say about the next rows, joined.
     pub fn predict(
         &mut self,
-        features: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions> {
@@ -113,7 +113,7 @@ impl<'a> Shares<'a> {
             let Some(share) = reader.next().with_context(|| path.to_string())? else {
                 bail!("{path}: it ends before the rows do: predict this share again");
             };
-            if !share.are_of(features) {
+            if !share.are_of(rows.features) {
                 bail!("{path}: these are the scores of other rows: give the DATA that they are of");
             }
             scores.push(share);

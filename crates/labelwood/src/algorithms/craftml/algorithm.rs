@@ -12,7 +12,7 @@ use crate::algorithms::{
 };
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
-use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
+use crate::base::sparse::{Predictions, Query, RowsView, Scored, Votes};
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::{Dataset, DatasetView};
 use crate::learn::favour::Scores;
@@ -55,6 +55,7 @@ impl Algorithm for Params {
             grows: Some(Growth::Together),
             units: "trees",
             updates: Updates::Always(Some("leaves that grew are not divided")),
+            reads_names: false,
             tried_up_to: 0,
         }
     }
@@ -220,14 +221,14 @@ impl Predict for Forest {
 
     fn predict(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
         task.predict_blocks(rows, BLOCK, |block| {
             let best = |votes: &mut Votes| votes.best(query.k, self.params.trees);
             let mut predictions = Predictions::default();
-            for row in self.count(block, query, task, best)? {
+            for row in self.count(block.features, query, task, best)? {
                 predictions.push_row(&row);
             }
             Ok(predictions)
@@ -236,11 +237,11 @@ impl Predict for Forest {
 
     fn votes(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped> {
-        Ok(vec![self.count(rows, query, task, Votes::take)?])
+        Ok(vec![self.count(rows.features, query, task, Votes::take)?])
     }
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {

@@ -21,7 +21,7 @@
 //! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-//! let dataset = Dataset { features, labels, label_names: None };
+//! let dataset = Dataset { features, labels, label_names: None, named: None };
 //! let settings = craftml::Params { trees: 3, ..Default::default() }.into();
 //! let model = Model::train(dataset.view(), Default::default(), &settings, &task)?;
 //! let predictions = model.predict(dataset.features.view(), Query::top(5), &task)?;

@@ -10,7 +10,7 @@ use crate::algorithms::{
 };
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{Kind, ParamError, Setting};
-use crate::base::sparse::{CsrView, Predictions, Query, Scored};
+use crate::base::sparse::{Predictions, Query, RowsView, Scored};
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::DatasetView;
 use crate::learn::favour::{Favour, Scores};
@@ -61,6 +61,7 @@ impl Algorithm for Params {
             grows: all_grow.then_some(Growth::Together),
             units: "units",
             updates,
+            reads_names: parts.iter().any(|part| part.reads_names),
             tried_up_to: 0,
         }
     }
@@ -325,7 +326,7 @@ impl Predict for Grove {
 
     fn predict(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
@@ -354,7 +355,7 @@ impl Predict for Grove {
 
     fn votes(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped> {

@@ -15,7 +15,7 @@
 //! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-//! let dataset = Dataset { features, labels, label_names: None };
+//! let dataset = Dataset { features, labels, label_names: None, named: None };
 //! let forest = craftml::Params { trees: 4, ..Default::default() };
 //! let parts = vec![forest.into(), label_tree::Params::default().into()];
 //! let settings = grove::Params { parts, ..Default::default() }.into();
@@ -76,7 +76,7 @@ impl Trainer<'_> {
             return Ok(Ranker::prior(parts));
         }
         let learned_from = self.rows.select(&rest);
-        let rows = self.rows.features.select(&held_out);
+        let rows = self.rows.rows().select(&held_out);
         let steps = parts.len() as u64 + 1;
         task.progress(Stage::Steps("ranker"), 0, steps);
         let mut scores: Vec<Predictions> = Vec::new();

@@ -11,7 +11,7 @@ use serde_json::json;
 fn rows(count: u64, task: &Task) -> Dataset {
     let profile = Profile { instances: count, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..count, task).unwrap();
-    Dataset { features, labels, label_names: None }
+    Dataset { features, labels, label_names: None, named: None }
 }
 
 fn small() -> Params {
@@ -69,11 +69,11 @@ fn a_blend_that_trusts_one_part_ranks_as_that_part_does() {
         ids(found).iter().zip(&ids(part)).all(|(found, part)| found.starts_with(part))
     };
     grove.ranker = only(2);
-    let forest = grove.parts[0].predict(features, query, &task).unwrap();
-    assert!(agree(&grove.predict(features, query, &task).unwrap(), &forest));
+    let forest = grove.parts[0].predict(features.into(), query, &task).unwrap();
+    assert!(agree(&grove.predict(features.into(), query, &task).unwrap(), &forest));
     grove.ranker = only(4);
-    let trees = grove.parts[1].predict(features, query, &task).unwrap();
-    assert!(agree(&grove.predict(features, query, &task).unwrap(), &trees));
+    let trees = grove.parts[1].predict(features.into(), query, &task).unwrap();
+    assert!(agree(&grove.predict(features.into(), query, &task).unwrap(), &trees));
     assert_ne!(ids(&forest), ids(&trees));
 }
 
@@ -82,14 +82,14 @@ fn the_threads_do_not_change_a_grove_or_its_answers() {
     let one = Pool::new(1).unwrap().task();
     let (dataset, grove) = grown(300, &one);
     let features = dataset.features.view();
-    let expected = grove.predict(features, Query::top(5), &one).unwrap();
+    let expected = grove.predict(features.into(), Query::top(5), &one).unwrap();
     let many = Pool::new(5).unwrap().task();
     assert_eq!(units(&dataset, &small(), &one), units(&dataset, &small(), &many));
     let (_, again) = grown(300, &many);
-    assert_eq!(again.predict(features, Query::top(5), &many).unwrap(), expected);
+    assert_eq!(again.predict(features.into(), Query::top(5), &many).unwrap(), expected);
     for at in 0..20 {
         let row = features.slice(at..at + 1);
-        let alone = grove.predict(row.view(), Query::top(5), &many).unwrap();
+        let alone = grove.predict(row.view().into(), Query::top(5), &many).unwrap();
         assert_eq!(alone.row(0), expected.row(at));
     }
 }
@@ -99,12 +99,12 @@ fn more_labels_than_candidates_can_be_asked_for_and_some_forbidden() {
     let task = Pool::new(2).unwrap().task();
     let (dataset, grove) = grown(400, &task);
     let features = dataset.features.view();
-    let many = grove.predict(features, Query::top(300), &task).unwrap();
-    let few = grove.predict(features, Query::top(5), &task).unwrap();
+    let many = grove.predict(features.into(), Query::top(300), &task).unwrap();
+    let few = grove.predict(features.into(), Query::top(5), &task).unwrap();
     assert!(many.row(0).len() > CANDIDATES && few.row(0).len() == 5);
     let allowed: LabelSet = [few.row(0)[1].id, few.row(0)[3].id].into_iter().collect();
     let query = Query { allowed: Some(&allowed), ..Query::top(5) };
-    let chosen = grove.predict(features, query, &task).unwrap();
+    let chosen = grove.predict(features.into(), query, &task).unwrap();
     assert!(chosen.rows().flatten().all(|label| allowed.contains(label.id)));
     assert_eq!(chosen.row(0).len(), 2);
 }
@@ -123,9 +123,9 @@ fn rows_without_features_or_labels_and_few_rows_are_learned_from() {
             let own: &[u32] = if row % 3 == 2 { &[] } else { &[(row % 3) as u32] };
             labels.push_row(own, &vec![(); own.len()]).unwrap();
         }
-        let dataset = Dataset { features, labels, label_names: None };
+        let dataset = Dataset { features, labels, label_names: None, named: None };
         let grove = learn(&dataset, &small(), &task);
-        let found = grove.predict(dataset.features.view(), Query::top(1), &task).unwrap();
+        let found = grove.predict(dataset.features.view().into(), Query::top(1), &task).unwrap();
         assert_eq!(found.row(0)[0].id, 0, "{count} rows");
         let trainer = trainer(&small(), &dataset);
         let prior = Ranker::prior(&trainer.params.parts);
@@ -151,9 +151,10 @@ fn the_scores_of_new_rows_are_probabilities() {
     let profile = Profile { instances: 2000, ..Profile::named("eurlex-4k").unwrap() };
     let generator = Generator::new(profile, 1).unwrap();
     let (features, labels) = generator.rows(0..2000, &task).unwrap();
-    let grove = learn(&Dataset { features, labels, label_names: None }, &small(), &task);
+    let grove =
+        learn(&Dataset { features, labels, label_names: None, named: None }, &small(), &task);
     let (features, truth) = generator.rows(TEST_START..TEST_START + 500, &task).unwrap();
-    let found = grove.predict(features.view(), Query::top(5), &task).unwrap();
+    let found = grove.predict(features.view().into(), Query::top(5), &task).unwrap();
     let (mut expected, mut hits) = (0.0, 0.0);
     for (row, truth) in found.rows().zip(truth.rows()) {
         expected += row.iter().map(|label| f64::from(label.score)).sum::<f64>();

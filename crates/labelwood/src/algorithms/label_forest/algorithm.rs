@@ -10,7 +10,7 @@ use crate::algorithms::{
 };
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
-use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
+use crate::base::sparse::{Predictions, Query, RowsView, Scored, Votes};
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::DatasetView;
 use crate::learn::favour::{Favour, Scores};
@@ -58,6 +58,7 @@ impl Algorithm for Params {
             grows: None,
             units: "submodels",
             updates: Updates::Never,
+            reads_names: false,
             tried_up_to: 0,
         }
     }
@@ -223,20 +224,25 @@ impl Predict for LabelForest {
     /// number (the paper's equation 14).
     fn predict(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        self.submodels.best(rows, query, |label| self.copies[label as usize] as usize, task)
+        self.submodels.best(
+            rows.features,
+            query,
+            |label| self.copies[label as usize] as usize,
+            task,
+        )
     }
 
     fn votes(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped> {
-        Ok(vec![self.submodels.count(rows, query, task, Votes::take)?])
+        Ok(vec![self.submodels.count(rows.features, query, task, Votes::take)?])
     }
 
     fn voters(&self) -> Vec<Vec<u32>> {

@@ -149,7 +149,7 @@ fn equation_14_by_hand() {
     let mut features = Csr::new(1);
     features.push_row(&[0], &[1.0]).unwrap();
     let task = Pool::new(1).unwrap().task();
-    let predictions = forest.predict(features.view(), Query::top(9), &task).unwrap();
+    let predictions = forest.predict(features.view().into(), Query::top(9), &task).unwrap();
     let e = (-1.0f64).exp();
     let expected = [(0, 1.0), (3, 1.0), (1, (1.0 + 2.0 * e) / 3.0), (2, e)];
     for (&Scored { id, score }, (label, mean)) in predictions.row(0).iter().zip(expected) {
@@ -159,7 +159,7 @@ fn equation_14_by_hand() {
     assert_eq!(predictions.row(0).len(), 4);
     let allowed: LabelSet = [1, 2].into_iter().collect();
     let query = Query { allowed: Some(&allowed), ..Query::top(1) };
-    assert_eq!(forest.predict(features.view(), query, &task).unwrap().row(0)[0].id, 1);
+    assert_eq!(forest.predict(features.view().into(), query, &task).unwrap().row(0)[0].id, 1);
 }
 
 #[test]
@@ -174,11 +174,11 @@ fn every_variant_learns_which_feature_means_which_label() {
             params.tree.branches = Some(2);
             let forest = grown(&trainer(&features, &labels, &params), &features, &task);
             assert!(forest.copies.iter().all(|&copies| copies > 0));
-            let predictions = forest.predict(features.view(), Query::top(2), &task).unwrap();
+            let predictions = forest.predict(features.view().into(), Query::top(2), &task).unwrap();
             for (row, best) in predictions.rows().enumerate() {
                 assert_eq!(best[0].id, row as u32 % 12, "{sampling:?}");
                 let alone = features.view().slice(row..row + 1);
-                let alone = forest.predict(alone.view(), Query::top(2), &task).unwrap();
+                let alone = forest.predict(alone.view().into(), Query::top(2), &task).unwrap();
                 assert_eq!(alone.row(0), best);
             }
         }
@@ -195,7 +195,7 @@ fn rows_without_a_drawn_label_are_negative_unless_they_are_dropped() {
         let submodel = trainer.submodel(0, &task).unwrap();
         let known = trainer.subsets[0].clone();
         let forest = forest_of(params, 12, 12, vec![submodel]);
-        let predictions = forest.predict(features.view(), Query::top(1), &task).unwrap();
+        let predictions = forest.predict(features.view().into(), Query::top(1), &task).unwrap();
         let strangers = (0..12).filter(|label| !known.contains(label));
         strangers.map(|row| predictions.row(row as usize)[0].score).fold(0.0, f32::max)
     };

@@ -12,7 +12,7 @@ use crate::algorithms::{
 use crate::base::array::Array;
 use crate::base::run::{Estimate, Stage, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
-use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
+use crate::base::sparse::{Predictions, Query, RowsView, Scored, Votes};
 use crate::base::store::{ArrayRef, FormatError, StoreError, Stored, Unit};
 use crate::data::DatasetView;
 use crate::learn::cost::learn_labels;
@@ -50,6 +50,7 @@ impl Algorithm for Params {
             grows: Some(Growth::OneByOne),
             units: "units",
             updates: Updates::WithRows,
+            reads_names: false,
             tried_up_to: 0,
         }
     }
@@ -287,20 +288,20 @@ impl Predict for LabelTrees {
 
     fn predict(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        self.best(rows, query, |_| self.params.trees, task)
+        self.best(rows.features, query, |_| self.params.trees, task)
     }
 
     fn votes(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped> {
-        Ok(vec![self.count(rows, query, task, Votes::take)?])
+        Ok(vec![self.count(rows.features, query, task, Votes::take)?])
     }
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {

@@ -28,7 +28,8 @@ impl LabelTrees {
         task: &Task,
     ) -> Result<Predictions, Stopped> {
         task.predict_blocks(features, BLOCK, |block| {
-            let ranked = self.count(block, query, task, |sums| sums.best_by(query.k, &voters))?;
+            let ranked =
+                self.count(block.features, query, task, |sums| sums.best_by(query.k, &voters))?;
             let mut predictions = Predictions::default();
             ranked.iter().for_each(|row| predictions.push_row(row));
             Ok(predictions)

@@ -17,7 +17,7 @@
 //! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-//! let dataset = Dataset { features, labels, label_names: None };
+//! let dataset = Dataset { features, labels, label_names: None, named: None };
 //! let params = Params { trees: 2, ..Params::default() };
 //! let model = Model::train(dataset.view(), Default::default(), &params.into(), &task)?;
 //! let predictions = model.predict(dataset.features.view(), Query::top(5), &task)?;

@@ -9,7 +9,7 @@ use crate::algorithms::{
 };
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
-use crate::base::sparse::{CsrView, Predictions, Query, Scored, Votes};
+use crate::base::sparse::{Predictions, Query, RowsView, Scored, Votes};
 use crate::base::store::{FormatError, StoreError};
 use crate::data::DatasetView;
 use crate::learn::favour::Scores;
@@ -43,6 +43,7 @@ impl Algorithm for Params {
             grows: None,
             units: "indexes",
             updates: Updates::Always(None),
+            reads_names: false,
             tried_up_to: 0,
         }
     }
@@ -140,12 +141,12 @@ impl Predict for Neighbours {
 
     fn predict(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
         task.predict_blocks(rows, BLOCK, |rows| {
-            let ranked = self.count(rows, query, task, |votes| votes.best(query.k, 1))?;
+            let ranked = self.count(rows.features, query, task, |votes| votes.best(query.k, 1))?;
             let mut predictions = Predictions::default();
             ranked.iter().for_each(|row: &Vec<Scored>| predictions.push_row(row));
             Ok(predictions)
@@ -154,11 +155,11 @@ impl Predict for Neighbours {
 
     fn votes(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped> {
-        Ok(vec![self.count(rows, query, task, Votes::take)?])
+        Ok(vec![self.count(rows.features, query, task, Votes::take)?])
     }
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {

@@ -26,7 +26,7 @@ fn dataset(features: usize, labels: usize, rows: &[Written<'_>]) -> Dataset {
         all.push_row(&columns, &values).unwrap();
         all_labels.push_row(labels, &vec![(); labels.len()]).unwrap();
     }
-    Dataset { features: all, labels: all_labels, label_names: None }
+    Dataset { features: all, labels: all_labels, label_names: None, named: None }
 }
 
 fn learned(rows: &Dataset, params: Params) -> Box<dyn Predict> {
@@ -34,7 +34,7 @@ fn learned(rows: &Dataset, params: Params) -> Box<dyn Predict> {
 }
 
 fn predicted(model: &dyn Predict, rows: &Csr, query: Query<'_>) -> Vec<Vec<Scored>> {
-    let predictions = model.predict(rows.view(), query, &task(1)).unwrap();
+    let predictions = model.predict(rows.view().into(), query, &task(1)).unwrap();
     predictions.rows().map(<[Scored]>::to_vec).collect()
 }
 
@@ -164,7 +164,7 @@ proptest! {
         let part = |from: usize, to: usize| {
             let mut own = LabelRows::new(400);
             labels[from..to].iter().for_each(|row| own.push_row(row, &vec![(); row.len()]).unwrap());
-            Dataset { features: rows.view().slice(from..to), labels: own, label_names: None }
+            Dataset { features: rows.view().slice(from..to), labels: own, label_names: None, named: None }
         };
         let of = |rows: &Dataset| Index::new(units(&rows.features).view(), rows.labels.view());
         let (first, all) = (part(0, first), part(0, first + more));
@@ -181,7 +181,10 @@ fn many() -> (Dataset, Csr) {
         let own: Vec<u32> = (row % 7 * 5..50).step_by(11 + row as usize % 5).collect();
         labels.push_row(&own, &vec![(); own.len()]).unwrap();
     }
-    (Dataset { features, labels, label_names: None }, random_rows(40, 70, 12, false, 6))
+    (
+        Dataset { features, labels, label_names: None, named: None },
+        random_rows(40, 70, 12, false, 6),
+    )
 }
 
 #[test]
@@ -216,9 +219,9 @@ fn rows_alone_or_together_on_any_threads_and_by_votes_have_the_same_labels() {
     let query = Query::top(9);
     let expected = predicted(&*model, &asked, query);
     assert!(expected.iter().filter(|row| row.len() > 1).count() > 20);
-    let threaded = model.predict(asked.view(), query, &task(3)).unwrap();
+    let threaded = model.predict(asked.view().into(), query, &task(3)).unwrap();
     assert!(threaded.rows().eq(expected.iter().map(|row| &row[..])));
-    let votes = model.votes(asked.view(), query, &task(2)).unwrap();
+    let votes = model.votes(asked.view().into(), query, &task(2)).unwrap();
     for (row, expected) in expected.iter().enumerate() {
         let one = asked.view().slice(row..row + 1);
         assert_eq!(predicted(&*model, &one, query)[0], *expected);

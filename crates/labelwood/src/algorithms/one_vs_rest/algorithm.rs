@@ -9,7 +9,7 @@ use crate::algorithms::{
 };
 use crate::base::run::{Estimate, Stage, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
-use crate::base::sparse::{Csr, CsrView, LabelRows, LabelSet, Predictions, Query, Scored};
+use crate::base::sparse::{Csr, LabelRows, LabelSet, Predictions, Query, RowsView, Scored};
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::{Dataset, DatasetView};
 use crate::learn::cost::learn_labels;
@@ -52,6 +52,7 @@ impl Algorithm for Params {
             grows: None,
             units: "blocks",
             updates: Updates::WithRows,
+            reads_names: false,
             tried_up_to: 2000,
         }
     }
@@ -209,11 +210,11 @@ impl Predict for OneVsRest {
 
     fn predict(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        let margins = self.margins(rows, query, task)?;
+        let margins = self.margins(rows.features, query, task)?;
         let mut predictions = Predictions::default();
         margins.rows().for_each(|row| predictions.push_row(&self.ranked(row.to_vec(), query.k)));
         Ok(predictions)
@@ -222,11 +223,11 @@ impl Predict for OneVsRest {
     /// The bits of the best margins: each label is in one block, so nothing is added up.
     fn votes(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped> {
-        let margins = self.margins(rows, query, task)?;
+        let margins = self.margins(rows.features, query, task)?;
         let bits = |best: &Scored| (best.id, u64::from(best.score.to_bits()));
         Ok(vec![margins.rows().map(|row| row.iter().map(bits).collect()).collect()])
     }
@@ -250,7 +251,8 @@ impl Predict for OneVsRest {
         task: &Task,
     ) -> Result<(), Interrupted> {
         let labels = LabelRows::new(rows.added.labels.columns());
-        let none = Dataset { features: Csr::new(self.features), labels, label_names: None };
+        let none =
+            Dataset { features: Csr::new(self.features), labels, label_names: None, named: None };
         let all = rows.all.unwrap_or(&none);
         let trainer = Trainer::new(all.view(), self.params.clone(), self.weights.clone());
         let with_rows: LabelSet = match rows.all {

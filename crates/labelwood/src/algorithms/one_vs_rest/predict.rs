@@ -20,7 +20,8 @@ impl OneVsRest {
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        task.predict_blocks(features, ROWS, |features| {
+        task.predict_blocks(features, ROWS, |block| {
+            let features = block.features;
             let rows = self.weights.apply(features, self.features);
             let (width, ids) = (rows.view().width(), Vec::from_iter(0..features.len() as u32));
             // With fewer chunks of rows than threads, the labels are split among threads, too.

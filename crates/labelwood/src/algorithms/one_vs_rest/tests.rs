@@ -80,7 +80,7 @@ proptest! {
         prop_assert_eq!(&learned(&trainer, features.columns(), &Pool::new(7).unwrap().task()), &model);
         let allowed: Option<LabelSet> = allowed.map(|labels| labels.into_iter().collect());
         let query = Query { k, beam: None, allowed: allowed.as_ref() };
-        let predictions = model.predict(features.view(), query, &task).unwrap();
+        let predictions = model.predict(features.view().into(), query, &task).unwrap();
         let rows = model.weights.apply(features.view(), features.columns());
         let block = &model.blocks[0];
         for (row, best) in predictions.rows().enumerate() {
@@ -113,7 +113,7 @@ fn labels_fall_into_fixed_blocks_that_are_learned_in_any_order() {
     assert_eq!(model.blocks[1], last);
     let sizes: Vec<u64> = model.blocks.iter().map(|block| block.figures().labels).collect();
     assert_eq!(sizes, [1024, 76]);
-    let predictions = model.predict(features.view(), Query::top(3), &task).unwrap();
+    let predictions = model.predict(features.view().into(), Query::top(3), &task).unwrap();
     for (row, best) in predictions.rows().enumerate() {
         assert_eq!(best[0].id, row as u32);
     }
@@ -121,7 +121,7 @@ fn labels_fall_into_fixed_blocks_that_are_learned_in_any_order() {
     for task in [1, 2, 3].map(|threads| Pool::new(threads).unwrap().task()) {
         for row in [0, 500, 1099] {
             let alone = features.view().slice(row..row + 1);
-            let alone = model.predict(alone.view(), Query::top(3), &task).unwrap();
+            let alone = model.predict(alone.view().into(), Query::top(3), &task).unwrap();
             assert_eq!(alone.row(0), predictions.row(row));
         }
     }
@@ -136,7 +136,7 @@ fn without_labels_or_rows_nothing_is_predicted() {
         let model = learned(&trainer, features.columns(), &task);
         let mut row = Csr::new(2);
         row.push_row(&[0], &[1.0]).unwrap();
-        let predictions = model.predict(row.view(), Query::top(3), &task).unwrap();
+        let predictions = model.predict(row.view().into(), Query::top(3), &task).unwrap();
         assert!(predictions.row(0).is_empty());
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 fn dataset(rows: u64, task: &Task) -> Dataset {
     let profile = Profile { instances: rows, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..rows, task).unwrap();
-    Dataset { features, labels, label_names: None }
+    Dataset { features, labels, label_names: None, named: None }
 }
 
 #[test]

@@ -52,6 +52,7 @@ impl Algorithm for Params {
             grows: None,
             units: "slices",
             updates: Updates::Never,
+            reads_names: false,
             tried_up_to: 0,
         }
     }
@@ -144,7 +145,7 @@ impl Predict for Counted {
 
     fn predict(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
@@ -158,7 +159,7 @@ impl Predict for Counted {
 
     fn votes(
         &self,
-        rows: CsrView<'_>,
+        rows: RowsView<'_>,
         query: Query<'_>,
         _task: &Task,
     ) -> Result<Vec<Vec<RowVotes>>, Stopped> {
@@ -196,7 +197,7 @@ impl Predict for Counted {
 fn rows(task: &Task) -> Dataset {
     let profile = Profile { instances: 120, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..120, task).unwrap();
-    Dataset { features, labels, label_names: None }
+    Dataset { features, labels, label_names: None, named: None }
 }
 
 /// The names and bytes of all files in a folder.
@@ -286,7 +287,7 @@ fn the_toy_is_tuned_and_what_it_cannot_do_is_refused() {
     // Few labels, so that the most frequent are right often enough to tell.
     let profile = Profile { instances: 120, labels: 25, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..120, &task).unwrap();
-    let rows = Dataset { features, labels, label_names: None };
+    let rows = Dataset { features, labels, label_names: None, named: None };
     let settings = Settings::named("toy").unwrap();
     let path = |name: &str| folder.path().join(name);
     let start = settings.set("rare", 1_000_000).unwrap();

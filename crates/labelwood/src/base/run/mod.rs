@@ -15,7 +15,7 @@ pub(crate) use memory::Held;
 pub use memory::{Memory, OutOfMemory, memory_limit};
 pub use progress::{Progress, Stage};
 
-use crate::base::sparse::{CsrView, Predictions};
+use crate::base::sparse::{Predictions, RowsView};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -251,17 +251,18 @@ impl Task {
     }
 
     /// Predicts `block` rows at a time, which bounds the memory, and reports how many are done.
-    pub(crate) fn predict_blocks(
+    pub(crate) fn predict_blocks<'r>(
         &self,
-        features: CsrView<'_>,
+        rows: impl Into<RowsView<'r>>,
         block: usize,
-        predict: impl Fn(CsrView<'_>) -> Result<Predictions, Stopped>,
+        predict: impl Fn(RowsView<'_>) -> Result<Predictions, Stopped>,
     ) -> Result<Predictions, Stopped> {
         let mut predictions = Predictions::default();
-        for start in (0..features.len()).step_by(block) {
-            let end = (start + block).min(features.len());
-            predictions.append(&predict(features.slice(start..end).view())?);
-            self.progress(Stage::Rows, end as u64, features.len() as u64);
+        let rows = rows.into();
+        for start in (0..rows.len()).step_by(block) {
+            let end = (start + block).min(rows.len());
+            predictions.append(&predict(rows.slice(start..end).view())?);
+            self.progress(Stage::Rows, end as u64, rows.len() as u64);
         }
         Ok(predictions)
     }

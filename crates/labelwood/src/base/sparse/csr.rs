@@ -136,6 +136,18 @@ impl<V: Entry> Csr<V> {
         Ok(())
     }
 
+    /// Takes off the rows from the given one on.
+    pub(crate) fn split_off(&mut self, row: usize) -> Self {
+        let row = row.min(self.len());
+        let start = self.offsets[row];
+        let tail = self.offsets.to_mut().split_off(row);
+        self.offsets.to_mut().push(start);
+        let offsets = tail.into_iter().map(|offset| offset - start).collect();
+        let indices = self.indices.to_mut().split_off(start as usize);
+        let values = V::to_mut(&mut self.values).split_off(start as usize);
+        Self::owned(self.columns, offsets, indices, values)
+    }
+
     /// Borrows the whole matrix.
     pub fn view(&self) -> CsrView<'_, V> {
         CsrView {
@@ -174,6 +186,15 @@ impl<V: Entry> Csr<V> {
     /// All rows in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_, V>> + Clone {
         self.view().rows()
+    }
+
+    /// Appends the rows of another matrix.
+    pub(crate) fn append(&mut self, more: CsrView<'_, V>) {
+        let before = self.entries() as u64;
+        self.columns = self.columns.max(more.columns);
+        self.offsets.to_mut().extend(more.offsets[1..].iter().map(|end| before + end));
+        self.indices.to_mut().extend_from_slice(more.indices);
+        V::to_mut(&mut self.values).extend_from_slice(more.values);
     }
 
     /// All values, to change in place. The caller keeps them valid (finite).

@@ -13,6 +13,7 @@ mod csr;
 mod entries;
 mod bitmap32;
 mod query;
+mod rows;
 mod top_k;
 mod votes;
 
@@ -21,6 +22,7 @@ pub use csr::{Csr, CsrView, Row, SparseError};
 pub(crate) use entries::Entries;
 pub(crate) use entries::{MAX_DENSE_COLUMNS, OwnedEntries, l2_norm, scale_to_unit};
 pub use query::{LabelSet, Query};
+pub use rows::{Rows, RowsView};
 pub(crate) use top_k::best_first;
 pub use top_k::{Predictions, Scored, top_k};
 pub(crate) use votes::Votes;

@@ -21,7 +21,7 @@ fn craftml(trees: usize, leaf: usize) -> Settings {
 fn rows(task: &Task) -> Dataset {
     let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..300, task).unwrap();
-    Dataset { features, labels, label_names: None }
+    Dataset { features, labels, label_names: None, named: None }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::rows::is_rows;
 use super::{Model, all_members};
 use crate::algorithms::{RowVotes, Settings};
 use crate::base::run::{Stage, Stopped, Task};
-use crate::base::sparse::{CsrView, Predictions, Query, Scored};
+use crate::base::sparse::{Predictions, Query, RowsView, Scored};
 use crate::base::store::{Digest, Manifest, Options, StoreError, Stored, UnitFile, listed};
 use rayon::prelude::*;
 use scores::{About, Asked, Ballots};
@@ -47,7 +47,7 @@ pub struct Share {
 /// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 /// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
-/// let dataset = Dataset { features, labels, label_names: None };
+/// let dataset = Dataset { features, labels, label_names: None, named: None };
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
 /// let settings = Params { trees: 3, ..Params::default() }.into();
@@ -106,28 +106,29 @@ impl ModelShare {
     }
 
     /// What this share has to say about rows.
-    pub fn scores(
+    pub fn scores<'r>(
         &self,
-        features: CsrView<'_>,
+        rows: impl Into<RowsView<'r>>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Scores, Stopped> {
+        let rows = rows.into();
         let asked = self.model.asked(query);
         let learned = self.model.learned();
         let voters = learned.voters();
         let mut ballots: Vec<Ballots> = voters.iter().map(|_| Ballots::default()).collect();
-        for start in (0..features.len()).step_by(BLOCK) {
-            let end = (start + BLOCK).min(features.len());
-            let votes = learned.votes(features.slice(start..end).view(), asked, task)?;
-            for (ballots, rows) in ballots.iter_mut().zip(votes) {
-                rows.into_iter().for_each(|row| ballots.push_row(row));
+        for start in (0..rows.len()).step_by(BLOCK) {
+            let end = (start + BLOCK).min(rows.len());
+            let votes = learned.votes(rows.slice(start..end).view(), asked, task)?;
+            for (ballots, of_rows) in ballots.iter_mut().zip(votes) {
+                of_rows.into_iter().for_each(|row| ballots.push_row(row));
             }
-            task.progress(Stage::Rows, end as u64, features.len() as u64);
+            task.progress(Stage::Rows, end as u64, rows.len() as u64);
         }
         let about = About {
             model: self.id,
-            rows: scores::digest(features),
-            instances: features.len() as u64,
+            rows: scores::digest(rows.features),
+            instances: rows.len() as u64,
             index: self.share.index,
             of: self.share.of,
             asked: Asked::new(query),

@@ -27,7 +27,7 @@ impl Trained {
         let (folder, task) = (tempfile::tempdir().unwrap(), Pool::new(2).unwrap().task());
         let profile = Profile { instances: 250, ..Profile::named("eurlex-4k").unwrap() };
         let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..250, &task).unwrap();
-        let dataset = Dataset { features, labels, label_names: None };
+        let dataset = Dataset { features, labels, label_names: None, named: None };
         let trained = Trained { folder, dataset, task };
         let (path, task) = (trained.path(), &trained.task);
         train_with(&trained.dataset, extras, settings, &path, Default::default(), task).unwrap();

@@ -56,7 +56,7 @@ pub enum ShrinkError {
 /// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 /// let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
-/// let dataset = Dataset { features, labels, label_names: None };
+/// let dataset = Dataset { features, labels, label_names: None, named: None };
 /// let folder = tempfile::tempdir()?;
 /// let (large, small) = (folder.path().join("large"), folder.path().join("small"));
 /// train(&dataset, &Params::default().into(), &large, Default::default(), &task)?;

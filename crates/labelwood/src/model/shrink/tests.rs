@@ -27,7 +27,7 @@ fn rows(seed: u64) -> Dataset {
     let (features, labels) = Generator::new(profile, seed).unwrap().rows(0..150, &task).unwrap();
     let names: Vec<String> = (0..25).map(|label| format!("name {label}")).collect();
     let label_names = Some(LabelIndex::from_lines(names.iter().map(String::as_str)));
-    Dataset { features, labels, label_names }
+    Dataset { features, labels, label_names, named: None }
 }
 
 /// Every algorithm with all weights as they were learned.

@@ -88,7 +88,7 @@ impl From<Interrupted> for UpdateError {
 /// let task = Pool::new(2)?.task();
 /// let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 /// let generator = Generator::new(profile, 1)?;
-/// let rows = |range| generator.rows(range, &task).map(|(features, labels)| Dataset { features, labels, label_names: None });
+/// let rows = |range| generator.rows(range, &task).map(|(features, labels)| Dataset { features, labels, label_names: None, named: None });
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model");
 /// let algorithm = Settings::from(Params { trees: 2, ..Params::default() });
@@ -238,7 +238,7 @@ fn fitted(dataset: &Dataset, manifest: &Manifest) -> Dataset {
         Csr::try_new(known, starts, indices, values).expect("the first part of a row is one");
     let mut labels = dataset.labels.clone();
     labels.widen(manifest.labels as usize);
-    Dataset { features, labels, label_names: None }
+    Dataset { features, labels, label_names: None, named: None }
 }
 
 /// The names of all labels, if the model has names; a new label without a name has its number.

@@ -35,7 +35,7 @@ fn rows() -> Dataset {
         let own: Vec<u32> = row.indices.iter().copied().chain(new).collect();
         labels.push_row(&own, &vec![(); own.len()]).unwrap();
     }
-    Dataset { features, labels, label_names: Some(names_of(26)) }
+    Dataset { features, labels, label_names: Some(names_of(26)), named: None }
 }
 
 fn names_of(labels: usize) -> LabelIndex {

@@ -13,7 +13,7 @@
 //! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 300, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..300, &task)?;
-//! let dataset = Dataset { features, labels, label_names: None };
+//! let dataset = Dataset { features, labels, label_names: None, named: None };
 //! let choice = choose(dataset.view(), 42, Limits::default(), |_| true, &task)?;
 //! println!("{}: {}", choice.settings.name(), choice.why.join("; "));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -24,7 +24,12 @@ fn grove() -> Settings {
 fn sample(label_tree_is_better: bool) -> Sample {
     let measured = |precision| Measured { needs: Needs::default(), rows: vec![precision] };
     let label_tree = if label_tree_is_better { 0.6 } else { 0.4 };
-    let none = || Dataset { features: Csr::new(0), labels: LabelRows::new(0), label_names: None };
+    let none = || Dataset {
+        features: Csr::new(0),
+        labels: LabelRows::new(0),
+        label_names: None,
+        named: None,
+    };
     Sample {
         rows: Rows { train: none(), test: none() },
         parts: vec![measured(0.5), measured(label_tree)],
@@ -97,7 +102,7 @@ fn a_choice_without_a_clock_is_the_same_on_any_number_of_threads() {
     let choice = |threads| {
         let task = Pool::new(threads).unwrap().task();
         let rows = Generator::new(profile, 1).unwrap().rows(0..400, &task).unwrap();
-        let dataset = Dataset { features: rows.0, labels: rows.1, label_names: None };
+        let dataset = Dataset { features: rows.0, labels: rows.1, label_names: None, named: None };
         choose(dataset.view(), 1, Limits::default(), |_| true, &task).unwrap()
     };
     let (one, many) = (choice(1), choice(3));
@@ -110,7 +115,7 @@ fn a_handful_of_rows_makes_a_grove_untried() {
     let task = Pool::new(1).unwrap().task();
     let profile = Profile { instances: 10, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..10, &task).unwrap();
-    let dataset = Dataset { features, labels, label_names: None };
+    let dataset = Dataset { features, labels, label_names: None, named: None };
     let choice = choose(dataset.view(), 1, Limits::default(), |_| true, &task).unwrap();
     assert_eq!(choice.settings.name(), "grove");
 }

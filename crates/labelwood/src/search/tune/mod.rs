@@ -17,7 +17,7 @@
 //! let task = Pool::new(2)?.task();
 //! let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
 //! let (features, labels) = Generator::new(profile, 1)?.rows(0..200, &task)?;
-//! let dataset = Dataset { features, labels, label_names: None };
+//! let dataset = Dataset { features, labels, label_names: None, named: None };
 //!
 //! let start = Settings::named("label-tree").unwrap();
 //! let keep = ["weight_threshold".to_owned(), "branches".to_owned()];

@@ -9,7 +9,7 @@ fn rows(count: usize) -> Dataset {
     let profile = Profile { instances: count as u64, ..Profile::named("eurlex-4k").unwrap() };
     let (features, labels) =
         Generator::new(profile, 1).unwrap().rows(0..count as u64, &task).unwrap();
-    Dataset { features, labels, label_names: None }
+    Dataset { features, labels, label_names: None, named: None }
 }
 
 fn plan(dataset: &Dataset, folds: usize) -> Plan {

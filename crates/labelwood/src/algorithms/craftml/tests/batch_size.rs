@@ -29,14 +29,16 @@ fn a_single_row_is_predicted_as_in_a_batch() {
         assert!(forest.trees.iter().all(|tree| tree.words_of(0).len() > 8 * 256));
         let query = Query { beam: Some(beam), ..Query::top(5) };
         let features = rows.features.view();
-        let together = forest.predict(features, query, &run(1)).unwrap();
+        let together = forest.predict(features.into(), query, &run(1)).unwrap();
         for at in (0..features.len()).step_by(7) {
-            let alone = forest.predict(features.slice(at..at + 1).view(), query, &run(1)).unwrap();
+            let alone =
+                forest.predict(features.slice(at..at + 1).view().into(), query, &run(1)).unwrap();
             assert_eq!(alone.row(0), together.row(at));
         }
         // A small batch and a large one, most of whose rows reach different nodes.
         for size in [20, 300] {
-            let some = forest.predict(features.slice(0..size).view(), query, &run(1)).unwrap();
+            let some =
+                forest.predict(features.slice(0..size).view().into(), query, &run(1)).unwrap();
             assert!((0..size).all(|at| some.row(at) == together.row(at)));
         }
     }

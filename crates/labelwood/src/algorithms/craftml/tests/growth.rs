@@ -119,7 +119,7 @@ proptest! {
         let rows = Rows::random(rows.0, rows.1, rows.2, rows.3);
         let forest = rows.forest(params);
         let features = rows.features.view();
-        let predict = |features: CsrView<'_>| bits(&forest.predict(features, Query { beam: Some(beam), ..Query::top(5) }, &run(1)).unwrap());
+        let predict = |features: CsrView<'_>| bits(&forest.predict(features.into(), Query { beam: Some(beam), ..Query::top(5) }, &run(1)).unwrap());
         let together = predict(features);
         for (at, expected) in together.iter().enumerate() {
             prop_assert_eq!(&predict(features.slice(at..at + 1).view())[0], expected);
@@ -175,11 +175,13 @@ fn threads_do_not_change_a_forest_and_seeds_do() {
     let grow = |seed, threads| forest(&rows.trainer(params(seed)), &run(threads));
     let forest = grow(1, 1);
     check(&rows, &forest);
-    let expected = bits(&forest.predict(rows.features.view(), Query::top(5), &run(1)).unwrap());
+    let expected =
+        bits(&forest.predict(rows.features.view().into(), Query::top(5), &run(1)).unwrap());
     for threads in [1, 2, 7] {
         let again = grow(1, threads);
         assert!(again == forest, "{threads} threads give the same arrays");
-        let found = again.predict(rows.features.view(), Query::top(5), &run(threads)).unwrap();
+        let found =
+            again.predict(rows.features.view().into(), Query::top(5), &run(threads)).unwrap();
         assert!(bits(&found) == expected, "{threads} threads give the same scores");
     }
     let other = grow(2, 1);
@@ -213,8 +215,9 @@ fn unknown_columns_are_ignored() {
         let values: Vec<f32> = row.values.iter().copied().chain([7.0, -3.0]).collect();
         wider.push_row(&indices, &values).unwrap();
     }
-    let predict =
-        |features: &Csr| bits(&forest.predict(features.view(), Query::top(5), &run(1)).unwrap());
+    let predict = |features: &Csr| {
+        bits(&forest.predict(features.view().into(), Query::top(5), &run(1)).unwrap())
+    };
     assert_eq!(predict(&wider), predict(&rows.features));
 }
 
@@ -226,7 +229,7 @@ fn works(rows: &Rows) -> Forest {
         check(rows, &forest);
         for beam in [None, Some(1), Some(50)] {
             let found = forest
-                .predict(rows.features.view(), Query { beam, ..Query::top(3) }, &run(1))
+                .predict(rows.features.view().into(), Query { beam, ..Query::top(3) }, &run(1))
                 .unwrap();
             assert_eq!(found.len(), rows.features.len());
             assert!(
@@ -243,15 +246,19 @@ fn a_forest_of_a_single_row_predicts_its_labels() {
     let mut rows = Rows::new(4, 5);
     rows.push(&[(1, 2.0)], &[0, 3]);
     let forest = works(&rows);
-    let found = forest.predict(rows.features.view(), Query::top(5), &run(1)).unwrap();
+    let found = forest.predict(rows.features.view().into(), Query::top(5), &run(1)).unwrap();
     assert_eq!(
         found.row(0).iter().map(|s| (s.id, s.score)).collect::<Vec<_>>(),
         [(0, 1.0), (3, 1.0)]
     );
     assert!(
-        forest.predict(rows.features.view(), Query::top(0), &run(1)).unwrap().row(0).is_empty()
+        forest
+            .predict(rows.features.view().into(), Query::top(0), &run(1))
+            .unwrap()
+            .row(0)
+            .is_empty()
     );
-    assert!(forest.predict(Csr::new(4).view(), Query::top(5), &run(1)).unwrap().is_empty());
+    assert!(forest.predict(Csr::new(4).view().into(), Query::top(5), &run(1)).unwrap().is_empty());
 }
 
 #[test]
@@ -329,7 +336,7 @@ fn splits_that_take_off_few_rows_end_at_the_depth_limit() {
         let forest = forest(&rows.trainer(params), &run(2));
         check(&rows, &forest);
         forest
-            .predict(rows.features.view(), Query { beam: Some(8), ..Query::top(5) }, &run(2))
+            .predict(rows.features.view().into(), Query { beam: Some(8), ..Query::top(5) }, &run(2))
             .unwrap();
     }
 }

@@ -57,7 +57,7 @@ impl Rows {
 
     fn view(&self) -> DatasetView<'_> {
         let (features, labels) = (self.features.view(), self.labels.view());
-        DatasetView { features, labels, label_names: None }
+        DatasetView { features, labels, label_names: None, named: None }
     }
 
     fn trainer(&self, params: Params) -> Trainer<'_> {

@@ -202,8 +202,9 @@ fn scores(forest: &Forest, row: Row<'_>, beam: usize) -> Option<BTreeMap<u32, f6
 fn compare(forest: &Forest, features: CsrView<'_>, beam: usize) -> Result<usize, String> {
     const K: usize = 5;
     let mut compared = 0;
-    let found =
-        forest.predict(features, Query { beam: Some(beam), ..Query::top(K) }, &run(1)).unwrap();
+    let found = forest
+        .predict(features.into(), Query { beam: Some(beam), ..Query::top(K) }, &run(1))
+        .unwrap();
     for (at, row) in features.rows().enumerate() {
         let Some(expected) = scores(forest, row, beam) else { continue };
         compared += 1;

@@ -32,7 +32,12 @@ fn updated(forest: &Forest, all: &Rows, first: usize, knows: bool, threads: usiz
     let from = if knows { 0 } else { first };
     let features = all.features.view().slice(from..all.features.len());
     let labels = all.labels.view().slice(from..all.labels.len());
-    let rows = DatasetView { features: features.view(), labels: labels.view(), label_names: None };
+    let rows = DatasetView {
+        features: features.view(),
+        labels: labels.view(),
+        label_names: None,
+        named: None,
+    };
     let instances = Instances::new(rows, &forest.weights);
     let known = knows.then_some(first);
     let tree = |tree| with_rows(forest, tree, &instances, known, &task).unwrap();

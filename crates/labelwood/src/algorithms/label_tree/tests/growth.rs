@@ -48,8 +48,9 @@ fn two_rows_and_two_labels_by_hand() {
     for (feature, weight) in tree.root.weights_of(0) {
         assert!((weight - if feature == 0 { 2.0 / 3.0 } else { -2.0 / 3.0 }).abs() < 1e-3);
     }
-    let predictions =
-        trees.predict(features.view(), Query::top(2), &Pool::new(1).unwrap().task()).unwrap();
+    let predictions = trees
+        .predict(features.view().into(), Query::top(2), &Pool::new(1).unwrap().task())
+        .unwrap();
     for row in 0..2 {
         let [best, other] = predictions.row(row) else { panic!("two labels") };
         assert_eq!((best.id, other.id), (row as u32, 1 - row as u32));
@@ -103,7 +104,7 @@ fn every_preset_learns_which_feature_means_which_label() {
         for params in [preset.clone(), Params { leaf: Some(2), branches: Some(3), ..preset }] {
             params.check().unwrap();
             let trees = grown(&features, &labels, &params, 2);
-            let predictions = trees.predict(features.view(), Query::top(1), &task).unwrap();
+            let predictions = trees.predict(features.view().into(), Query::top(1), &task).unwrap();
             for (row, best) in predictions.rows().enumerate() {
                 assert_eq!(best[0].id, row as u32 % 8, "{name}");
             }

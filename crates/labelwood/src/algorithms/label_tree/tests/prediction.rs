@@ -94,15 +94,15 @@ proptest! {
         let task = Pool::new(1).unwrap().task();
         let check = |query: Query<'_>, beam: usize| {
             let predictions =
-                model.predict(features.view(), query, &Pool::new(2).unwrap().task()).unwrap();
+                model.predict(features.view().into(), query, &Pool::new(2).unwrap().task()).unwrap();
             assert_eq!(predictions.len(), features.len());
-            let together = joined.predict(features.view(), query, &task).unwrap();
+            let together = joined.predict(features.view().into(), query, &task).unwrap();
             assert_eq!(together, predictions);
             for (at, best) in predictions.rows().enumerate() {
                 assert_eq!(best, plain_search(&model, rows.view().row(at as u32), query, beam));
                 let row = features.view().slice(at..at + 1);
                 for model in [&model, &joined] {
-                    let alone = model.predict(row.view(), query, &task).unwrap();
+                    let alone = model.predict(row.view().into(), query, &task).unwrap();
                     assert_eq!(alone.row(0), best);
                 }
             }
@@ -125,7 +125,7 @@ fn a_narrow_beam_still_finds_the_one_allowed_label() {
     for label in 0..8 {
         let allowed: LabelSet = [label].into_iter().collect();
         let query = Query { k: 3, beam: Some(1), allowed: Some(&allowed) };
-        let predictions = model.predict(features.view(), query, &task).unwrap();
+        let predictions = model.predict(features.view().into(), query, &task).unwrap();
         for best in predictions.rows() {
             assert_eq!(best.iter().map(|best| best.id).collect::<Vec<_>>(), [label]);
         }
@@ -140,6 +140,6 @@ fn columns_that_training_did_not_know_are_ignored() {
     wider.push_row(&[0], &[1.0]).unwrap();
     wider.push_row(&[0, 8], &[1.0, 5.0]).unwrap();
     let predictions =
-        model.predict(wider.view(), Query::top(2), &Pool::new(1).unwrap().task()).unwrap();
+        model.predict(wider.view().into(), Query::top(2), &Pool::new(1).unwrap().task()).unwrap();
     assert_eq!(predictions.row(0), predictions.row(1));
 }

@@ -54,7 +54,7 @@ fn a_new_label_joins_those_that_are_most_like_it() {
     assert!(again[0].subtrees[group].is_some() && again[0].subtrees[1 - group].is_none());
     let trees = replaced(&trees, again, 5);
     let task = Pool::new(1).unwrap().task();
-    let predictions = trees.predict(features.view(), Query::top(1), &task).unwrap();
+    let predictions = trees.predict(features.view().into(), Query::top(1), &task).unwrap();
     for (row, expected) in labels.rows().enumerate() {
         assert_eq!(predictions.row(row)[0].id, expected.indices[0], "row {row}");
     }

@@ -81,7 +81,7 @@ pub(crate) fn nodes(specs: &[NodeSpec]) -> Nodes {
 
 /// Features and labels as a view without names.
 pub(crate) fn view<'a>(features: &'a Csr, labels: &'a LabelRows) -> DatasetView<'a> {
-    DatasetView { features: features.view(), labels: labels.view(), label_names: None }
+    DatasetView { features: features.view(), labels: labels.view(), label_names: None, named: None }
 }
 
 /// The margins of a node's children for a row, by a plain sum.
