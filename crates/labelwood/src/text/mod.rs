@@ -7,6 +7,7 @@
 //! use come from.
 //!
 //! [`TextReader`] puts it to work on files of documents. [`Matcher`] finds the names of labels in texts.
+//! [`Language::guess`] says which language texts are written in.
 //!
 //! A vectoriser is four flat [`Arrays`]; looking a term up goes through a hash table that is one of
 //! them, so that a model is open at once however many terms it has.
@@ -15,6 +16,7 @@ mod analyse;
 mod characters;
 mod chunk;
 mod fit;
+mod language;
 mod matching;
 mod params;
 mod named;
@@ -26,6 +28,7 @@ mod vectorise;
 mod weigh;
 
 pub use fit::Fitting;
+pub use language::LanguageSample;
 pub use matching::{Match, Matcher};
 pub use named::learn;
 pub use params::{CharNgramsIn, Frequency, Language, Params, StopWords, Tokens};
