@@ -68,7 +68,8 @@ impl Trainer {
     /// automatic choice is made.
     fn new(rows: DatasetView<'_>, params: Params, task: &Task) -> Self {
         let weights = FeatureWeights::learn(params.tree.weighting, rows.features);
-        let training = TrainingRows::new(rows, weights, params.tree.tail_weight());
+        let training =
+            TrainingRows::new(rows, weights, params.tree.tail_weight(), params.tree.names);
         let known = training.labels_with_rows();
         let seed = params.tree.seed;
         let groups = match params.group {

@@ -77,7 +77,7 @@ impl Trainer {
     /// Prepares the rows; the settings are checked, and every automatic choice is made.
     fn new(rows: DatasetView<'_>, params: Params) -> Self {
         let weights = FeatureWeights::learn(params.weighting, rows.features);
-        let training = TrainingRows::new(rows, weights, params.tail_weight());
+        let training = TrainingRows::new(rows, weights, params.tail_weight(), params.names);
         let labels = training.labels_with_rows();
         Trainer { vectors: LabelVectors::new(&labels), params, training, labels }
     }

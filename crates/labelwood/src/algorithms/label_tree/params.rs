@@ -63,6 +63,10 @@ settings! {
         /// levels, and each names no more labels than it is wide.
         #[serde(default)]
         leaf_beam: bool = false;
+        /// How many rows the names of a label count as, from which it is learned, too, where rows are
+        /// texts; 0 leaves them out.
+        #[serde(default)]
+        names: usize = 1, within(0.0, 16.0), tried([1.into(), 0.into(), 3.into()]);
         /// How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances with
         /// the feature), auto takes it when all values are whole positive numbers.
         weighting: Weighting = Weighting::None, tried(["idf".into(), "none".into()]);
@@ -84,6 +88,7 @@ impl Params {
         let plain = Params {
             branches: Some(MOST),
             leaf: Some(MOST),
+            names: 0,
             solver: solver::Params { iterations: 20, ..solver::Params::default() },
             ..Params::default()
         };

@@ -49,7 +49,12 @@ impl<'a> Updater<'a> {
         task: &Task,
     ) -> Result<Self, Stopped> {
         assert_eq!(rows.features.columns(), trees.features, "the features are those of the trees");
-        let training = TrainingRows::new(rows, trees.weights.clone(), trees.params.tail_weight());
+        let training = TrainingRows::new(
+            rows,
+            trees.weights.clone(),
+            trees.params.tail_weight(),
+            trees.params.names,
+        );
         let with_rows = training.labels_with_rows();
         let all: LabelSet = with_rows.iter().copied().collect();
         let vectors = training.label_vectors(&all, trees.params.vector_threshold, task)?;

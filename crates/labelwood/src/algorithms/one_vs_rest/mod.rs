@@ -59,7 +59,7 @@ struct OneVsRest {
 impl Trainer {
     /// Prepares the rows; the settings are checked, and every automatic choice is made.
     fn new(rows: DatasetView<'_>, params: Params, weights: FeatureWeights) -> Self {
-        let training = TrainingRows::new(rows, weights, params.tail_weight());
+        let training = TrainingRows::new(rows, weights, params.tail_weight(), params.names);
         Trainer { params, training }
     }
 

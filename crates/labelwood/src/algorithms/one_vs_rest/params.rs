@@ -30,6 +30,10 @@ settings! {
         /// How margins become probabilities. The default never saturates where labels are still to be
         /// told apart, as the hinges do.
         link: Link = Link::SteepSigmoid;
+        /// How many rows the names of a label count as, from which it is learned, too, where rows are
+        /// texts; 0 leaves them out.
+        #[serde(default)]
+        names: usize = 1, within(0.0, 16.0), tried([1.into(), 0.into(), 3.into()]);
         /// How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances with
         /// the feature), auto takes it when all values are whole positive numbers.
         weighting: Weighting = Weighting::None, tried(["idf".into(), "none".into()]);
@@ -59,6 +63,7 @@ impl Params {
                 },
                 weight_threshold: 0.01,
                 precision: Precision::Single,
+                names: 0,
                 ..Params::default()
             }),
             _ => None,

@@ -1,6 +1,6 @@
 //! The rows that linear classifiers are learned from.
 
-use crate::base::sparse::LabelRows;
+use crate::base::sparse::{Csr, LabelRows};
 use crate::data::DatasetView;
 use crate::learn::favour::Emphasis;
 use crate::learn::solver::Rows;
@@ -18,14 +18,23 @@ pub(crate) struct TrainingRows {
 
 impl TrainingRows {
     /// Weights the features, and the positive rows of rare labels by a power of their inverse
-    /// propensity.
-    pub(crate) fn new(rows: DatasetView<'_>, weights: FeatureWeights, tail_weight: f32) -> Self {
-        let DatasetView { features, labels, .. } = rows;
-        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
+    /// propensity. The names of a label are as many further rows with that label alone as `names` says.
+    pub(crate) fn new(
+        rows: DatasetView<'_>,
+        weights: FeatureWeights,
+        tail_weight: f32,
+        names: usize,
+    ) -> Self {
+        assert_eq!(rows.features.len(), rows.labels.len(), "rows of labels for those of features");
+        let counts = rows.labels.column_counts().into_iter().map(|count| count as usize);
+        let emphasis = Emphasis::new(rows.labels.len(), counts, tail_weight);
+        let with_names = with_names(rows, names);
+        let (features, labels) = match &with_names {
+            Some((features, labels)) => (features.view(), labels.view()),
+            None => (rows.features, rows.labels),
+        };
         let rows = Rows::all(weights.prepare(features).view(), features.columns());
         let rows_of = labels.transpose();
-        let counts = rows_of.rows().map(|row| row.indices.len());
-        let emphasis = Emphasis::new(labels.len(), counts, tail_weight);
         TrainingRows { weights, rows, rows_of, emphasis }
     }
 
@@ -52,4 +61,23 @@ impl TrainingRows {
     pub(crate) fn emphasis_of(&self, label: u32) -> f32 {
         self.emphasis.of(self.rows_of(label).len())
     }
+}
+
+/// The rows and after them the names of each label, so many times; nothing if no label has names.
+fn with_names(rows: DatasetView<'_>, times: usize) -> Option<(Csr, LabelRows)> {
+    let names = rows.named.filter(|_| times > 0)?.names;
+    let known: Vec<usize> =
+        (0..names.len()).filter(|&label| !names.row(label).indices.is_empty()).collect();
+    if known.is_empty() {
+        return None;
+    }
+    let (mut features, mut labels) = (rows.features.to_owned(), rows.labels.to_owned());
+    let names = names.select(&known);
+    for _ in 0..times {
+        features.append(names.view());
+        for &label in &known {
+            labels.push_row(&[label as u32], &[()]).expect("labels have names, not more");
+        }
+    }
+    Some((features, labels))
 }
