@@ -2,7 +2,6 @@
 
 use super::{Growth, Interrupted, Settings, Size, Train, UnitSink, UnitSpec};
 use crate::base::run::{Stopped, Task};
-use crate::base::settings::ParamError;
 use crate::base::store::StoreError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -51,8 +50,6 @@ pub enum GrowError {
         /// Those that are allowed.
         allowed: u64,
     },
-    /// A setting is impossible.
-    Params(ParamError),
     /// A unit was not finished.
     Interrupted(Interrupted),
 }

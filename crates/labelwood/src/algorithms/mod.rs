@@ -18,6 +18,7 @@ pub mod craftml;
 pub mod grove;
 pub mod label_forest;
 pub mod label_tree;
+pub mod names;
 pub mod neighbours;
 pub mod one_vs_rest;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub static ALGORITHMS: &[fn() -> Settings] = &[
     Settings::default_of::<one_vs_rest::Params>,
     Settings::default_of::<label_forest::Params>,
     Settings::default_of::<neighbours::Params>,
+    Settings::default_of::<names::Params>,
     Settings::default_of::<grove::Params>,
     #[cfg(test)]
     Settings::default_of::<tests::toy::Params>,
@@ -192,6 +194,11 @@ pub trait Algorithm: Values {
         Vec::new()
     }
 
+    /// What its models know of a label besides its score, by names: a grove's ranker goes by it.
+    fn numbers(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The algorithms that it is made of, if it is made of others.
     fn parts(&self) -> &[Settings] {
         &[]
@@ -222,7 +229,7 @@ pub trait Algorithm: Values {
         &self,
         rows: DatasetView<'a>,
         task: &Task,
-    ) -> Result<Box<dyn Train + 'a>, ParamError>;
+    ) -> Result<Box<dyn Train + 'a>, Interrupted>;
 
     /// Opens what was trained with these settings, or some members of it.
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError>;
@@ -274,6 +281,8 @@ pub struct Facts {
     pub updates: Updates,
     /// Whether it goes by which labels' names are in a text.
     pub reads_names: bool,
+    /// Whether it learns nothing without training rows.
+    pub needs_rows: bool,
     /// The most labels for which a choice among algorithms tries this one beside the others.
     pub tried_up_to: usize,
 }
@@ -443,6 +452,12 @@ pub trait Predict: Debug + Send + Sync {
     /// The best labels of a row from the votes of all members, of each kind.
     fn combine(&self, votes: &[RowVotes], voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored>;
 
+    /// The [numbers](Algorithm::numbers) of some labels, one label after the other, from the votes of
+    /// all members for a row.
+    fn numbers_of(&self, _votes: &[RowVotes], _labels: &[Scored]) -> Vec<f32> {
+        Vec::new()
+    }
+
     /// The figures of each tree, submodel or block by the name of its first unit.
     fn figures(&self) -> Vec<(String, Value)>;
 
@@ -476,29 +491,61 @@ pub struct Table {
     pub rows: Vec<serde_json::Map<String, Value>>,
 }
 
-/// Learns from rows in memory; nothing is written to disk. The settings must have been checked.
+/// What was learned from rows in memory; nothing is written to disk.
+pub(crate) struct Learned {
+    settings: Settings,
+    stored: Stored,
+    counts: Array<u32>,
+}
+
+impl Learned {
+    /// Learns from rows. The settings must have been checked.
+    pub(crate) fn from_rows(
+        settings: &Settings,
+        rows: DatasetView<'_>,
+        task: &Task,
+    ) -> Result<Self, Interrupted> {
+        let trainer = settings.prepare(rows, task)?;
+        let units = UnitSink::in_memory();
+        trainer.train(&units, task)?;
+        let (settings, labels) = (trainer.settings(), rows.labels.columns());
+        drop(trainer);
+        let specs = settings.units(labels, &|name| units.open(name))?;
+        let files = units.listed(specs.iter().map(|unit| unit.name.as_str()));
+        let manifest = Manifest {
+            training: Training::of(settings.name(), settings.values(), String::new()),
+            instances: rows.len() as u64,
+            features: rows.features.columns() as u64,
+            labels: labels as u64,
+            units: files,
+        };
+        let stored = Stored::in_memory(manifest.clone(), units.take_memory(&manifest.units));
+        Ok(Learned { settings, stored, counts: Array::from(rows.labels.column_counts()) })
+    }
+
+    /// The bytes of its units.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.stored.manifest().units.iter().map(|unit| unit.bytes).sum()
+    }
+
+    /// What was learned with these settings, which have no more trees than those it was learned with.
+    pub(crate) fn open(
+        &self,
+        settings: &Settings,
+        task: &Task,
+    ) -> Result<Box<dyn Predict>, Interrupted> {
+        let members = 0..settings.members(self.counts.len());
+        let trained = Trained { stored: &self.stored, counts: &self.counts, members };
+        Ok(task.install(|| settings.open(&trained)).map_err(StoreError::from)?)
+    }
+}
+
+/// Learns from rows in memory. The settings must have been checked.
 pub(crate) fn learn_in_memory(
     settings: &Settings,
     rows: DatasetView<'_>,
     task: &Task,
 ) -> Result<Box<dyn Predict>, Interrupted> {
-    let trainer = settings.prepare(rows, task).expect("the settings were checked");
-    let units = UnitSink::in_memory();
-    trainer.train(&units, task)?;
-    let (settings, labels) = (trainer.settings(), rows.labels.columns());
-    drop(trainer);
-    let specs = settings.units(labels, &|name| units.open(name))?;
-    let files = units.listed(specs.iter().map(|unit| unit.name.as_str()));
-    let manifest = Manifest {
-        training: Training::of(settings.name(), settings.values(), String::new()),
-        instances: rows.len() as u64,
-        features: rows.features.columns() as u64,
-        labels: labels as u64,
-        units: files,
-    };
-    let stored = Stored::in_memory(manifest.clone(), units.take_memory(&manifest.units));
-    let counts = &Array::from(rows.labels.column_counts());
-    let members = 0..settings.members(labels);
-    let open = || settings.open(&Trained { stored: &stored, counts, members });
-    Ok(task.install(open).map_err(StoreError::from)?)
+    let learned = Learned::from_rows(settings, rows, task)?;
+    learned.open(&learned.settings, task)
 }

@@ -1,6 +1,7 @@
 //! The units of a model while it is being trained: which there are, what they cost, and where they go.
 
 use crate::base::run::{Stage, Stopped, Task};
+use crate::base::settings::ParamError;
 use crate::base::store::{ArrayRef, Load, Staging, StoreError, Unit, UnitFile, write_unit};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -62,6 +63,8 @@ pub struct Costs {
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum Interrupted {
+    /// The settings do not go with the rows.
+    Params(#[from] ParamError),
     /// The task was stopped.
     Stopped(#[from] Stopped),
     /// The unit could not be written or read.

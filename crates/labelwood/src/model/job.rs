@@ -26,7 +26,8 @@ impl<'a> TrainJob<'a> {
         if options.calibrate {
             calibrate::check(settings)?;
         }
-        let trainer = settings.favour(options.favour).prepare(dataset, task)?;
+        let trainer = settings.favour(options.favour).prepare(dataset, task);
+        let trainer = trainer.map_err(|error| stopped(error, 0, 1, settings.facts().units))?;
         let settings = trainer.settings();
         Ok(TrainJob { dataset, options, trainer, settings })
     }
@@ -90,7 +91,6 @@ impl<'a> TrainJob<'a> {
     /// The error of a training within a budget.
     pub(crate) fn failed(&self, error: GrowError, units: &UnitSink<'_>) -> TrainError {
         match error {
-            GrowError::Params(error) => error.into(),
             GrowError::NoRoom { least, allowed } => TrainError::NoRoom { least, allowed },
             GrowError::Interrupted(error) => self.interrupted(error, units),
             GrowError::TimeUp => match self.interrupted(Stopped::Late.into(), units) {
@@ -105,6 +105,7 @@ impl<'a> TrainJob<'a> {
 
 fn stopped(error: Interrupted, finished: usize, total: usize, units: &'static str) -> TrainError {
     match error {
+        Interrupted::Params(error) => error.into(),
         Interrupted::Store(error) => error.into(),
         Interrupted::Stopped(source) => TrainError::Stopped { finished, total, units, source },
     }

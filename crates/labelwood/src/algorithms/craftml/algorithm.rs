@@ -56,6 +56,7 @@ impl Algorithm for Params {
             units: "trees",
             updates: Updates::Always(Some("leaves that grew are not divided")),
             reads_names: false,
+            needs_rows: true,
             tried_up_to: 0,
         }
     }
@@ -118,7 +119,7 @@ impl Algorithm for Params {
         &self,
         rows: DatasetView<'a>,
         _task: &Task,
-    ) -> Result<Box<dyn Train + 'a>, ParamError> {
+    ) -> Result<Box<dyn Train + 'a>, Interrupted> {
         Ok(Box::new(Trainer::new(self, rows)?))
     }
 

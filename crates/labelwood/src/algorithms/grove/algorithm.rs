@@ -1,7 +1,8 @@
 //! The grove behind the traits of the registry: the units of each part, and one for the ranker.
 
+use super::answers::Answers;
 use super::params::{LABEL_TREE, LABEL_TREES, Prior};
-use super::ranker::{OF_PART, Ranker, Scratch, learning_bytes};
+use super::ranker::{Ranker, Said, Scratch, learning_bytes};
 use super::{BLOCK, Grove, Params, RANKER, Trainer, known, prefix, write_ranker};
 use crate::algorithms::{
     Algorithm, Budget, Change, Cost, Costs, Facts, GrowError, Growth, Interrupted, NewRows,
@@ -24,7 +25,7 @@ impl Algorithm for Params {
     }
 
     fn about(&self) -> &'static str {
-        "a CRAFTML forest and label trees that answer together; how their answers are ranked is learned, too"
+        "all of the above that pay, answering together; how their answers are ranked is learned, too"
     }
 
     /// The settings that a grove has besides those of its parts.
@@ -32,10 +33,13 @@ impl Algorithm for Params {
         let parts = "The algorithms that answer together, each with its settings.";
         let learn_ranker =
             "Whether what the parts' scores are worth is learned from held-out rows.";
+        let choose = "Whether held-out rows decide which parts stay, and how many of their trees.";
         let label_trees = "Label trees of a grove, while trees says how many trees its forest has.";
         vec![
             Setting { kind: Kind::Parts, ..Setting::new::<bool>("parts", parts).elsewhere() },
             Setting::new::<bool>("learn_ranker", learn_ranker).elsewhere(),
+            Setting::new::<bool>("choose", choose).common(),
+            Setting::new::<bool>("chosen", "What was decided, in words.").elsewhere(),
             Setting::new::<usize>(LABEL_TREES, label_trees).within(1.0, 1_048_576.0).common(),
         ]
     }
@@ -62,6 +66,7 @@ impl Algorithm for Params {
             units: "units",
             updates,
             reads_names: parts.iter().any(|part| part.reads_names),
+            needs_rows: true,
             tried_up_to: 0,
         }
     }
@@ -71,7 +76,7 @@ impl Algorithm for Params {
     }
 
     fn resolve(&self, rows: DatasetView<'_>) -> Settings {
-        self.map(|part| part.resolve(rows)).into()
+        self.resolved(rows).into()
     }
 
     /// The ranker learns what the scores of rare labels are worth, and takes a weight of their rows out
@@ -169,11 +174,12 @@ impl Algorithm for Params {
         let offsets = (features.len() + labels.len()) * 8;
         let copied = (offsets + features.entries() * 8 + labels.entries() * 4) as u64;
         let of = |part: &Settings| part.estimate(rows, threads);
-        let whole: Vec<Estimate> = self.parts.iter().map(of).collect();
-        let reduced = self.reduced();
-        let reduced = reduced.parts.iter().map(of);
-        let reduced = reduced.map(|part| copied + part.memory.saturating_add(part.model));
-        let learning = learning_bytes((rows.len() / 10).min(10_000), self.parts.len());
+        let params = self.resolved(rows);
+        let whole: Vec<Estimate> = params.parts.iter().map(of).collect();
+        let reduced: Vec<Estimate> = params.reduced().parts.iter().map(of).collect();
+        let kept: u64 = reduced.iter().map(|part| part.model).sum();
+        let reduced = reduced.iter().map(|part| copied + part.memory.saturating_add(kept));
+        let learning = learning_bytes((rows.len() / 10).min(10_000), params.parts.len());
         let needs = whole.iter().map(|part| part.memory).chain(reduced).chain([copied + learning]);
         let memory = needs.max().unwrap_or(0);
         Estimate { memory, model: whole.iter().map(|part| part.model).sum() }
@@ -240,10 +246,10 @@ impl Algorithm for Params {
     fn prepare<'a>(
         &self,
         rows: DatasetView<'a>,
-        _task: &Task,
-    ) -> Result<Box<dyn Train + 'a>, ParamError> {
+        task: &Task,
+    ) -> Result<Box<dyn Train + 'a>, Interrupted> {
         self.check()?;
-        Ok(Box::new(Trainer { params: self.map(|part| part.resolve(rows)), rows }))
+        Ok(Box::new(Trainer::new(self, rows, task)?))
     }
 
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError> {
@@ -258,9 +264,9 @@ impl Algorithm for Params {
             parts.push(part.open(&Trained { stored, counts: trained.counts, members })?);
             before += count;
         }
-        let ranker = Ranker::read(trained.stored.unit(RANKER)?, parts.len())?;
-        let (counts, learn_ranker) = (trained.counts.clone(), self.learn_ranker);
-        Ok(Box::new(Grove { parts, ranker, counts, learn_ranker }))
+        let ranker = Ranker::read(trained.stored.unit(RANKER)?, &self.parts)?;
+        let counts = trained.counts.clone();
+        Ok(Box::new(Grove { params: self.clone(), parts, ranker, counts }))
     }
 
     fn shrunk(&self, how: Shrink) -> Option<Settings> {
@@ -300,9 +306,7 @@ impl Train for Trainer<'_> {
             let all = part.units(self.rows.labels.columns(), &|name| units.open(name))?;
             // A part that is another's work is not worth preparing the rows for.
             if all.iter().any(|unit| units.lacks(&unit.name)) {
-                part.prepare(self.rows, task)
-                    .expect("the settings of a part were checked with the grove's")
-                    .train(&units, task)?;
+                part.prepare(self.rows, task)?.train(&units, task)?;
             }
         }
         Ok(())
@@ -320,8 +324,7 @@ impl Train for Trainer<'_> {
 
 impl Predict for Grove {
     fn settings(&self) -> Settings {
-        let parts = self.parts.iter().map(|part| part.settings()).collect();
-        Params { parts, learn_ranker: self.learn_ranker }.into()
+        self.params.clone().into()
     }
 
     fn predict(
@@ -332,18 +335,18 @@ impl Predict for Grove {
     ) -> Result<Predictions, Stopped> {
         let (known, quiet) = (known(query), &task.quiet());
         task.predict_blocks(rows, BLOCK, |rows| {
-            let predict = |part: &dyn Predict| part.predict(rows, known, quiet);
+            let ask = |part: &dyn Predict| Answers::new(part, rows, known, quiet);
             // Many rows keep all threads busy in any part, and take memory in each.
-            let scores: Vec<Predictions> = match rows.len() {
+            let answers: Vec<Answers> = match rows.len() {
                 1 => task.install(|| {
                     let parts = self.parts.par_iter().map(Box::as_ref);
-                    parts.map(predict).collect::<Result<_, _>>()
+                    parts.map(ask).collect::<Result<_, _>>()
                 })?,
-                _ => self.parts.iter().map(Box::as_ref).map(predict).collect::<Result<_, _>>()?,
+                _ => self.parts.iter().map(Box::as_ref).map(ask).collect::<Result<_, _>>()?,
             };
             let ranked = |scratch: &mut Scratch, row| {
-                let lists = scores.iter().map(|part| part.row(row));
-                self.ranker.rank(lists, &self.counts, query.k, scratch)
+                let said: Vec<Said<'_>> = answers.iter().map(|part| part.of_row(row)).collect();
+                self.ranker.rank(&said, &self.counts, query.k, scratch)
             };
             let ranked = (0..rows.len()).into_par_iter().map_init(Default::default, ranked);
             let ranked: Vec<Vec<Scored>> = task.install(|| ranked.collect());
@@ -375,11 +378,11 @@ impl Predict for Grove {
         let of_part = |part: &dyn Predict| {
             let own = at..at + part.voters().len();
             at = own.end;
-            part.combine(&votes[own.clone()], &voters[own], known(query))
+            Answers::from_votes(part, &votes[own.clone()], &voters[own], known(query))
         };
-        let lists: Vec<Vec<Scored>> = self.parts.iter().map(Box::as_ref).map(of_part).collect();
-        let lists = lists.iter().map(Vec::as_slice);
-        self.ranker.rank(lists, &self.counts, query.k, &mut Scratch::default())
+        let answers: Vec<Answers> = self.parts.iter().map(Box::as_ref).map(of_part).collect();
+        let said: Vec<Said<'_>> = answers.iter().map(|part| part.of_row(0)).collect();
+        self.ranker.rank(&said, &self.counts, query.k, &mut Scratch::default())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {
@@ -408,17 +411,17 @@ impl Predict for Grove {
         };
         let title = "the probability of a label with so many training rows that scores 0.5 in one part or all";
         let mut tables = vec![Table { name: "ranker", title, rows: [300, 30, 3].map(row).into() }];
-        let importance = self.ranker.importance(names.len());
-        if importance.iter().any(|&share| share > 0.0) {
+        if self.ranker.has_trees() {
             let title =
                 "how much of what the ranker's trees gain comes from each number, in percent";
             let percent = |share: f64| json!((share * 1000.0).round() / 10.0);
-            let of_part = |(name, shares): (&String, &[f64])| {
-                let columns = ["score", "rank", "best_score"].into_iter().zip(shares);
-                let columns = columns.map(|(column, &share)| (column.to_owned(), percent(share)));
-                Map::from_iter([("part".to_owned(), json!(name))].into_iter().chain(columns))
+            let row = |(part, number, share): (Option<usize>, &str, f64)| {
+                let part = part.map_or("label", |part| &names[part]);
+                let cells =
+                    [("part", json!(part)), ("number", json!(number)), ("share", percent(share))];
+                Map::from_iter(cells.map(|(column, cell)| (column.to_owned(), cell)))
             };
-            let rows = names.iter().zip(importance.chunks(OF_PART)).map(of_part).collect();
+            let rows = self.ranker.importance().map(row).collect();
             tables.push(Table { name: "ranker_trees", title, rows });
         }
         tables

@@ -37,8 +37,7 @@ impl Trainer<'_> {
         let sinks: Vec<UnitSink<'_>> =
             parts.iter().map(|part| units.below(&prefix(part))).collect();
         let trainers = parts.iter().map(|part| part.prepare(self.rows, task));
-        let trainers: Vec<Box<dyn Train + '_>> =
-            trainers.collect::<Result<_, _>>().map_err(GrowError::Params)?;
+        let trainers: Vec<Box<dyn Train + '_>> = trainers.collect::<Result<_, _>>()?;
         let growers = trainers.iter().zip(&sinks);
         let mut growers: Vec<Grower<'_, dyn Train + '_>> =
             growers.map(|(train, units)| Grower::new(&**train, units, budget, task)).collect();
@@ -92,7 +91,7 @@ impl Trainer<'_> {
         }
         let resized = self.params.parts.iter().zip(&sizes);
         let parts: Vec<Settings> = resized.map(|(part, &size)| part.resized(&[size])).collect();
-        self.write_grown(Params { parts, learn_ranker }, units, task)
+        self.write_grown(Params { parts, learn_ranker, ..self.params.clone() }, units, task)
     }
 
     /// Writes the ranker of parts that are grown: the prior if learning takes too long.
@@ -102,7 +101,7 @@ impl Trainer<'_> {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<Settings, GrowError> {
-        let grown = Trainer { params: params.clone(), rows: self.rows };
+        let grown = Trainer { params: params.clone(), rows: self.rows, trial: None };
         let ranker = match grown.ranker(task) {
             Err(Interrupted::Stopped(Stopped::Late)) => {
                 params.learn_ranker = false;
@@ -117,7 +116,7 @@ impl Trainer<'_> {
     /// How long learning the ranker of parts of these sizes takes if each tree takes so many seconds.
     fn ranker_seconds(&self, sizes: &[usize], seconds: &[f64], task: &Task) -> f64 {
         let of_part = |(at, part): (usize, &Settings)| {
-            let trees = sizes[at].div_ceil(Prior::of(part).reduced_by);
+            let trees = sizes[at].min(Prior::of(part).reduced_to);
             let trees = match part.facts().grows {
                 Some(Growth::Together) => trees.next_multiple_of(task.threads()),
                 _ => trees,

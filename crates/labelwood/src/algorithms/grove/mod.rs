@@ -1,10 +1,11 @@
 //! The grove: several algorithms, its parts, that answer together.
 //!
-//! Instance forests are better on some data and linear label trees on other; together they are
-//! better than either. All parts are trained on the same rows. Before that, a tenth of the rows is held
-//! out, smaller parts are trained on the rest, and what their scores are worth is learned from the
-//! held-out rows: the blend, which turns a label's scores in all parts into its probability. Labels
-//! that any part names are candidates, so a prediction costs little more than that of all parts.
+//! Instance forests are better on some data and linear classifiers on other, and where labels have names,
+//! those say much that no row does; together they are better than any. A tenth of the rows is held out
+//! first, smaller parts are trained on the rest, and the held-out rows tell which parts are worth their
+//! size, how many trees each needs, and what their scores are worth: a ranker is learned, which turns
+//! what the parts say of a label into its probability. Labels that any part names are candidates, so a
+//! prediction costs little more than that of all parts. Then the parts are trained on all rows.
 //!
 //! ```
 //! use labelwood::algorithms::{craftml, grove, label_tree};
@@ -26,21 +27,24 @@
 //! ```
 
 mod algorithm;
+mod answers;
 mod blend;
 mod budget;
+mod choice;
 mod params;
 mod ranker;
+mod trial;
 
 pub use params::Params;
 
-use crate::algorithms::{Interrupted, Predict, Settings, UnitSink, learn_in_memory};
+use crate::algorithms::{Interrupted, Predict, Settings, UnitSink};
 use crate::base::array::Array;
 use crate::base::run::{Stage, Task};
-use crate::base::sparse::{Predictions, Query};
+use crate::base::sparse::Query;
 use crate::base::store::StoreError;
 use crate::data::DatasetView;
-use crate::learn::calibration::hold_out;
 use ranker::Ranker;
+use trial::Trial;
 
 /// Labels of each part that are candidates, at least.
 const CANDIDATES: usize = 30;
@@ -53,46 +57,47 @@ const BLOCK: usize = 49_152;
 struct Trainer<'a> {
     params: Params,
     rows: DatasetView<'a>,
+    /// The trial of these parts, if there was one before.
+    trial: Option<Trial>,
 }
 
 /// Trained parts with what their scores are worth.
 #[derive(Debug)]
 struct Grove {
+    params: Params,
     parts: Vec<Box<dyn Predict>>,
     ranker: Ranker,
     /// How many training rows have each label.
     counts: Array<u32>,
-    learn_ranker: bool,
 }
 
-impl Trainer<'_> {
-    /// Learns the ranker: trains smaller parts on nine tenths of the rows and lets them score the
-    /// others. That takes about a third of the time that the parts take. Without rows to hold out,
-    /// or if the settings say so, it is the one that is likely beforehand.
+impl<'a> Trainer<'a> {
+    /// Makes all choices for these rows; which parts stay follows from a trial, if the settings say so.
+    fn new(params: &Params, rows: DatasetView<'a>, task: &Task) -> Result<Self, Interrupted> {
+        let params = params.resolved(rows);
+        if !params.choose {
+            return Ok(Trainer { params, rows, trial: None });
+        }
+        let trial = Trial::run(&params, rows, task)?;
+        let (params, trial) = choice::choose(&params, trial, rows, task)?;
+        Ok(Trainer { params, rows, trial })
+    }
+
+    /// Learns the ranker from what smaller parts say of held-out rows. Without rows to hold out, or if
+    /// the settings say so, it is the one that is likely beforehand.
     fn ranker(&self, task: &Task) -> Result<Ranker, Interrupted> {
         let parts = &self.params.parts;
-        let (held_out, rest) = hold_out(self.rows.len(), parts[0].seed());
-        if held_out.is_empty() || !self.params.learn_ranker {
+        let mut run = None;
+        if self.trial.is_none() && self.params.learn_ranker {
+            run = Trial::run(&self.params, self.rows, task)?;
+        }
+        let Some(trial) = self.trial.as_ref().or(run.as_ref()) else {
             return Ok(Ranker::prior(parts));
-        }
-        let learned_from = self.rows.select(&rest);
-        let rows = self.rows.rows().select(&held_out);
-        let steps = parts.len() as u64 + 1;
-        task.progress(Stage::Steps("ranker"), 0, steps);
-        let mut scores: Vec<Predictions> = Vec::new();
-        // One part after the other, so that only one is in memory.
-        for (at, part) in self.params.reduced().parts.iter().enumerate() {
-            let task_of_part = &task.quiet();
-            let learned = learn_in_memory(part, learned_from.view(), task_of_part)?;
-            scores.push(learned.predict(rows.view(), Query::top(KNOWN), task_of_part)?);
-            task.progress(Stage::Steps("ranker"), at as u64 + 1, steps);
-        }
-        let counts = learned_from.labels.view().column_counts();
-        let of_row = |(at, &row): (usize, &usize)| {
-            let lists = scores.iter().map(|part| part.row(at)).collect();
-            (lists, self.rows.labels.row(row).indices)
         };
-        let ranker = Ranker::learn(parts, held_out.iter().enumerate().map(of_row), &counts, task)?;
+        let said = |row| trial.parts.iter().map(|part| part.answers.of_row(row)).collect();
+        let rows = trial.truth(self.rows).enumerate().map(|(row, truth)| (said(row), truth));
+        let steps = parts.len() as u64 + 1;
+        let ranker = Ranker::learn(parts, rows, &trial.counts, task)?;
         task.progress(Stage::Steps("ranker"), steps, steps);
         Ok(ranker)
     }

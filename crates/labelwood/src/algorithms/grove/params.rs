@@ -1,7 +1,9 @@
 //! The settings of a grove: its parts, each an algorithm with settings.
 
-use crate::algorithms::{Settings, craftml, label_tree};
+use crate::algorithms::Size;
+use crate::algorithms::{Settings, craftml, label_tree, names, neighbours, one_vs_rest};
 use crate::base::settings::ParamError;
+use crate::data::DatasetView;
 use serde::{Deserialize, Serialize};
 
 /// What a grove is grown with.
@@ -22,24 +24,45 @@ pub struct Params {
     pub parts: Vec<Settings>,
     /// Whether the ranker is learned from the rows, which takes about a third of the time that the
     /// parts take. A training without time for it takes the ranker that is likely beforehand.
-    #[serde(default = "learned", skip_serializing_if = "is_learned")]
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub learn_ranker: bool,
+    /// Whether held-out rows decide which of the parts stay, and how many of their trees; else all stay
+    /// as they are, with all their trees.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub choose: bool,
+    /// What was decided, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
 }
 
-fn learned() -> bool {
+fn yes() -> bool {
     true
 }
 
-fn is_learned(learn_ranker: &bool) -> bool {
-    *learn_ranker
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+fn is_no(value: &bool) -> bool {
+    !*value
 }
 
 impl Default for Params {
+    /// All algorithms that have something to say; held-out rows decide which of them stay.
     fn default() -> Self {
-        let parts = vec![craftml::Params::default().into(), label_tree::Params::default().into()];
-        Params { parts, learn_ranker: true }
+        let parts = vec![
+            craftml::Params::default().into(),
+            label_tree::Params::default().into(),
+            one_vs_rest::Params::default().into(),
+            names::Params::default().into(),
+            neighbours::Params::default().into(),
+        ];
+        Params { parts, learn_ranker: true, choose: true, chosen: None }
     }
 }
+
+/// Of fewer rows, the tenth that is held out cannot tell parts from each other.
+const LEAST_ROWS: usize = 1000;
 
 /// The number of label trees, while `trees` is that of the first part that has trees.
 pub(super) const LABEL_TREES: &str = "label_trees";
@@ -48,8 +71,8 @@ pub(super) const LABEL_TREE: &str = "label-tree";
 
 /// What is known of an algorithm as a part before any row has been seen.
 pub(super) struct Prior {
-    /// One of so many trees is enough to learn the ranker with.
-    pub reduced_by: usize,
+    /// So many trees are enough to learn the ranker with.
+    pub reduced_to: usize,
     /// The setting of the part that tuning tries.
     pub tuned: Option<&'static str>,
     /// How much the logarithm of a score, the score, and both times the logarithm of a label's count
@@ -62,13 +85,13 @@ impl Prior {
         match part.name() {
             "craftml" => {
                 let weights = [0.55, 3.0, -0.03, -0.2];
-                Prior { reduced_by: 4, tuned: Some("leaf"), weights }
+                Prior { reduced_to: 8, tuned: Some("leaf"), weights }
             }
             LABEL_TREE => {
                 let weights = [0.7, 0.0, -0.05, 0.3];
-                Prior { reduced_by: 3, tuned: Some("cost"), weights }
+                Prior { reduced_to: 2, tuned: Some("cost"), weights }
             }
-            _ => Prior { reduced_by: 3, tuned: None, weights: [0.6, 1.0, -0.04, 0.0] },
+            _ => Prior { reduced_to: 4, tuned: None, weights: [0.6, 1.0, -0.04, 0.0] },
         }
     }
 }
@@ -92,6 +115,41 @@ impl Params {
 
     /// Smaller parts of the same kind, which the ranker is learned with.
     pub(super) fn reduced(&self) -> Params {
-        self.map(|part| part.reduced(Prior::of(part).reduced_by))
+        self.map(|part| {
+            let fewer = |size: Size| size.count.min(Prior::of(part).reduced_to);
+            part.resized(&part.size().into_iter().map(fewer).collect::<Vec<_>>())
+        })
     }
+
+    /// The settings with all choices made for these rows but those that need a training: without parts
+    /// that can do nothing with such rows, or that cost much and are hardly ever of use there.
+    pub(super) fn resolved(&self, rows: DatasetView<'_>) -> Params {
+        let parts = self.parts.iter().filter(|part| !self.choose || self.is_possible(part, rows));
+        let parts: Vec<Settings> = parts.map(|part| part.resolve(rows)).collect();
+        let parts = if parts.is_empty() { self.parts.clone() } else { parts };
+        Params { parts, choose: self.choose && rows.len() >= LEAST_ROWS, ..self.clone() }
+    }
+
+    /// Whether a part is worth a trial: names need texts with names, and one classifier for each label
+    /// beside trees of such classifiers needs rows that can tell which is better, and few labels.
+    fn is_possible(&self, part: &Settings, rows: DatasetView<'_>) -> bool {
+        match part.name() {
+            "names" => rows.named.is_some(),
+            "one-vs-rest" => {
+                let trees = self.parts.iter().find(|part| part.name() == LABEL_TREE);
+                trees.is_none_or(|trees| {
+                    rows.len() >= LEAST_ROWS && seconds(part, rows) < seconds(trees, rows)
+                })
+            }
+            _ => true,
+        }
+    }
+}
+
+/// How long learning a part takes, about.
+fn seconds(part: &Settings, rows: DatasetView<'_>) -> f64 {
+    let part = part.resolve(rows);
+    let units = part.units(rows.labels.columns(), &|_| Ok(None)).unwrap_or_default();
+    let costs = part.costs(&units, rows, 1);
+    costs.below.seconds + costs.units.iter().map(|unit| unit.seconds).sum::<f64>()
 }

@@ -1,8 +1,8 @@
 //! The ranker: what the parts say of a label, as its probability.
 //!
 //! First the [`Blend`] weighs the scores; then boosted trees correct it, which also know the
-//! label's rank in each part and how sure the part is of its first label. Both are learned from candidates
-//! of held-out rows.
+//! label's rank in each part, how sure the part is of its first label, and what else it tells of a label.
+//! Both are learned from candidates of held-out rows.
 
 use super::blend::{Blend, Learner, width};
 use super::{CANDIDATES, KNOWN};
@@ -15,16 +15,58 @@ use crate::learn::calibration::logistic::probability;
 
 /// Of fewer held-out rows the trees would learn by heart.
 const LEAST_ROWS: usize = 100;
+/// Labels of each part that a blend is learned from when it must be quick.
+const FEW: usize = 5;
 /// The rank of a label in a part that does not name it.
 const NO_RANK: f32 = 1e6;
-/// How many numbers the trees know of each part, besides the one of the label.
-pub(super) const OF_PART: usize = 3;
+/// The numbers that the trees know of each part, besides its own ones and the one of the label.
+const OF_PART: [&str; 3] = ["score", "rank", "best_score"];
+
+/// What a part says of a row.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Said<'s> {
+    /// The labels that it names, best first.
+    pub list: &'s [Scored],
+    /// Its own numbers of each of them, as many each as it has.
+    pub numbers: &'s [f32],
+}
+
+/// What the parts are, as far as a ranker goes by it.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Columns {
+    /// The numbers of its own that each part has.
+    own: Vec<&'static [&'static str]>,
+}
+
+impl Columns {
+    fn of(parts: &[Settings]) -> Self {
+        Columns { own: parts.iter().map(|part| part.numbers()).collect() }
+    }
+
+    fn parts(&self) -> usize {
+        self.own.len()
+    }
+
+    /// How many numbers the trees know of a label.
+    fn len(&self) -> usize {
+        OF_PART.len() * self.parts() + 1 + self.own.iter().map(|own| own.len()).sum::<usize>()
+    }
+
+    /// The part of each number, if it is of one, and its name, in the order in which trees know them.
+    fn names(&self) -> impl Iterator<Item = (Option<usize>, &'static str)> {
+        let of_parts = (0..self.parts()).flat_map(|part| OF_PART.map(|name| (Some(part), name)));
+        let own = self.own.iter().enumerate();
+        let own = own.flat_map(|(part, own)| own.iter().map(move |&name| (Some(part), name)));
+        of_parts.chain([(None, "instances")]).chain(own)
+    }
+}
 
 /// The learned ranker of the parts' candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ranker {
     blend: Blend,
     trees: Boosted,
+    columns: Columns,
 }
 
 /// Memory that is used again for every row.
@@ -40,56 +82,72 @@ pub(super) struct Scratch {
 impl Ranker {
     /// The ranker that is used when there are no rows to learn one from.
     pub(super) fn prior(parts: &[Settings]) -> Self {
-        Self::of_blend(Blend::prior(parts))
+        Self::of_blend(Blend::prior(parts), parts)
     }
 
     /// A ranker that does nothing but blend.
-    pub(super) fn of_blend(blend: Blend) -> Self {
-        Ranker { blend, trees: Boosted::default() }
+    pub(super) fn of_blend(blend: Blend, parts: &[Settings]) -> Self {
+        Ranker { blend, trees: Boosted::default(), columns: Columns::of(parts) }
     }
 
-    /// Learns from held-out rows: the labels of each, best first, that each part names, the true ones,
-    /// and how many of the other rows have each label.
+    /// Learns from held-out rows: what each part says of each, the true labels, and how many of the other
+    /// rows have each label.
     pub(super) fn learn<'s>(
         parts: &[Settings],
-        rows: impl ExactSizeIterator<Item = (Vec<&'s [Scored]>, &'s [u32])>,
+        rows: impl ExactSizeIterator<Item = (Vec<Said<'s>>, &'s [u32])>,
         counts: &[u32],
         task: &Task,
     ) -> Result<Self, Stopped> {
-        let is_too_few = rows.len() < LEAST_ROWS;
+        let (is_too_few, columns) = (rows.len() < LEAST_ROWS, Columns::of(parts));
         let (mut learner, mut candidates) = (Learner::default(), Candidates::default());
-        let mut columns = vec![Vec::new(); columns(parts.len())];
+        let mut numbers = vec![Vec::new(); columns.len()];
         let mut is_true = Vec::new();
-        for (lists, truth) in rows {
-            candidates.set(lists.into_iter(), CANDIDATES);
+        for (said, truth) in rows {
+            candidates.set(said.iter().copied(), CANDIDATES);
             for (id, scores) in candidates.iter() {
                 is_true.push(truth.binary_search(&id).is_ok());
-                learner.add(scores, counts[id as usize], is_true[is_true.len() - 1]);
+                learner.add(scores, count(counts, id), is_true[is_true.len() - 1]);
             }
-            candidates.append_to(&mut columns, counts);
+            candidates.append_to(&mut numbers, &said, &columns, counts);
         }
         task.check()?;
         let blend = learner.finish(parts);
         let trees = match is_too_few {
             true => Boosted::default(),
-            false => boosting::learn(&columns, &is_true, learner.log_odds(&blend), task)?,
+            false => boosting::learn(&numbers, &is_true, learner.log_odds(&blend), task)?,
         };
-        Ok(Ranker { blend, trees })
+        Ok(Ranker { blend, trees, columns })
+    }
+
+    /// A ranker that only blends, learned from the few best labels of each part.
+    pub(super) fn learn_blend<'s>(
+        parts: &[Settings],
+        rows: impl Iterator<Item = (Vec<Said<'s>>, &'s [u32])>,
+        counts: &[u32],
+    ) -> Self {
+        let (mut learner, mut candidates) = (Learner::default(), Candidates::default());
+        for (said, truth) in rows {
+            candidates.set(said.into_iter(), FEW);
+            for (id, scores) in candidates.iter() {
+                learner.add(scores, count(counts, id), truth.binary_search(&id).is_ok());
+            }
+        }
+        Self::of_blend(learner.finish(parts), parts)
     }
 
     /// The best `k` labels of a row by their probabilities, from those that each part names.
-    pub(super) fn rank<'s>(
+    pub(super) fn rank(
         &self,
-        lists: impl ExactSizeIterator<Item = &'s [Scored]>,
+        said: &[Said<'_>],
         counts: &[u32],
         k: usize,
         scratch: &mut Scratch,
     ) -> Vec<Scored> {
         let Scratch { candidates, terms, columns: numbers, log_odds, leaves } = scratch;
-        numbers.resize_with(columns(lists.len()), Vec::new);
+        numbers.resize_with(self.columns.len(), Vec::new);
         numbers.iter_mut().for_each(Vec::clear);
-        candidates.set(lists, k.max(CANDIDATES));
-        candidates.append_to(numbers, counts);
+        candidates.set(said.iter().copied(), k.max(CANDIDATES));
+        candidates.append_to(numbers, said, &self.columns, counts);
         log_odds.clear();
         log_odds.extend(
             candidates
@@ -107,20 +165,25 @@ impl Ranker {
     pub(super) fn probability(&self, scores: &[f32], count: u32) -> f32 {
         let lists: Vec<[Scored; 1]> =
             scores.iter().map(|&score| [Scored { id: 0, score }]).collect();
-        let named = lists.iter().map(|list| match list[0].score > 0.0 {
-            true => &list[..],
-            false => &[],
+        let said = lists.iter().map(|list| match list[0].score > 0.0 {
+            true => Said { list, numbers: &[] },
+            false => Said::default(),
         });
-        let ranked = self.rank(named, &[count], 1, &mut Scratch::default());
+        let said: Vec<Said<'_>> = said.collect();
+        let ranked = self.rank(&said, &[count], 1, &mut Scratch::default());
         ranked.first().map_or(0.0, |label| label.score)
     }
 
-    /// How much of what the trees gain comes from each number: of each part the score, the rank and the
-    /// best score of the row, and last from how many training rows have the label.
-    pub(super) fn importance(&self, parts: usize) -> Vec<f64> {
-        let gains = self.trees.gains(columns(parts));
+    /// How much of what the trees gain comes from each number: its part, if it is of one, and its name.
+    pub(super) fn importance(&self) -> impl Iterator<Item = (Option<usize>, &'static str, f64)> {
+        let gains = self.trees.gains(self.columns.len());
         let sum = gains.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        gains.into_iter().map(|own| own / sum).collect()
+        self.columns.names().zip(gains).map(move |((part, name), own)| (part, name, own / sum))
+    }
+
+    /// Whether there are trees.
+    pub(super) fn has_trees(&self) -> bool {
+        self.trees != Boosted::default()
     }
 
     /// The arrays as they are stored.
@@ -139,10 +202,11 @@ impl Ranker {
         ])
     }
 
-    /// Reads a ranker of so many parts back.
-    pub(super) fn read(unit: &Unit, parts: usize) -> Result<Self, FormatError> {
+    /// Reads the ranker of such parts back.
+    pub(super) fn read(unit: &Unit, parts: &[Settings]) -> Result<Self, FormatError> {
+        let columns = Columns::of(parts);
         let weights = unit.array::<f32>("weights")?;
-        let terms = width(parts);
+        let terms = width(parts.len());
         if weights.len() != terms || !weights.iter().all(|weight| weight.is_finite()) {
             return Err(unit.refused(format!("it does not have {terms} finite weights")));
         }
@@ -154,24 +218,19 @@ impl Ranker {
         let trees = match [borders.len(), gains.len()] == [numbers.len(); 2] {
             true => {
                 let questions = questions.map(question).collect();
-                Boosted::try_new(questions, leaves.to_vec(), columns(parts))
+                Boosted::try_new(questions, leaves.to_vec(), columns.len())
             }
             false => None,
         };
         let trees = trees.ok_or_else(|| unit.refused("its trees are damaged".to_owned()))?;
-        Ok(Ranker { blend: Blend::from_weights(weights.iter().copied()), trees })
+        Ok(Ranker { blend: Blend::from_weights(weights.iter().copied()), trees, columns })
     }
-}
-
-/// How many numbers the trees know of a label that so many parts score.
-fn columns(parts: usize) -> usize {
-    OF_PART * parts + 1
 }
 
 /// How many bytes learning from so many held-out rows takes.
 pub(super) fn learning_bytes(rows: usize, parts: usize) -> u64 {
     // Each candidate: its terms in double precision, its numbers and their places, and the slopes.
-    let candidate = 8 * width(parts) + 5 * columns(parts) + 64;
+    let candidate = 8 * width(parts) + 5 * (5 * parts + 1) + 64;
     (rows * parts * CANDIDATES.min(KNOWN)) as u64 * candidate as u64 / 2
 }
 
@@ -195,14 +254,14 @@ struct Candidates {
 impl Candidates {
     /// The labels among the best `most` of any part, with all scores, by id. Each part's list is best
     /// first and may be longer: what lies beyond is looked up, but names no candidate.
-    fn set<'s>(&mut self, lists: impl ExactSizeIterator<Item = &'s [Scored]>, most: usize) {
-        self.parts = lists.len();
+    fn set<'s>(&mut self, said: impl ExactSizeIterator<Item = Said<'s>>, most: usize) {
+        self.parts = said.len();
         self.ids.clear();
         self.scores.clear();
         self.ranks.clear();
         self.best.clear();
         self.named.clear();
-        for (part, list) in lists.enumerate() {
+        for (part, Said { list, .. }) in said.enumerate() {
             self.best.push(list.first().map_or(0.0, |label| label.score));
             let named = (0..).zip(list);
             let named = named.map(|(rank, &Scored { id, score })| (id, part as u32, score, rank));
@@ -229,86 +288,138 @@ impl Candidates {
     }
 
     /// Appends the numbers that trees know of each label: of each part its score, its rank and the best
-    /// score of the row, and the logarithm of how many training rows have the label.
-    fn append_to(&self, columns: &mut [Vec<f32>], counts: &[u32]) {
+    /// score of the row, the logarithm of how many training rows have the label, and the parts' own
+    /// numbers, 0 where a part does not name the label.
+    fn append_to(
+        &self,
+        columns: &mut [Vec<f32>],
+        said: &[Said<'_>],
+        names: &Columns,
+        counts: &[u32],
+    ) {
         for part in 0..self.parts {
             let of_part =
                 |all: &[f32]| all[part..].iter().step_by(self.parts).copied().collect::<Vec<_>>();
-            columns[part * OF_PART].extend(of_part(&self.scores));
-            columns[part * OF_PART + 1].extend(of_part(&self.ranks));
-            columns[part * OF_PART + 2]
-                .extend(std::iter::repeat_n(self.best[part], self.ids.len()));
+            let at = part * OF_PART.len();
+            columns[at].extend(of_part(&self.scores));
+            columns[at + 1].extend(of_part(&self.ranks));
+            columns[at + 2].extend(std::iter::repeat_n(self.best[part], self.ids.len()));
         }
+        let mut at = self.parts * OF_PART.len();
         let often = |&id: &u32| libm::log1pf(count(counts, id) as f32);
-        columns[self.parts * OF_PART].extend(self.ids.iter().map(often));
+        columns[at].extend(self.ids.iter().map(often));
+        for (part, own) in names.own.iter().enumerate() {
+            for number in 0..own.len() {
+                at += 1;
+                let ranks = self.ranks[part..].iter().step_by(self.parts);
+                let of = |&rank: &f32| {
+                    let place = rank as usize * own.len() + number;
+                    said[part].numbers.get(place).copied().unwrap_or(0.0)
+                };
+                columns[at].extend(ranks.map(of));
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::grove::Params;
+    use crate::algorithms::{Algorithm as _, craftml, label_tree, names};
     use crate::base::run::Pool;
+
+    fn parts() -> Vec<Settings> {
+        vec![craftml::Params::default().into(), label_tree::Params::default().into()]
+    }
 
     fn scored(pairs: &[(u32, f32)]) -> Vec<Scored> {
         pairs.iter().map(|&(id, score)| Scored { id, score }).collect()
+    }
+
+    fn said(list: &[Scored]) -> Said<'_> {
+        Said { list, numbers: &[] }
+    }
+
+    fn learn(parts: &[Settings], rows: &[(Vec<Said<'_>>, Vec<u32>)], counts: &[u32]) -> Ranker {
+        let task = Pool::new(2).unwrap().task();
+        let rows = rows.iter().map(|(said, truth)| (said.clone(), truth.as_slice()));
+        Ranker::learn(parts, rows, counts, &task).unwrap()
     }
 
     #[test]
     fn candidates_are_the_best_of_either_part_with_both_scores() {
         let forest = scored(&[(5, 0.5), (1, 0.25), (9, 0.125)]);
         let label_tree = scored(&[(9, 0.75), (2, 0.5), (5, 0.25)]);
+        let both = [said(&forest), said(&label_tree)];
         let mut candidates = Candidates::default();
-        candidates.set([&forest[..], &label_tree].into_iter(), 2);
+        candidates.set(both.into_iter(), 2);
         let found: Vec<_> =
             candidates.iter().map(|(id, scores)| (id, scores[0], scores[1])).collect();
         assert_eq!(found, [(1, 0.25, 0.0), (2, 0.0, 0.5), (5, 0.5, 0.25), (9, 0.125, 0.75)]);
-        let mut numbers = vec![Vec::new(); columns(2)];
-        candidates.append_to(&mut numbers, &[0, 0, 0, 0, 0, 7]);
+        let columns = Columns::of(&parts());
+        let mut numbers = vec![Vec::new(); columns.len()];
+        candidates.append_to(&mut numbers, &both, &columns, &[0, 0, 0, 0, 0, 7]);
         assert_eq!(numbers[1], [1.0, NO_RANK, 0.0, 2.0], "ranks in the forest");
         assert_eq!(numbers[5], [0.75; 4], "the best score of the label trees");
         assert_eq!(numbers[6], [0.0, 0.0, libm::log1pf(7.0), 0.0]);
-        candidates.set([&forest[..], &label_tree].into_iter(), 1);
+        candidates.set(both.into_iter(), 1);
         let best: Vec<_> = candidates.iter().map(|(id, scores)| (id, scores[0])).collect();
         assert_eq!(best, [(5, 0.5), (9, 0.125)]);
+    }
+
+    #[test]
+    fn the_numbers_of_a_part_come_last_and_are_0_where_it_does_not_name_a_label() {
+        let forest = scored(&[(5, 0.5), (1, 0.25)]);
+        let found = scored(&[(9, 0.75), (5, 0.25)]);
+        let parts = [craftml::Params::default().into(), names::Params::default().into()];
+        let columns = Columns::of(&parts);
+        let own = names::Params::default().numbers().len();
+        let numbers: Vec<f32> = (0..2 * own).map(|at| at as f32 + 1.0).collect();
+        let both = [said(&forest), Said { list: &found, numbers: &numbers }];
+        let mut candidates = Candidates::default();
+        candidates.set(both.into_iter(), 2);
+        let mut known = vec![Vec::new(); columns.len()];
+        candidates.append_to(&mut known, &both, &columns, &[]);
+        assert_eq!(known.len(), 7 + own);
+        // Labels 1, 5 and 9: the second label that `names` says is 5, the first 9.
+        assert_eq!(known[7], [0.0, own as f32 + 1.0, 1.0]);
+        assert_eq!(known[6 + own], [0.0, 2.0 * own as f32, own as f32]);
+        assert_eq!(columns.names().count(), columns.len());
+        assert_eq!(columns.names().nth(7), Some((Some(1), names::Params::default().numbers()[0])));
     }
 
     /// What no weighted sum of scores can tell: a label is right if the part that names it first is
     /// unsure of it.
     #[test]
     fn trees_learn_what_a_blend_cannot() {
-        let parts = Params::default().parts;
-        let lists: Vec<(Vec<Vec<Scored>>, Vec<u32>)> = (0..600)
+        let lists: Vec<[Vec<Scored>; 2]> = (0..600)
             .map(|row| {
-                let sure = row % 2 == 0;
-                let first = if sure { 0.9 } else { 0.3 };
-                let forest = scored(&[(1, first), (2, 0.25)]);
-                let label_tree = scored(&[(2, 0.3), (1, 0.2)]);
-                (vec![forest, label_tree], vec![if sure { 2 } else { 1 }])
+                let first = if row % 2 == 0 { 0.9 } else { 0.3 };
+                [scored(&[(1, first), (2, 0.25)]), scored(&[(2, 0.3), (1, 0.2)])]
             })
             .collect();
-        let rows = lists.iter().map(|(lists, truth)| {
-            (lists.iter().map(Vec::as_slice).collect::<Vec<_>>(), truth.as_slice())
-        });
-        let (counts, task) = ([50; 3], Pool::new(2).unwrap().task());
-        let ranker = Ranker::learn(&parts, rows, &counts, &task).unwrap();
-        for (lists, truth) in &lists[..2] {
-            let named = lists.iter().map(Vec::as_slice);
-            let ranked = ranker.rank(named, &counts, 1, &mut Scratch::default());
+        let truth = |row: usize| vec![if row % 2 == 0 { 2 } else { 1 }];
+        let rows = lists.iter().enumerate();
+        let rows =
+            rows.map(|(row, lists)| (lists.iter().map(|list| said(list)).collect(), truth(row)));
+        let (rows, counts): (Vec<(Vec<Said<'_>>, _)>, _) = (rows.collect(), [50; 3]);
+        let ranker = learn(&parts(), &rows, &counts);
+        for (said, truth) in &rows[..2] {
+            let ranked = ranker.rank(said, &counts, 1, &mut Scratch::default());
             assert_eq!(ranked[0].id, truth[0]);
             assert!(ranked[0].score > 0.9);
         }
-        assert_ne!(ranker.trees, Boosted::default());
+        assert!(ranker.has_trees());
+        let best = ranker.importance().max_by(|one, other| one.2.total_cmp(&other.2)).unwrap();
+        assert_eq!((best.0, best.1), (Some(0), "best_score"));
     }
 
     #[test]
     fn few_rows_teach_the_blend_alone() {
-        let parts = Params::default().parts;
         let list = scored(&[(1, 0.5)]);
-        let rows = (0..LEAST_ROWS - 1).map(|_| (vec![&list[..], &list[..]], &[1][..]));
-        let task = Pool::new(1).unwrap().task();
-        let ranker = Ranker::learn(&parts, rows, &[9; 2], &task).unwrap();
-        assert_eq!(ranker.trees, Boosted::default());
+        let row = (vec![said(&list), said(&list)], vec![1]);
+        let ranker = learn(&parts(), &vec![row; LEAST_ROWS - 1], &[9; 2]);
+        assert!(!ranker.has_trees());
         assert!(ranker.probability(&[0.5, 0.5], 9) > 0.5);
     }
 }

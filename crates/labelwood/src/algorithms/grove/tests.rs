@@ -1,6 +1,6 @@
 use super::blend::Blend;
 use super::*;
-use crate::algorithms::{Train, craftml, label_tree, one_vs_rest};
+use crate::algorithms::{Train, craftml, label_tree, learn_in_memory, one_vs_rest};
 use crate::base::run::Pool;
 use crate::base::sparse::{Csr, LabelRows, LabelSet, Predictions, Scored};
 use crate::base::store::UnitFile;
@@ -17,12 +17,11 @@ fn rows(count: u64, task: &Task) -> Dataset {
 fn small() -> Params {
     let forest = craftml::Params { trees: 4, ..Default::default() };
     let label_tree = label_tree::Params { trees: 2, ..Default::default() };
-    Params { parts: vec![forest.into(), label_tree.into()], ..Params::default() }
+    Params { parts: vec![forest.into(), label_tree.into()], choose: false, ..Params::default() }
 }
 
 fn trainer<'a>(params: &Params, dataset: &'a Dataset) -> Trainer<'a> {
-    let rows = dataset.view();
-    Trainer { params: params.map(|part| part.resolve(rows)), rows }
+    Trainer::new(params, dataset.view(), &Pool::new(2).unwrap().task()).unwrap()
 }
 
 fn learn(dataset: &Dataset, params: &Params, task: &Task) -> Box<dyn Predict> {
@@ -57,12 +56,12 @@ fn a_blend_that_trusts_one_part_ranks_as_that_part_does() {
         parts: resolved.parts.iter().map(learn).collect(),
         ranker: Ranker::prior(&resolved.parts),
         counts: Array::from(dataset.labels.view().column_counts()),
-        learn_ranker: false,
+        params: Params { learn_ranker: false, ..resolved.clone() },
     };
     let only = |at: usize| {
         let mut weights = [0.0; 11];
         weights[at] = 1.0;
-        Ranker::of_blend(Blend::from_weights(weights.into_iter()))
+        Ranker::of_blend(Blend::from_weights(weights.into_iter()), &resolved.parts)
     };
     // Where a part has fewer labels than are asked for, the other fills up with ties.
     let agree = |found: &Predictions, part: &Predictions| {
@@ -177,7 +176,7 @@ fn a_ranker_that_is_not_to_be_learned_is_the_prior() {
     let units = UnitSink::in_memory();
     late.train(&units, &task).unwrap();
     let stored = units.open(RANKER).unwrap().unwrap();
-    assert_eq!(Ranker::read(&stored, params.parts.len()).unwrap(), prior);
+    assert_eq!(Ranker::read(&stored, &params.parts).unwrap(), prior);
     let learned = trainer(&small(), &dataset);
     assert_ne!(learned.ranker(&task).unwrap(), prior);
 }

@@ -59,6 +59,7 @@ impl Algorithm for Params {
             units: "submodels",
             updates: Updates::Never,
             reads_names: false,
+            needs_rows: true,
             tried_up_to: 0,
         }
     }
@@ -128,7 +129,7 @@ impl Algorithm for Params {
         &self,
         rows: DatasetView<'a>,
         task: &Task,
-    ) -> Result<Box<dyn Train + 'a>, ParamError> {
+    ) -> Result<Box<dyn Train + 'a>, Interrupted> {
         self.check()?;
         let trainer = Trainer::new(rows, self.resolve(rows.features, rows.labels), task);
         warn_of_undrawn(&trainer.undrawn, rows);

@@ -51,6 +51,7 @@ impl Algorithm for Params {
             units: "units",
             updates: Updates::WithRows,
             reads_names: false,
+            needs_rows: true,
             tried_up_to: 0,
         }
     }
@@ -121,7 +122,7 @@ impl Algorithm for Params {
         &self,
         rows: DatasetView<'a>,
         _task: &Task,
-    ) -> Result<Box<dyn Train + 'a>, ParamError> {
+    ) -> Result<Box<dyn Train + 'a>, Interrupted> {
         self.check_values()?;
         Ok(Box::new(Trainer::new(rows, self.resolve(rows.features, rows.labels))))
     }

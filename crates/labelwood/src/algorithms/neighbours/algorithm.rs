@@ -44,6 +44,7 @@ impl Algorithm for Params {
             units: "indexes",
             updates: Updates::Always(None),
             reads_names: false,
+            needs_rows: true,
             tried_up_to: 0,
         }
     }
@@ -82,7 +83,7 @@ impl Algorithm for Params {
         &self,
         rows: DatasetView<'a>,
         _task: &Task,
-    ) -> Result<Box<dyn Train + 'a>, ParamError> {
+    ) -> Result<Box<dyn Train + 'a>, Interrupted> {
         self.check_values()?;
         let params = self.resolve(rows.features);
         let weights = FeatureWeights::learn(params.weighting, rows.features);

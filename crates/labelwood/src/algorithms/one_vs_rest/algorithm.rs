@@ -53,6 +53,7 @@ impl Algorithm for Params {
             units: "blocks",
             updates: Updates::WithRows,
             reads_names: false,
+            needs_rows: true,
             tried_up_to: 2000,
         }
     }
@@ -111,7 +112,7 @@ impl Algorithm for Params {
         &self,
         rows: DatasetView<'a>,
         _task: &Task,
-    ) -> Result<Box<dyn Train + 'a>, ParamError> {
+    ) -> Result<Box<dyn Train + 'a>, Interrupted> {
         self.check_values()?;
         let params = self.resolve(rows.features);
         let weights = FeatureWeights::learn(params.weighting, rows.features);

@@ -53,6 +53,7 @@ impl Algorithm for Params {
             units: "slices",
             updates: Updates::Never,
             reads_names: false,
+            needs_rows: true,
             tried_up_to: 0,
         }
     }
@@ -89,7 +90,7 @@ impl Algorithm for Params {
         &self,
         rows: DatasetView<'a>,
         _task: &Task,
-    ) -> Result<Box<dyn Train + 'a>, ParamError> {
+    ) -> Result<Box<dyn Train + 'a>, Interrupted> {
         self.check()?;
         Ok(Box::new(Trainer { params: self.clone(), rows }))
     }

@@ -1,6 +1,7 @@
 //! Selects the best of many scores, always in the same order.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// A label (or any id) with its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,7 +86,12 @@ impl Predictions {
 
     /// The predictions of one row, best first.
     pub fn row(&self, row: usize) -> &[Scored] {
-        &self.scored[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+        &self.scored[self.places(row)]
+    }
+
+    /// The places of a row's labels among those of all rows.
+    pub(crate) fn places(&self, row: usize) -> Range<usize> {
+        self.offsets[row] as usize..self.offsets[row + 1] as usize
     }
 
     /// All rows in order.

@@ -64,6 +64,7 @@ impl From<Interrupted> for UpdateError {
                 UpdateError::Stopped { source }
             }
             Interrupted::Store(error) => UpdateError::Store(error),
+            Interrupted::Params(error) => UpdateError::Refused(error.to_string()),
         }
     }
 }

@@ -72,7 +72,8 @@ fn algorithms() -> [Settings; 5] {
         Settings::from(forest()),
         Settings::from(grove::Params {
             parts: vec![forest().into(), linear().into()],
-            learn_ranker: true,
+            choose: false,
+            ..Default::default()
         }),
         Settings::from(linear()),
         Settings::from(one_vs_rest::Params::default()),
