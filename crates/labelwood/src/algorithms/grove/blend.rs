@@ -3,7 +3,7 @@
 use super::params::Prior;
 use crate::algorithms::Settings;
 use crate::learn::calibration::FLOOR;
-use crate::learn::calibration::logistic::{Examples, log_odds};
+use crate::learn::calibration::logistic::{Examples, Truth, log_odds};
 
 /// What the constant and the logarithm of a label's count add to its log-odds before any row has been
 /// seen.
@@ -88,9 +88,14 @@ pub(super) struct Learner {
 
 impl Learner {
     /// Adds a candidate with its scores, whose label `count` training rows have.
-    pub(super) fn add(&mut self, scores: &[f32], count: u32, is_true: bool) {
+    pub(super) fn add(&mut self, scores: &[f32], count: u32, truth: Truth) {
         set_terms(scores, count, &mut self.terms);
-        self.examples.push(&self.terms, is_true);
+        self.examples.push(&self.terms, truth);
+    }
+
+    /// Whether each candidate is true.
+    pub(super) fn truths(&self) -> &[Truth] {
+        self.examples.truths()
     }
 
     /// The log-odds that a blend gives the candidates.
@@ -161,7 +166,7 @@ mod tests {
             let is_true = at % 2 == 0;
             let forest = if is_true { 0.6 } else { 0.2 };
             let label_tree = if at % 4 < 2 { 0.9 } else { 0.1 };
-            learner.add(&[forest, label_tree], 50, is_true);
+            learner.add(&[forest, label_tree], 50, is_true.into());
         }
         let blend = learner.finish(&parts());
         assert!(probability(blend.log_odds(&[0.6, 0.1], 50, &mut vec![])) > 0.9);
@@ -177,7 +182,7 @@ mod tests {
                 (if is_true { 0.7 } else { 0.2 }, if at % 8 < 4 { 0.7 } else { 0.2 });
             let (count, scores) =
                 if at % 16 < 8 { (2, [noise, tells]) } else { (2000, [tells, noise]) };
-            learner.add(&scores, count, is_true);
+            learner.add(&scores, count, is_true.into());
         }
         let blend = learner.finish(&parts());
         let probability = |forest, label_tree, count| {

@@ -11,12 +11,16 @@ use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{Scored, top_k};
 use crate::base::store::{ArrayRef, FormatError, Unit};
 use crate::learn::boosting::{self, Boosted, Question};
-use crate::learn::calibration::logistic::probability;
+use crate::learn::calibration::logistic::{Truth, probability};
 
 /// Of fewer held-out rows the trees would learn by heart.
 const LEAST_ROWS: usize = 100;
 /// Labels of each part that a blend is learned from when it must be quick.
 const FEW: usize = 5;
+/// Of wrong labels that no part has among its best so many, which are most,
+const NEAR: f32 = 8.0;
+/// only one of so many is learned from.
+const FAR: usize = 6;
 /// The rank of a label in a part that does not name it.
 const NO_RANK: f32 = 1e6;
 /// The numbers that the trees know of each part, besides its own ones and the one of the label.
@@ -101,12 +105,12 @@ impl Ranker {
         let (is_too_few, columns) = (rows.len() < LEAST_ROWS, Columns::of(parts));
         let (mut learner, mut candidates) = (Learner::default(), Candidates::default());
         let mut numbers = vec![Vec::new(); columns.len()];
-        let mut is_true = Vec::new();
+        let mut far = 0;
         for (said, truth) in rows {
             candidates.set(said.iter().copied(), CANDIDATES);
-            for (id, scores) in candidates.iter() {
-                is_true.push(truth.binary_search(&id).is_ok());
-                learner.add(scores, count(counts, id), is_true[is_true.len() - 1]);
+            let truths = candidates.thin(truth, &mut far);
+            for ((id, scores), truth) in candidates.iter().zip(truths) {
+                learner.add(scores, count(counts, id), truth);
             }
             candidates.append_to(&mut numbers, &said, &columns, counts);
         }
@@ -114,7 +118,7 @@ impl Ranker {
         let blend = learner.finish(parts);
         let trees = match is_too_few {
             true => Boosted::default(),
-            false => boosting::learn(&numbers, &is_true, learner.log_odds(&blend), task)?,
+            false => boosting::learn(&numbers, learner.truths(), learner.log_odds(&blend), task)?,
         };
         Ok(Ranker { blend, trees, columns })
     }
@@ -129,7 +133,7 @@ impl Ranker {
         for (said, truth) in rows {
             candidates.set(said.into_iter(), FEW);
             for (id, scores) in candidates.iter() {
-                learner.add(scores, count(counts, id), truth.binary_search(&id).is_ok());
+                learner.add(scores, count(counts, id), truth.binary_search(&id).is_ok().into());
             }
         }
         Self::of_blend(learner.finish(parts), parts)
@@ -282,6 +286,29 @@ impl Candidates {
         }
     }
 
+    /// Drops most of the wrong labels that are far down in all lists, of which `far` were met before; says
+    /// which of the others are true, and as how many each counts.
+    fn thin(&mut self, truth: &[u32], far: &mut usize) -> Vec<Truth> {
+        let (mut truths, mut kept) = (Vec::new(), 0);
+        for at in 0..self.ids.len() {
+            let places = at * self.parts..(at + 1) * self.parts;
+            let is_true = truth.binary_search(&self.ids[at]).is_ok();
+            let is_near = is_true || self.ranks[places.clone()].iter().any(|&rank| rank < NEAR);
+            *far += usize::from(!is_near);
+            if is_near || far.is_multiple_of(FAR) {
+                truths.push(Truth { is_true, weight: if is_near { 1.0 } else { FAR as f64 } });
+                self.ids[kept] = self.ids[at];
+                self.scores.copy_within(places.clone(), kept * self.parts);
+                self.ranks.copy_within(places, kept * self.parts);
+                kept += 1;
+            }
+        }
+        self.ids.truncate(kept);
+        self.scores.truncate(kept * self.parts);
+        self.ranks.truncate(kept * self.parts);
+        truths
+    }
+
     /// Each label with its scores.
     fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
         self.ids.iter().copied().zip(self.scores.chunks_exact(self.parts.max(1)))
@@ -298,8 +325,9 @@ impl Candidates {
         counts: &[u32],
     ) {
         for part in 0..self.parts {
-            let of_part =
-                |all: &[f32]| all[part..].iter().step_by(self.parts).copied().collect::<Vec<_>>();
+            let of_part = |all: &[f32]| {
+                all.iter().skip(part).step_by(self.parts).copied().collect::<Vec<_>>()
+            };
             let at = part * OF_PART.len();
             columns[at].extend(of_part(&self.scores));
             columns[at + 1].extend(of_part(&self.ranks));
@@ -311,7 +339,7 @@ impl Candidates {
         for (part, own) in names.own.iter().enumerate() {
             for number in 0..own.len() {
                 at += 1;
-                let ranks = self.ranks[part..].iter().step_by(self.parts);
+                let ranks = self.ranks.iter().skip(part).step_by(self.parts);
                 let of = |&rank: &f32| {
                     let place = rank as usize * own.len() + number;
                     said[part].numbers.get(place).copied().unwrap_or(0.0)

@@ -2,7 +2,7 @@
 
 use super::{Boosted, DEPTH, LEAVES, Question};
 use crate::base::run::{Stopped, Task};
-use crate::learn::calibration::logistic::probability;
+use crate::learn::calibration::logistic::Truth;
 use rayon::prelude::*;
 
 /// Trees.
@@ -30,7 +30,7 @@ struct Column {
 /// Learns trees that correct the log-odds `margins` of examples, each number of which is a column.
 pub(crate) fn learn<C: AsRef<[f32]> + Sync>(
     columns: &[C],
-    is_true: &[bool],
+    truths: &[Truth],
     mut margins: Vec<f64>,
     task: &Task,
 ) -> Result<Boosted, Stopped> {
@@ -40,7 +40,8 @@ pub(crate) fn learn<C: AsRef<[f32]> + Sync>(
         let mut boosted = Boosted::default();
         for _ in 0..TREES {
             task.check()?;
-            let slopes: Vec<Sums> = margins.par_iter().zip(is_true).map(slope).collect();
+            let slopes = margins.par_iter().zip(truths).map(|(&margin, truth)| truth.slope(margin));
+            let slopes: Vec<Sums> = slopes.collect();
             let Some(tree) = Tree::grow(&columns, &slopes) else { break };
             margins
                 .par_iter_mut()
@@ -51,11 +52,6 @@ pub(crate) fn learn<C: AsRef<[f32]> + Sync>(
         }
         Ok(boosted)
     })
-}
-
-fn slope((&margin, &is_true): (&f64, &bool)) -> Sums {
-    let expected = probability(margin);
-    [f64::from(u8::from(is_true)) - expected, expected * (1.0 - expected)]
 }
 
 impl Column {
@@ -135,7 +131,7 @@ impl Tree {
                 .iter()
                 .zip(slopes)
                 .for_each(|(&leaf, slope)| add(&mut totals[leaf as usize], slope));
-            let values = totals.map(|[slope, curve]| (RATE * slope / (curve + PULL)) as f32);
+            let values = totals.map(|[slope, curve]| (-RATE * slope / (curve + PULL)) as f32);
             Tree { questions, values, leaf_of }
         })
     }

@@ -1,11 +1,15 @@
 use super::*;
 use crate::base::run::Pool;
-use crate::learn::calibration::logistic::probability;
+use crate::learn::calibration::logistic::{Truth, probability};
 use proptest::prelude::*;
+
+fn truths(is_true: &[bool]) -> Vec<Truth> {
+    is_true.iter().map(|&is_true| is_true.into()).collect()
+}
 
 fn learned(columns: &[Vec<f32>], is_true: &[bool], threads: usize) -> Boosted {
     let task = Pool::new(threads).unwrap().task();
-    learn(columns, is_true, vec![0.0; is_true.len()], &task).unwrap()
+    learn(columns, &truths(is_true), vec![0.0; is_true.len()], &task).unwrap()
 }
 
 fn log_odds(boosted: &Boosted, columns: &[Vec<f32>]) -> Vec<f64> {
@@ -60,7 +64,7 @@ fn what_the_margins_know_is_not_learned_again() {
     let is_true: Vec<bool> = (0..1000).map(|at| at % 2 == 1).collect();
     let margins = is_true.iter().map(|&is_true| if is_true { 12.0 } else { -12.0 }).collect();
     let task = Pool::new(1).unwrap().task();
-    let boosted = learn(&[column], &is_true, margins, &task).unwrap();
+    let boosted = learn(&[column], &truths(&is_true), margins, &task).unwrap();
     assert!(boosted.leaves().iter().all(|value| value.abs() < 1e-3));
 }
 
@@ -68,7 +72,7 @@ fn what_the_margins_know_is_not_learned_again() {
 fn a_cancelled_task_learns_nothing() {
     let task = Pool::new(1).unwrap().task();
     task.canceller().cancel();
-    assert!(learn(&[vec![0.0, 1.0]], &[true, false], vec![0.0; 2], &task).is_err());
+    assert!(learn(&[vec![0.0, 1.0]], &truths(&[true, false]), vec![0.0; 2], &task).is_err());
 }
 
 #[test]

@@ -5,23 +5,51 @@ const TOLERANCE: f64 = 1e-6;
 /// Steps at most; a handful is usual.
 const STEPS: usize = 50;
 
+/// Whether an example is true, and as how many it counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Truth {
+    pub is_true: bool,
+    pub weight: f64,
+}
+
+impl From<bool> for Truth {
+    fn from(is_true: bool) -> Self {
+        Truth { is_true, weight: 1.0 }
+    }
+}
+
+impl Truth {
+    /// How far a probability is from the truth, and how sure that is: the slope and the curve of the
+    /// loss over the log-odds.
+    pub(crate) fn slope(self, log_odds: f64) -> [f64; 2] {
+        let expected = probability(log_odds);
+        let excess = expected - f64::from(u8::from(self.is_true));
+        [self.weight * excess, self.weight * expected * (1.0 - expected)]
+    }
+}
+
 /// What is learned from: rows of some numbers, as many each, and whether each row is true.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Examples {
     terms: Vec<f64>,
-    is_true: Vec<bool>,
+    truths: Vec<Truth>,
 }
 
 impl Examples {
-    pub(crate) fn push(&mut self, terms: &[f64], is_true: bool) {
+    pub(crate) fn push(&mut self, terms: &[f64], truth: Truth) {
         self.terms.extend_from_slice(terms);
-        self.is_true.push(is_true);
+        self.truths.push(truth);
     }
 
     /// Each row, and whether it is true.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (&[f64], bool)> {
-        let width = self.terms.len() / self.is_true.len().max(1);
-        self.terms.chunks_exact(width.max(1)).zip(self.is_true.iter().copied())
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&[f64], Truth)> {
+        let width = self.terms.len() / self.truths.len().max(1);
+        self.terms.chunks_exact(width.max(1)).zip(self.truths.iter().copied())
+    }
+
+    /// Whether each row is true.
+    pub(crate) fn truths(&self) -> &[Truth] {
+        &self.truths
     }
 
     /// The weights that make the examples likeliest, held near `prior` as if it had been seen.
@@ -53,9 +81,9 @@ impl Examples {
     }
 
     fn loss(&self, weights: &[f64], prior: &[f64], pull: f64) -> f64 {
-        let examples = self.rows().map(|(terms, is_true)| {
+        let examples = self.rows().map(|(terms, Truth { is_true, weight })| {
             let odds = log_odds(terms, weights);
-            softplus(if is_true { -odds } else { odds })
+            weight * softplus(if is_true { -odds } else { odds })
         });
         let away = weights.iter().zip(prior).map(|(weight, prior)| (weight - prior).powi(2));
         examples.sum::<f64>() + 0.5 * pull * away.sum::<f64>()
@@ -66,13 +94,11 @@ impl Examples {
         let width = weights.len();
         let mut slope = vec![0.0; width];
         let mut curve = vec![vec![0.0; width]; width];
-        for (terms, is_true) in self.rows() {
-            let expected = probability(log_odds(terms, weights));
-            let excess = expected - f64::from(u8::from(is_true));
-            let weight = expected * (1.0 - expected);
+        for (terms, truth) in self.rows() {
+            let [excess, bend] = truth.slope(log_odds(terms, weights));
             for at in 0..width {
                 slope[at] += excess * terms[at];
-                let scaled = weight * terms[at];
+                let scaled = bend * terms[at];
                 let lower = curve[at][..=at].iter_mut().zip(&terms[..=at]);
                 lower.for_each(|(sum, other)| *sum += scaled * other);
             }
@@ -135,7 +161,7 @@ mod tests {
     fn a_constant_learns_the_share_of_true_examples() {
         let mut examples = Examples::default();
         for at in 0..8 {
-            examples.push(&[1.0], at < 2);
+            examples.push(&[1.0], (at < 2).into());
         }
         let weight = examples.fit(&[0.0], 1e-9)[0];
         assert!((probability(weight) - 0.25).abs() < 1e-6);
@@ -145,13 +171,24 @@ mod tests {
     fn two_groups_learn_their_own_shares() {
         let mut examples = Examples::default();
         for at in 0..10 {
-            examples.push(&[1.0, 0.0], at < 5);
-            examples.push(&[1.0, 1.0], at < 9);
+            examples.push(&[1.0, 0.0], (at < 5).into());
+            examples.push(&[1.0, 1.0], (at < 9).into());
         }
         let fitted = examples.fit(&[0.0, 0.0], 1e-9);
         let (constant, slope) = (fitted[0], fitted[1]);
         assert!(constant.abs() < 1e-6);
         assert!((slope - libm::log(9.0)).abs() < 1e-5);
+    }
+
+    #[test]
+    fn an_example_with_a_weight_counts_as_so_many() {
+        let (mut weighted, mut repeated) = (Examples::default(), Examples::default());
+        for (x, is_true, times) in [(0.5, true, 3), (-1.0, false, 2), (2.0, false, 1)] {
+            weighted.push(&[1.0, x], Truth { is_true, weight: f64::from(times) });
+            (0..times).for_each(|_| repeated.push(&[1.0, x], is_true.into()));
+        }
+        let (weighted, repeated) = (weighted.fit(&[0.0, 0.0], 1.0), repeated.fit(&[0.0, 0.0], 1.0));
+        assert!(weighted.iter().zip(&repeated).all(|(one, other)| (one - other).abs() < 1e-9));
     }
 
     #[test]
@@ -163,7 +200,7 @@ mod tests {
     fn examples_that_are_told_apart_perfectly_give_finite_weights() {
         let mut examples = Examples::default();
         for at in 0..1000 {
-            examples.push(&[1.0, if at < 500 { 1e3 } else { -1e3 }], at < 500);
+            examples.push(&[1.0, if at < 500 { 1e3 } else { -1e3 }], (at < 500).into());
         }
         assert!(examples.fit(&[0.0, 0.0], 1.0).iter().all(|weight| weight.is_finite()));
     }
@@ -174,7 +211,7 @@ mod tests {
             rows in prop::collection::vec((-3.0f64..3.0, -3.0f64..3.0, any::<bool>()), 1..40),
         ) {
             let mut examples = Examples::default();
-            rows.iter().for_each(|&(x, y, is_true)| examples.push(&[1.0, x, y], is_true));
+            rows.iter().for_each(|&(x, y, is_true)| examples.push(&[1.0, x, y], is_true.into()));
             let (prior, pull) = ([0.1, -0.2, 0.3], 0.7);
             let found = examples.fit(&prior, pull);
             let least = examples.loss(&found, &prior, pull);

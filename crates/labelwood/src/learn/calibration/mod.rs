@@ -83,7 +83,7 @@ fn fit(seen: &[(f32, bool)], [log, plain]: [bool; 2]) -> [f64; TERMS] {
         [constant, if log { by_log } else { 0.0 }, if plain { by_score } else { 0.0 }]
     };
     let mut examples = Examples::default();
-    seen.iter().for_each(|&(score, is_true)| examples.push(&mask(terms(score)), is_true));
+    seen.iter().for_each(|&(score, is_true)| examples.push(&mask(terms(score)), is_true.into()));
     let weights = examples.fit(&mask(PRIOR), PULL);
     std::array::from_fn(|at| weights[at])
 }
