@@ -24,7 +24,7 @@ fn rows(range: std::ops::Range<u64>, task: &Task) -> Dataset {
 }
 
 fn grove_of(parts: Vec<Settings>) -> Settings {
-    grove::Params { parts, ..Default::default() }.into()
+    grove::Params { parts, choose: false, ..Default::default() }.into()
 }
 
 fn three_parts() -> Settings {

@@ -113,9 +113,10 @@ impl<'a, T: Train + ?Sized> Grower<'a, T> {
         Grower { train, units, budget, task, settings, seconds: None }
     }
 
-    /// How many members the settings ask for.
+    /// How many members the settings ask for: trees that grow one by one, or else all that there are.
     pub(super) fn most(&self) -> usize {
-        self.settings.size().first().map_or(0, |&Size { count, .. }| count)
+        let all = || self.settings.members(self.budget.labels);
+        self.settings.size().first().map_or_else(all, |&Size { count, .. }| count)
     }
 
     /// How many members grow at a time.

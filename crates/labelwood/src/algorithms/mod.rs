@@ -175,6 +175,11 @@ pub trait Algorithm: Values {
         None
     }
 
+    /// What held-out rows decided, in words, if they did.
+    fn chosen(&self) -> Option<&str> {
+        None
+    }
+
     /// What tuning tries, each with the values of one setting.
     fn changes(&self) -> Vec<Change> {
         let tried = |setting: Setting| {
@@ -230,6 +235,15 @@ pub trait Algorithm: Values {
         rows: DatasetView<'a>,
         task: &Task,
     ) -> Result<Box<dyn Train + 'a>, Interrupted>;
+
+    /// The same for a training within limits, which may make its choices as it goes.
+    fn prepare_within<'a>(
+        &self,
+        rows: DatasetView<'a>,
+        task: &Task,
+    ) -> Result<Box<dyn Train + 'a>, Interrupted> {
+        self.prepare(rows, task)
+    }
 
     /// Opens what was trained with these settings, or some members of it.
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError>;

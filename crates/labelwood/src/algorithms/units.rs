@@ -220,23 +220,6 @@ impl<'a> UnitSink<'a> {
         Ok(())
     }
 
-    /// Puts the unit of this name into another sink under the same name, if it is finished.
-    pub(crate) fn copy_to(&self, name: &str, other: &UnitSink<'_>) -> Result<(), StoreError> {
-        let Some((unit, file)) = self.open(name)?.zip(self.find(name)) else { return Ok(()) };
-        let copied = other.whole(name);
-        let file = file.renamed(&copied);
-        let content = match other.place {
-            Place::Memory => Content::Memory(unit),
-            Place::Staging(staging) => {
-                staging.write_finished(&file, &unit)?;
-                Content::File(staging.folder().join(&file.file))
-            }
-            Place::Plan { .. } => unreachable!("the units of a plan keep their names"),
-        };
-        other.finished().insert(copied, Finished { file, content });
-        Ok(())
-    }
-
     /// Opens the unit of this name, if it is finished.
     pub fn open(&self, name: &str) -> Result<Option<Unit>, StoreError> {
         let finished = self.finished().get(&self.whole(name)).cloned();

@@ -22,11 +22,30 @@ impl<'a> TrainJob<'a> {
         settings: &Settings,
         task: &Task,
     ) -> Result<Self, TrainError> {
+        Self::prepared(dataset, options, settings, |settings| settings.prepare(dataset, task))
+    }
+
+    /// A training within limits.
+    pub(crate) fn within_limits(
+        dataset: DatasetView<'a>,
+        options: TrainOptions<'a>,
+        settings: &Settings,
+        task: &Task,
+    ) -> Result<Self, TrainError> {
+        Self::prepared(dataset, options, settings, |settings| settings.prepare_within(dataset, task))
+    }
+
+    fn prepared(
+        dataset: DatasetView<'a>,
+        options: TrainOptions<'a>,
+        settings: &Settings,
+        prepare: impl FnOnce(&Settings) -> Result<Box<dyn Train + 'a>, Interrupted>,
+    ) -> Result<Self, TrainError> {
         check_rows(dataset)?;
         if options.calibrate {
             calibrate::check(settings)?;
         }
-        let trainer = settings.favour(options.favour).prepare(dataset, task);
+        let trainer = prepare(&settings.favour(options.favour));
         let trainer = trainer.map_err(|error| stopped(error, 0, 1, settings.facts().units))?;
         let settings = trainer.settings();
         Ok(TrainJob { dataset, options, trainer, settings })

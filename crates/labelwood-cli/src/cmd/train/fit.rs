@@ -136,6 +136,9 @@ impl Display for Fitted {
             return write!(out, "{trees} of {rows} rows and {labels} labels in {seconds:.1} s");
         };
         let folder = folder.display();
+        if let Some(chosen) = self.settings.chosen() {
+            writeln!(out, "{chosen}")?;
+        }
         if self.was_there {
             return write!(out, "{folder}: this training is finished, there is nothing to resume");
         }

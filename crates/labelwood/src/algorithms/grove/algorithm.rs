@@ -1,13 +1,13 @@
 //! The grove behind the traits of the registry: the units of each part, and one for the ranker.
 
 use super::answers::Answers;
-use super::params::{LABEL_TREE, LABEL_TREES, Prior};
+use super::params::{CHOOSE, LABEL_TREE, LABEL_TREES, Prior};
 use super::ranker::{Ranker, Said, Scratch, learning_bytes};
 use super::{BLOCK, Grove, Params, RANKER, Trainer, known, prefix, write_ranker};
 use crate::algorithms::{
     Algorithm, Budget, Change, Cost, Costs, Facts, GrowError, Growth, Interrupted, NewRows,
     OpenUnit, Predict, Role, RowVotes, SetError, Settings, Shrink, Shrunk, Size, Table, Train,
-    Trained, UnitSink, UnitSpec, Updates, WriteUnit, is_resized,
+    Trained, UnitSink, UnitSpec, Updates, WriteUnit,
 };
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{Kind, ParamError, Setting};
@@ -38,7 +38,7 @@ impl Algorithm for Params {
         vec![
             Setting { kind: Kind::Parts, ..Setting::new::<bool>("parts", parts).elsewhere() },
             Setting::new::<bool>("learn_ranker", learn_ranker).elsewhere(),
-            Setting::new::<bool>("choose", choose).common(),
+            Setting::new::<bool>(CHOOSE, choose).common(),
             Setting::new::<bool>("chosen", "What was decided, in words.").elsewhere(),
             Setting::new::<usize>(LABEL_TREES, label_trees).within(1.0, 1_048_576.0).common(),
         ]
@@ -58,11 +58,10 @@ impl Algorithm for Params {
         } else {
             Updates::Always(Some("leaves that grew are not divided and label trees not relearned"))
         };
-        let all_grow = parts.iter().all(|part| part.grows.is_some());
         Facts {
             scores: Scores::Probabilities,
             is_calibrated: true,
-            grows: all_grow.then_some(Growth::Together),
+            grows: Some(Growth::Together),
             units: "units",
             updates,
             reads_names: parts.iter().any(|part| part.reads_names),
@@ -94,6 +93,11 @@ impl Algorithm for Params {
             None => (None, setting),
         };
         let mut params = self.clone();
+        if setting == CHOOSE {
+            let wrong = || SetError::Wrong(format!("{value} is neither true nor false"));
+            params.choose = value.as_bool().ok_or_else(wrong)?;
+            return Ok(params.into());
+        }
         let mut is_known = false;
         for settings in &mut params.parts {
             if part.is_some_and(|part| part != settings.name()) {
@@ -113,6 +117,7 @@ impl Algorithm for Params {
 
     fn find(&self, setting: &str) -> Option<Value> {
         match setting.split_once('.') {
+            _ if setting == CHOOSE => Some(json!(self.choose)),
             Some((part, name)) => self.parts.iter().find(|found| found.name() == part)?.find(name),
             None => self.parts.iter().find_map(|part| part.find(setting)),
         }
@@ -131,13 +136,10 @@ impl Algorithm for Params {
         resized.into()
     }
 
-    /// A grove without time or room for its other parts becomes its first one.
+    /// Any of its parts may be left out.
     fn may_become(&self, found: &Settings) -> bool {
-        if found.name() != self.name() {
-            return self.parts.first().is_some_and(|part| part.may_become(found));
-        }
-        let late = Params { learn_ranker: false, ..self.clone() };
-        [self, &late].into_iter().any(|params| is_resized(params, found))
+        let is_ours = |found: &Settings| self.parts.iter().any(|part| part.may_become(found));
+        found.name() == self.name() && found.parts().iter().all(is_ours)
     }
 
     fn left_out(&self) -> Option<&'static str> {
@@ -157,6 +159,10 @@ impl Algorithm for Params {
         let tuned = tuned.flat_map(|part| of_part(part, Prior::of(part).tuned.unwrap_or_default()));
         let weighting = self.parts.last().map(|part| of_part(part, "weighting"));
         tuned.chain(weighting.into_iter().flatten()).collect()
+    }
+
+    fn chosen(&self) -> Option<&str> {
+        self.chosen.as_deref()
     }
 
     fn compact(&self) -> Option<Settings> {
@@ -252,6 +258,15 @@ impl Algorithm for Params {
         Ok(Box::new(Trainer::new(self, rows, task)?))
     }
 
+    fn prepare_within<'a>(
+        &self,
+        rows: DatasetView<'a>,
+        _task: &Task,
+    ) -> Result<Box<dyn Train + 'a>, Interrupted> {
+        self.check()?;
+        Ok(Box::new(Trainer::undecided(self, rows)))
+    }
+
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError> {
         let labels = trained.stored.manifest().labels as usize;
         let (mut parts, mut before) = (Vec::new(), 0);
@@ -318,7 +333,7 @@ impl Train for Trainer<'_> {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<Settings, GrowError> {
-        self.grow_parts(budget, units, task)
+        self.train_in_time(budget, units, task)
     }
 }
 

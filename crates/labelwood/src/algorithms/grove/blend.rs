@@ -112,12 +112,12 @@ impl Learner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::grove::Params;
+    use crate::algorithms::{craftml, label_tree};
     use crate::learn::calibration::logistic::probability;
     use proptest::prelude::*;
 
     fn parts() -> Vec<Settings> {
-        Params::default().parts
+        vec![craftml::Params::default().into(), label_tree::Params::default().into()]
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Which parts of a grove stay, and how many trees they get: what each adds on held-out rows is weighed
-//! against its size.
+//! against its size and the time that it takes.
 //!
 //! More trees of a part bring the precision near a limit, and what is missing falls with their number:
 //! it is `missing / trees`. Two sizes of the part tell what that is, and from it follows how many trees
-//! are worth their bytes.
+//! are worth their cost.
 
-use super::Params;
 use super::answers::Answers;
+use super::params::{Params, seconds};
 use super::ranker::{Ranker, Scratch};
 use super::trial::{Trial, Tried};
 use crate::algorithms::{Interrupted, Settings};
@@ -14,28 +14,34 @@ use crate::base::run::Task;
 use crate::data::DatasetView;
 use rayon::prelude::*;
 
-/// What a byte of the model must add to the mean precision.
-const PRICE: f64 = 2e-11;
+/// What a byte of the model must add to the mean precision: a tenth of a point for 33 MB.
+const PRICE: f64 = 3e-11;
+/// What a part that takes all of the time of training would have to add.
+const PRICE_OF_TIME: f64 = 3e-3;
+/// How much dearer bytes become at a time until what is left has room.
+const DEARER: f64 = 1.25;
 /// Precision is measured among so many labels.
 const PLACES: [usize; 3] = [1, 3, 5];
 /// Of more held-out rows only every second or third, and so on, is looked at.
 const MOST_ROWS: usize = 4000;
 
 /// A part that may stay.
-struct Part {
+struct Part<'t> {
     /// With all its trees.
-    settings: Settings,
-    tried: Tried,
+    settings: &'t Settings,
+    tried: &'t Tried,
     /// How many trees that was, and what half of them say, if it has several.
     half: Option<(usize, Answers)>,
     /// Bytes of a tree, or of the part if it has none, when it has learned from all rows.
     bytes: f64,
-    /// How many trees are worth their bytes.
+    /// The share of the time of training that a tree takes, or the part if it has none.
+    time: f64,
+    /// How many trees are worth their cost.
     trees: usize,
     /// What the part adds, and how sure that is.
     gain: Gain,
-    /// What is missing with a single tree.
-    missing: f64,
+    /// What half of the trees that were tried lack.
+    lacking: Gain,
 }
 
 /// A difference of mean precision, with its standard error.
@@ -45,46 +51,52 @@ struct Gain {
     error: f64,
 }
 
-/// The parts that stay, with the trial that these would have, if it was made already.
+/// The settings with the parts that stay, of at most `room` bytes.
 pub(super) fn choose(
     params: &Params,
-    trial: Option<Trial>,
+    trial: &Trial,
     rows: DatasetView<'_>,
+    room: Option<u64>,
     task: &Task,
-) -> Result<(Params, Option<Trial>), Interrupted> {
-    let as_they_are = Params { choose: false, ..params.clone() };
-    let Some(mut trial) = trial else { return Ok((as_they_are, None)) };
-    let growth = rows.len() as f64 / (rows.len() - trial.held_out.len()) as f64;
-    let (mut parts, mut gone) = (Vec::new(), Vec::new());
-    for (settings, tried) in params.parts.iter().zip(std::mem::take(&mut trial.parts)) {
-        parts.push(Part::new(settings, tried, growth, &trial, task)?);
-    }
+) -> Result<Params, Interrupted> {
+    let times: Vec<f64> = params.parts.iter().map(|part| seconds(part, rows)).collect();
+    let time = times.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let parts = params.parts.iter().zip(&trial.parts).zip(times);
+    let parts = parts.map(|((settings, tried), seconds)| {
+        Part::new(settings, tried, rows.len(), seconds / time, trial, task)
+    });
+    let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
+    let (mut gone, mut price) = (Vec::new(), PRICE);
     loop {
         task.check()?;
-        weigh(&mut parts, &trial, rows, task);
-        let surplus = |part: &Part| part.gain.most() - PRICE * part.bytes * part.trees as f64;
-        let surplus = parts.iter().map(surplus).enumerate();
-        match surplus.min_by(|one, other| one.1.total_cmp(&other.1)) {
-            Some((at, surplus)) if surplus < 0.0 && parts.len() > 1 => gone.push(parts.remove(at)),
-            _ => break,
+        weigh(&mut parts, trial, rows, task);
+        match settle(&mut parts, room, &mut price) {
+            Some(at) => gone.push(parts.remove(at)),
+            None => break,
         }
     }
-    let chosen = Params {
-        parts: parts.iter().map(Part::chosen).collect(),
-        chosen: Some(describe(&parts, &gone)),
-        ..as_they_are
-    };
-    for (part, settings) in parts.into_iter().zip(chosen.reduced().parts) {
-        let trees = trees(&settings);
-        let tried = match trial.ask_fewer(&part.tried, trees, task)? {
-            Some(answers) => Tried { settings, answers, ..part.tried },
-            None => part.tried,
-        };
-        trial.parts.push(tried);
+    let chosen = Some(describe(&parts, &gone));
+    let parts = parts.iter().map(Part::chosen).collect();
+    Ok(Params { parts, chosen, choose: false, ..params.clone() })
+}
+
+/// Sees how many trees of each part are worth it, and which part is not, if there is one. Bytes become
+/// dearer until what is left has room.
+fn settle(parts: &mut [Part<'_>], room: Option<u64>, price: &mut f64) -> Option<usize> {
+    loop {
+        parts.iter_mut().for_each(|part| part.set_trees(*price));
+        let surplus = parts.iter().map(|part| part.gain.most() - part.cost(*price)).enumerate();
+        let worst = surplus.min_by(|one, other| one.1.total_cmp(&other.1));
+        if let Some((at, _)) = worst.filter(|&(_, surplus)| surplus < 0.0 && parts.len() > 1) {
+            return Some(at);
+        }
+        let bytes: f64 = parts.iter().map(|part| part.trees as f64 * part.bytes).sum();
+        let is_least = parts.len() == 1 && parts[0].trees == 1;
+        if is_least || room.is_none_or(|room| bytes <= room as f64) {
+            return None;
+        }
+        *price *= DEARER;
     }
-    // Which rows are held out follows from the seed of the first part.
-    let is_same = chosen.parts[0].seed() == params.parts[0].seed();
-    Ok((chosen, is_same.then_some(trial)))
 }
 
 /// How many trees a part has; 1 if it has none.
@@ -92,23 +104,28 @@ fn trees(part: &Settings) -> usize {
     part.size().first().map_or(1, |size| size.count)
 }
 
-impl Part {
+impl<'t> Part<'t> {
+    /// A part that will learn from so many rows, and with all its trees takes the share `time` of the time
+    /// of training.
     fn new(
-        settings: &Settings,
-        tried: Tried,
-        growth: f64,
+        settings: &'t Settings,
+        tried: &'t Tried,
+        rows: usize,
+        time: f64,
         trial: &Trial,
         task: &Task,
     ) -> Result<Self, Interrupted> {
         let all = trees(&tried.settings);
-        let half = trial.ask_fewer(&tried, all.div_ceil(2), task)?;
+        let half = trial.ask_fewer(tried, all.div_ceil(2), task)?;
+        let growth = rows as f64 / (rows - trial.held_out.len()) as f64;
         Ok(Part {
-            settings: settings.clone(),
+            settings,
             half: half.map(|answers| (all.div_ceil(2), answers)),
             bytes: growth * tried.bytes as f64 / all as f64,
+            time: time / trees(settings) as f64,
             trees: trees(settings),
             gain: Gain::default(),
-            missing: 0.0,
+            lacking: Gain::default(),
             tried,
         })
     }
@@ -118,14 +135,27 @@ impl Part {
         self.settings.resized(&[self.trees])
     }
 
-    /// Sees what half of the trees lack.
-    fn set_trees(&mut self, lacking: Gain) {
-        let Some((half, _)) = self.half else { return };
-        let apart = 1.0 / half as f64 - 1.0 / trees(&self.tried.settings) as f64;
-        let most = lacking.most().max(0.0) / apart;
-        self.missing = lacking.mean.max(0.0) / apart;
-        let worth = (most / (PRICE * self.bytes)).sqrt().ceil() as usize;
-        self.trees = worth.clamp(1, trees(&self.settings));
+    /// What its trees cost, if bytes have this price.
+    fn cost(&self, price: f64) -> f64 {
+        self.trees as f64 * self.cost_of_tree(price)
+    }
+
+    fn cost_of_tree(&self, price: f64) -> f64 {
+        price * self.bytes + PRICE_OF_TIME * self.time
+    }
+
+    /// Sees how many trees are worth it, if bytes have this price.
+    fn set_trees(&mut self, price: f64) {
+        let worth = (self.missing(self.lacking.most()) / self.cost_of_tree(price)).sqrt().ceil();
+        if self.half.is_some() {
+            self.trees = (worth as usize).clamp(1, trees(&self.settings));
+        }
+    }
+
+    /// What a single tree lacks if half of those that were tried lack this.
+    fn missing(&self, lacking: f64) -> f64 {
+        let Some((half, _)) = self.half else { return 0.0 };
+        lacking.max(0.0) / (1.0 / half as f64 - 1.0 / trees(&self.tried.settings) as f64)
     }
 
     /// What it is, for people.
@@ -136,7 +166,8 @@ impl Part {
             _ if self.settings.size().is_empty() => name.to_owned(),
             0 => format!("{name} with {all} {}", noun(all)),
             more => {
-                let points = self.missing * (1.0 / self.trees as f64 - 1.0 / all as f64);
+                let apart = 1.0 / self.trees as f64 - 1.0 / all as f64;
+                let points = self.missing(self.lacking.mean) * apart;
                 let cost = cost(points, more as f64 * self.bytes);
                 format!("{name} with {} of {all} trees ({more} more would add {cost})", self.trees)
             }
@@ -160,10 +191,10 @@ impl Gain {
 }
 
 /// Sees what each part adds to the others, and what more trees of it add.
-fn weigh(parts: &mut [Part], trial: &Trial, rows: DatasetView<'_>, task: &Task) {
+fn weigh(parts: &mut [Part<'_>], trial: &Trial, rows: DatasetView<'_>, task: &Task) {
     let kept = |without: Option<usize>| {
         let others = parts.iter().enumerate().filter(move |&(at, _)| Some(at) != without);
-        others.map(|(_, part)| (&part.settings, &part.tried.answers)).collect::<Vec<_>>()
+        others.map(|(_, part)| (part.settings, &part.tried.answers)).collect::<Vec<_>>()
     };
     let mut groves = vec![kept(None)];
     groves.extend((0..parts.len()).map(|at| kept(Some(at))));
@@ -182,7 +213,7 @@ fn weigh(parts: &mut [Part], trial: &Trial, rows: DatasetView<'_>, task: &Task) 
         part.gain = Gain::new(all, without);
         if part.half.is_some() {
             let half = halves.next().expect("half of each part was weighed");
-            part.set_trees(Gain::new(all, half));
+            part.lacking = Gain::new(all, half);
         }
     }
 }
@@ -209,7 +240,7 @@ fn precisions(parts: &[(&Settings, &Answers)], trial: &Trial, rows: DatasetView<
 }
 
 /// What was chosen and why, for people.
-fn describe(parts: &[Part], gone: &[Part]) -> String {
+fn describe(parts: &[Part<'_>], gone: &[Part<'_>]) -> String {
     let kept: Vec<String> = parts.iter().map(Part::describe).collect();
     let gone: Vec<String> = gone
         .iter()

@@ -39,7 +39,7 @@ pub use params::Params;
 
 use crate::algorithms::{Interrupted, Predict, Settings, UnitSink};
 use crate::base::array::Array;
-use crate::base::run::{Stage, Task};
+use crate::base::run::Task;
 use crate::base::sparse::Query;
 use crate::base::store::StoreError;
 use crate::data::DatasetView;
@@ -74,32 +74,38 @@ struct Grove {
 impl<'a> Trainer<'a> {
     /// Makes all choices for these rows; which parts stay follows from a trial, if the settings say so.
     fn new(params: &Params, rows: DatasetView<'a>, task: &Task) -> Result<Self, Interrupted> {
-        let params = params.resolved(rows);
-        if !params.choose {
-            return Ok(Trainer { params, rows, trial: None });
+        let undecided = Self::undecided(params, rows);
+        if undecided.params.choose { undecided.decide(None, task) } else { Ok(undecided) }
+    }
+
+    /// Makes the choices for these rows that need no trial.
+    fn undecided(params: &Params, rows: DatasetView<'a>) -> Self {
+        Trainer { params: params.resolved(rows), rows, trial: None }
+    }
+
+    /// Tries the parts and, if the settings say so, keeps those that pay, of at most `room` bytes.
+    fn decide(self, room: Option<u64>, task: &Task) -> Result<Self, Interrupted> {
+        let Trainer { mut params, rows, .. } = self;
+        let mut trial = Trial::run(&params, rows, task)?;
+        if let Some(tried) = trial.take_if(|_| params.choose) {
+            params = choice::choose(&params, &tried, rows, room, task)?;
+            trial = tried.narrowed(&params, task)?;
         }
-        let trial = Trial::run(&params, rows, task)?;
-        let (params, trial) = choice::choose(&params, trial, rows, task)?;
+        params.choose = false;
         Ok(Trainer { params, rows, trial })
     }
 
     /// Learns the ranker from what smaller parts say of held-out rows. Without rows to hold out, or if
     /// the settings say so, it is the one that is likely beforehand.
     fn ranker(&self, task: &Task) -> Result<Ranker, Interrupted> {
-        let parts = &self.params.parts;
-        let mut run = None;
-        if self.trial.is_none() && self.params.learn_ranker {
-            run = Trial::run(&self.params, self.rows, task)?;
-        }
-        let Some(trial) = self.trial.as_ref().or(run.as_ref()) else {
-            return Ok(Ranker::prior(parts));
+        let run = match self.trial {
+            None => Trial::run(&self.params, self.rows, task)?,
+            Some(_) => None,
         };
-        let said = |row| trial.parts.iter().map(|part| part.answers.of_row(row)).collect();
-        let rows = trial.truth(self.rows).enumerate().map(|(row, truth)| (said(row), truth));
-        let steps = parts.len() as u64 + 1;
-        let ranker = Ranker::learn(parts, rows, &trial.counts, task)?;
-        task.progress(Stage::Steps("ranker"), steps, steps);
-        Ok(ranker)
+        match self.trial.as_ref().or(run.as_ref()) {
+            Some(trial) => trial.ranker(&self.params.parts, self.rows, task),
+            None => Ok(Ranker::prior(&self.params.parts)),
+        }
     }
 }
 

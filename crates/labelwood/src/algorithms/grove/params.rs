@@ -64,6 +64,8 @@ impl Default for Params {
 /// Of fewer rows, the tenth that is held out cannot tell parts from each other.
 const LEAST_ROWS: usize = 1000;
 
+/// Whether held-out rows decide.
+pub(super) const CHOOSE: &str = "choose";
 /// The number of label trees, while `trees` is that of the first part that has trees.
 pub(super) const LABEL_TREES: &str = "label_trees";
 /// The part whose trees that are.
@@ -89,7 +91,7 @@ impl Prior {
             }
             LABEL_TREE => {
                 let weights = [0.7, 0.0, -0.05, 0.3];
-                Prior { reduced_to: 2, tuned: Some("cost"), weights }
+                Prior { reduced_to: 1, tuned: Some("cost"), weights }
             }
             _ => Prior { reduced_to: 4, tuned: None, weights: [0.6, 1.0, -0.04, 0.0] },
         }
@@ -147,7 +149,7 @@ impl Params {
 }
 
 /// How long learning a part takes, about.
-fn seconds(part: &Settings, rows: DatasetView<'_>) -> f64 {
+pub(super) fn seconds(part: &Settings, rows: DatasetView<'_>) -> f64 {
     let part = part.resolve(rows);
     let units = part.units(rows.labels.columns(), &|_| Ok(None)).unwrap_or_default();
     let costs = part.costs(&units, rows, 1);

@@ -2,6 +2,7 @@
 //! the others.
 
 use super::answers::Answers;
+use super::ranker::Ranker;
 use super::{KNOWN, Params};
 use crate::algorithms::{Interrupted, Learned, Settings};
 use crate::base::run::{Stage, Task};
@@ -18,6 +19,8 @@ pub(super) struct Trial {
     /// Each part.
     pub parts: Vec<Tried>,
     rows: Rows,
+    /// Which rows are held out follows from it.
+    seed: u64,
 }
 
 /// A part that was tried.
@@ -39,13 +42,14 @@ impl Trial {
         rows: DatasetView<'_>,
         task: &Task,
     ) -> Result<Option<Trial>, Interrupted> {
-        let (held_out, rest) = hold_out(rows.len(), params.parts[0].seed());
+        let seed = params.parts[0].seed();
+        let (held_out, rest) = hold_out(rows.len(), seed);
         if held_out.is_empty() || !params.learn_ranker {
             return Ok(None);
         }
         let (learned_from, rows) = (rows.select(&rest), rows.rows().select(&held_out));
         let counts = learned_from.labels.view().column_counts();
-        let mut trial = Trial { held_out, counts, parts: Vec::new(), rows };
+        let mut trial = Trial { held_out, counts, parts: Vec::new(), rows, seed };
         let steps = params.parts.len() as u64 + 1;
         task.progress(Stage::Steps("ranker"), 0, steps);
         for (settings, at) in params.reduced().parts.into_iter().zip(1..) {
@@ -57,6 +61,27 @@ impl Trial {
             task.progress(Stage::Steps("ranker"), at, steps);
         }
         Ok(Some(trial))
+    }
+
+    /// The trial of some of its parts, with no more trees; nothing if other rows would be held out for
+    /// them.
+    pub(super) fn narrowed(
+        mut self,
+        params: &Params,
+        task: &Task,
+    ) -> Result<Option<Trial>, Interrupted> {
+        let mut parts = Vec::new();
+        for settings in params.reduced().parts {
+            let is_same = |part: &Tried| part.settings.name() == settings.name();
+            let Some(at) = self.parts.iter().position(is_same) else { return Ok(None) };
+            let trees = settings.size().first().map_or(1, |size| size.count);
+            let fewer = self.ask_fewer(&self.parts[at], trees, task)?;
+            let part = self.parts.remove(at);
+            let answers = fewer.unwrap_or(part.answers);
+            parts.push(Tried { settings, answers, ..part });
+        }
+        let is_same = params.parts[0].seed() == self.seed;
+        Ok(is_same.then_some(Trial { parts, ..self }))
     }
 
     /// What fewer trees of a part say; nothing if it does not have more.
@@ -80,6 +105,21 @@ impl Trial {
         let task = &task.quiet();
         let part = learned.open(settings, task)?;
         Ok(Answers::new(&*part, self.rows.view(), Query::top(KNOWN), task)?)
+    }
+
+    /// Learns the ranker of these parts, which are those of the trial with all their trees.
+    pub(super) fn ranker(
+        &self,
+        parts: &[Settings],
+        rows: DatasetView<'_>,
+        task: &Task,
+    ) -> Result<Ranker, Interrupted> {
+        let said = |row| self.parts.iter().map(|part| part.answers.of_row(row)).collect();
+        let rows = self.truth(rows).enumerate().map(|(row, truth)| (said(row), truth));
+        let steps = parts.len() as u64 + 1;
+        let ranker = Ranker::learn(parts, rows, &self.counts, task)?;
+        task.progress(Stage::Steps("ranker"), steps, steps);
+        Ok(ranker)
     }
 
     /// The labels of the rows that were held out.

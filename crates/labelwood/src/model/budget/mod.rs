@@ -1,9 +1,7 @@
 //! Training within limits: trees are added while there is time and room for them.
 //!
 //! What fits is known only at the end, so the settings in the manifest are those of what was grown:
-//! a training with these settings and without limits gives the same bytes. A grove's ranker depends
-//! on how large the parts are, so it is learned last; time is kept for it if there is enough once
-//! the first label tree is grown, and else it is the default ranker.
+//! a training with these settings and without limits gives the same bytes.
 
 use super::{TrainError, TrainJob, TrainOptions, Trained, job, options as training_options};
 use crate::algorithms::{Budget, GrowError, Limits, Settings, UnitSink};
@@ -22,7 +20,7 @@ const MARK: &str = "within_limits";
 /// grown, and give the same model again without limits.
 ///
 /// Only algorithms that [grow](crate::algorithms::Facts::grows) can be stopped at any time. A grove
-/// becomes its first part if there is no time or room for the others.
+/// leaves out the parts for which there is no time or room.
 ///
 /// ```
 /// use labelwood::data::{Dataset, generate::{Generator, Profile}};
@@ -52,7 +50,7 @@ pub fn train_within(
     task: &Task,
 ) -> Result<Trained, TrainError> {
     check(settings, options)?;
-    let job = TrainJob::new(dataset.view(), options, settings, task)?;
+    let job = TrainJob::within_limits(dataset.view(), options, settings, task)?;
     let partial = match begin(target, &job, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),

@@ -11,7 +11,8 @@ fn grove(trees: usize, label_trees: usize) -> Settings {
 fn groves_params(trees: usize, label_trees: usize) -> groves::Params {
     let forest = forest::Params { trees, ..Default::default() };
     let label_tree = label_tree::Params { trees: label_trees, ..Default::default() };
-    groves::Params { parts: vec![forest.into(), label_tree.into()], ..Default::default() }
+    let parts = vec![forest.into(), label_tree.into()];
+    groves::Params { parts, choose: false, ..Default::default() }
 }
 
 fn craftml(trees: usize, leaf: usize) -> Settings {
@@ -28,13 +29,13 @@ fn rows(task: &Task) -> Dataset {
 fn limits_only_take_trees_away() {
     let leaf = forest::Params::default().leaf;
     assert!(grove(30, 3).may_become(&grove(12, 1)));
-    assert!(grove(30, 3).may_become(&craftml(12, leaf)));
-    assert!(!grove(30, 3).may_become(&craftml(12, leaf + 1)));
+    let of_one = |part: Settings| groves::Params { parts: vec![part], ..groves_params(1, 1) };
+    assert!(grove(30, 3).may_become(&of_one(craftml(12, leaf)).into()));
+    assert!(!grove(30, 3).may_become(&of_one(craftml(12, leaf + 1)).into()));
     assert!(!grove(30, 3).may_become(&grove(31, 3)));
     let late = groves::Params { learn_ranker: false, ..groves_params(12, 1) };
     let late = Settings::from(late);
     assert!(grove(30, 3).may_become(&late));
-    assert!(!late.may_become(&grove(12, 1)));
     assert!(!craftml(30, leaf).may_become(&grove(30, 3)));
 }
 
@@ -62,7 +63,7 @@ fn a_late_start_grows_nothing_and_a_later_one_goes_on() {
 }
 
 #[test]
-fn time_for_trees_alone_makes_a_forest_of_a_grove() {
+fn time_for_trees_alone_makes_a_grove_of_a_forest() {
     let task = Pool::new(2).unwrap().task();
     let (dataset, folder) = (rows(&task), tempfile::tempdir().unwrap());
     // Trees are begun, but a label tree would have to be done before it is.
@@ -76,7 +77,11 @@ fn time_for_trees_alone_makes_a_forest_of_a_grove() {
     let (extras, algorithm) = (TrainOptions::default(), grove(3, 1));
     let trained = train_within(&dataset, extras, &algorithm, limits, &target, start, &task);
     match trained {
-        Ok(Trained::Written(manifest)) => assert_eq!(manifest.training.algorithm, "craftml"),
+        Ok(Trained::Written(manifest)) => {
+            let parts = &manifest.training.settings["parts"];
+            assert_eq!(parts.as_array().map(Vec::len), Some(1), "{parts}");
+            assert_eq!(parts[0]["algorithm"], "craftml");
+        }
         // A machine so slow that a millisecond passes before the first tree.
         other => assert!(matches!(other, Err(TrainError::TimeUp { .. })), "{other:?}"),
     }
