@@ -157,6 +157,9 @@ class LabelTreeSettings:
     leaf_beam : bool, default=False
         Whether leaves keep to the beam as they do in omikuji: they share it with the nodes of
         later levels, and each names no more labels than it is wide.
+    names : int, default=1
+        How many rows the names of a label count as, from which it is learned, too, where rows
+        are texts; 0 leaves them out.
     weighting : {"auto", "none", "idf"}, default="none"
         How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances
         with the feature), auto takes it when all values are whole positive numbers.
@@ -194,6 +197,7 @@ class LabelTreeSettings:
         link: Literal["hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"] = "squared-hinge",
         beam: int = 10,
         leaf_beam: bool = False,
+        names: int = 1,
         weighting: Literal["auto", "none", "idf"] = "none",
         loss: Literal["squared-hinge", "hinge", "logistic"] = "squared-hinge",
         cost: float = 1.0,
@@ -224,6 +228,7 @@ class LabelTreeSettings:
         self.link = link
         self.beam = beam
         self.leaf_beam = leaf_beam
+        self.names = names
         self.weighting = weighting
         self.loss = loss
         self.cost = cost
@@ -255,6 +260,9 @@ class OneVsRestSettings:
     link : {"hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"}, default="steep-sigmoid"
         How margins become probabilities. The default never saturates where labels are still to
         be told apart, as the hinges do.
+    names : int, default=1
+        How many rows the names of a label count as, from which it is learned, too, where rows
+        are texts; 0 leaves them out.
     weighting : {"auto", "none", "idf"}, default="none"
         How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances
         with the feature), auto takes it when all values are whole positive numbers.
@@ -280,6 +288,7 @@ class OneVsRestSettings:
         weight_threshold: float = 0.03,
         precision: Literal["half", "single"] = "half",
         link: Literal["hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"] = "steep-sigmoid",
+        names: int = 1,
         weighting: Literal["auto", "none", "idf"] = "none",
         loss: Literal["squared-hinge", "hinge", "logistic"] = "squared-hinge",
         cost: float = 0.7,
@@ -298,6 +307,7 @@ class OneVsRestSettings:
         self.weight_threshold = weight_threshold
         self.precision = precision
         self.link = link
+        self.names = names
         self.weighting = weighting
         self.loss = loss
         self.cost = cost
@@ -372,6 +382,9 @@ class LabelForestSettings:
     leaf_beam : bool, default=False
         Whether leaves keep to the beam as they do in omikuji: they share it with the nodes of
         later levels, and each names no more labels than it is wide.
+    names : int, default=1
+        How many rows the names of a label count as, from which it is learned, too, where rows
+        are texts; 0 leaves them out.
     weighting : {"auto", "none", "idf"}, default="none"
         How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances
         with the feature), auto takes it when all values are whole positive numbers.
@@ -414,6 +427,7 @@ class LabelForestSettings:
         link: Literal["hinge", "squared-hinge", "cubed-hinge", "sigmoid", "steep-sigmoid"] = "squared-hinge",
         beam: int = 10,
         leaf_beam: bool = False,
+        names: int = 1,
         weighting: Literal["auto", "none", "idf"] = "none",
         loss: Literal["squared-hinge", "hinge", "logistic"] = "squared-hinge",
         cost: float = 1.0,
@@ -449,6 +463,7 @@ class LabelForestSettings:
         self.link = link
         self.beam = beam
         self.leaf_beam = leaf_beam
+        self.names = names
         self.weighting = weighting
         self.loss = loss
         self.cost = cost
@@ -495,6 +510,36 @@ class NeighboursSettings:
         self.neighbours = neighbours
         self.power = power
         self.weighting = weighting
+        self.calibrate = calibrate
+        self.favour = favour
+        self.random_state = random_state
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class NamesSettings:
+    algorithm = "names"
+    _parameters = """
+    Parameters
+    ----------
+    smoothing : float, default=2.0
+        How many texts' worth the share of texts with a label's name that have the label is held
+        to what is usual for names found in that way.
+    """
+
+    def __init__(
+        self,
+        *,
+        smoothing: float = 2.0,
+        calibrate: bool = False,
+        favour: Literal["none", "tail"] = "none",
+        random_state: Any = 42,
+        threshold: float = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.smoothing = smoothing
         self.calibrate = calibrate
         self.favour = favour
         self.random_state = random_state

@@ -22,8 +22,8 @@ use crate::context::Context;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
-    /// What to learn; auto tries some on a sample, takes what is best and fits, and says why
-    /// [default: craftml]
+    /// What to learn; auto takes the grove, or what is better for these rows, and says why
+    /// [default: grove]
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(names()))]
     algorithm: Option<String>,
 
@@ -297,7 +297,7 @@ impl SettingsArgs {
     }
 
     fn of_preset(&self) -> Result<Settings> {
-        let default = Settings::names()[0];
+        let default = Settings::default().name();
         let name = self.algorithm.as_deref().unwrap_or(default);
         let preset = self.preset.as_deref().unwrap_or("default");
         Settings::preset(name, preset).ok_or_else(|| {

@@ -5,8 +5,8 @@ use labelwood::algorithms::{craftml, grove, label_forest, label_tree, one_vs_res
 use labelwood::data::Dataset;
 use labelwood::data::generate::{Generator, Profile};
 use labelwood::model::{
-    Limits, Model, Shrink, StoredAs, TrainError, TrainOptions, Trained, UpdateStart, shrink, train,
-    train_with, train_within, update,
+    Model, Shrink, StoredAs, TrainError, TrainOptions, Trained, UpdateStart, shrink, train,
+    train_with, update,
 };
 use labelwood::run::{Pool, Task};
 use labelwood::settings::Weighting;
@@ -230,7 +230,7 @@ fn three_parts_are_updated_with_their_rows_and_without() {
 }
 
 #[test]
-fn a_part_that_cannot_be_updated_or_limited_keeps_the_grove_from_it() {
+fn a_part_that_cannot_be_updated_keeps_the_grove_from_it() {
     let (task, folder) = (Pool::new(2).unwrap().task(), tempfile::tempdir().unwrap());
     let (dataset, path) = (rows(0..60, &task), folder.path().join("model"));
     let forest = || Settings::from(craftml::Params { trees: 2, ..Default::default() });
@@ -247,13 +247,6 @@ fn a_part_that_cannot_be_updated_or_limited_keeps_the_grove_from_it() {
     assert!(error.to_string().contains("model cannot be updated"), "{error}");
     let error = updated(vec![linear()]);
     assert!(error.to_string().contains("train it with --keep-rows"), "{error}");
-
-    let limits = Limits { bytes: Some(1 << 30), ..Limits::default() };
-    let (grove, start) = (grove_of(vec![forest(), linear()]), Start::default());
-    let target = folder.path().join("limited");
-    let limited =
-        train_within(&dataset, TrainOptions::default(), &grove, limits, &target, start, &task);
-    assert!(matches!(limited, Err(TrainError::Params(_))), "{limited:?}");
 }
 
 #[test]

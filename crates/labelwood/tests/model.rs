@@ -345,7 +345,8 @@ fn files_cut_short_or_gone_are_refused_even_without_checksums() {
 #[test]
 fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
     let (dataset, task) = (rows(60, 1), Pool::new(2).unwrap().task());
-    for name in Settings::names() {
+    // Rows without names teach nothing to what goes by names alone.
+    for name in Settings::names().into_iter().filter(|&name| name != "names") {
         let algorithm = Settings::preset(name, "default").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let [trained, saved] = ["trained", "saved"].map(|name| folder.path().join(name));

@@ -48,13 +48,13 @@ use units::count_units;
 /// All algorithms with their default settings, in the order in which help and docs list them. The
 /// first is the one that is trained unless another is asked for.
 pub static ALGORITHMS: &[fn() -> Settings] = &[
+    Settings::default_of::<grove::Params>,
     Settings::default_of::<craftml::Params>,
     Settings::default_of::<label_tree::Params>,
     Settings::default_of::<one_vs_rest::Params>,
     Settings::default_of::<label_forest::Params>,
     Settings::default_of::<neighbours::Params>,
     Settings::default_of::<names::Params>,
-    Settings::default_of::<grove::Params>,
     #[cfg(test)]
     Settings::default_of::<tests::toy::Params>,
 ];
@@ -187,11 +187,6 @@ pub trait Algorithm: Values {
                 .then(|| Change { setting: setting.name.to_owned(), values: setting.tried })
         };
         self.table().into_iter().filter_map(tried).collect()
-    }
-
-    /// Smaller models of the same kind that are a little less accurate, if it knows a way.
-    fn compact(&self) -> Option<Settings> {
-        None
     }
 
     /// Changes of settings that need less memory, the least harmful first, as settings and values.

@@ -91,6 +91,17 @@ impl<'de> Deserialize<'de> for Settings {
     }
 }
 
+impl Default for Settings {
+    /// What is trained unless something else is asked for: the first algorithm, with its defaults.
+    ///
+    /// ```
+    /// assert_eq!(labelwood::Settings::default().name(), "grove");
+    /// ```
+    fn default() -> Self {
+        ALGORITHMS[0]()
+    }
+}
+
 impl Settings {
     /// The default settings of an algorithm by its type; a line of [`ALGORITHMS`].
     pub fn default_of<P: Algorithm + Default + 'static>() -> Settings {

@@ -4,7 +4,6 @@
 //! looked through to its last cause, so that callers only have to pass on what the library says.
 
 use crate::base::run::{OutOfMemory, Stopped, ThreadError};
-use crate::search::auto::ChooseError;
 use std::error::Error;
 use std::{io, iter};
 use thiserror::Error;
@@ -51,7 +50,7 @@ impl Fault {
     }
 
     fn told_by(cause: &(dyn Error + 'static)) -> Option<Self> {
-        if is_stopped(cause) {
+        if cause.is::<Stopped>() {
             return Some(Fault::Stopped);
         }
         if cause.is::<ThreadError>() || cause.is::<OutOfMemory>() || cause.is::<MachineFault>() {
@@ -77,11 +76,6 @@ impl Fault {
             _ => Fault::Input,
         }
     }
-}
-
-/// Whether work was stopped. These errors stand for the stop and do not name it as their cause.
-fn is_stopped(cause: &(dyn Error + 'static)) -> bool {
-    cause.is::<Stopped>() || matches!(cause.downcast_ref(), Some(ChooseError::Stopped(_)))
 }
 
 /// System error codes that have no [`io::ErrorKind`] of their own: the disk fails, or too many files
@@ -138,7 +132,7 @@ mod tests {
         let stopped = Stopped::Cancelled;
         let store = || StoreError::Stopped(stopped);
         let train = TrainError::Stopped { finished: 1, total: 2, units: "trees", source: stopped };
-        let errors: [Box<dyn Error>; 12] = [
+        let errors: [Box<dyn Error>; 11] = [
             Box::new(late),
             Box::new(ReadError::Stopped(late)),
             Box::new(store()),
@@ -149,7 +143,6 @@ mod tests {
             Box::new(ShardError::Store(store())),
             Box::new(ShardError::Stopped(stopped)),
             Box::new(ShareError::Stopped(stopped)),
-            Box::new(ChooseError::Stopped(stopped)),
             Box::new(io::Error::other(stopped)),
         ];
         for error in errors {

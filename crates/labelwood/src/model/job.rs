@@ -32,7 +32,9 @@ impl<'a> TrainJob<'a> {
         settings: &Settings,
         task: &Task,
     ) -> Result<Self, TrainError> {
-        Self::prepared(dataset, options, settings, |settings| settings.prepare_within(dataset, task))
+        Self::prepared(dataset, options, settings, |settings| {
+            settings.prepare_within(dataset, task)
+        })
     }
 
     fn prepared(

@@ -10,7 +10,7 @@ mod page;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use labelwood::algorithms::craftml::Params;
+use labelwood::Settings;
 use labelwood::data::corpus::{TEST, TRAIN};
 use labelwood::data::documents::{Documents, Format, Labels, Options};
 use labelwood::data::{Dataset, LabelIndexBuilder, write_atomically};
@@ -97,7 +97,7 @@ fn train(target: &Path, start: Start, seed: u64, task: &Task) -> Result<()> {
     let documents = documents(TRAIN, &options, task)?;
     let (params, names) = (text::Params::default(), LabelIndexBuilder::default());
     let (reader, dataset) = TextReader::fit(documents, &options, params, names, task)?;
-    let settings = Params { seed, ..Params::default() }.into();
+    let settings = Settings::default().set("seed", seed)?;
     train_text(&dataset, &reader, &settings, target, start, task)?;
     Ok(())
 }

@@ -36,7 +36,7 @@ use summary::print_summary;
 const EXAMPLES: &str = "\
 Examples:
   labelwood train books.tsv --model books
-  labelwood train train.txt --model model --algorithm grove --test test.txt
+  labelwood train train.txt --model model --test test.txt
   labelwood train books.csv --text-column title,abstract --label-column subjects --model books --budget 5m";
 
 const ABOUT_DATA: &str = "\
@@ -262,12 +262,26 @@ impl Training<'_> {
             reader: self.reader.as_ref(),
         };
         let text = memory::check(&need, self.context.max_memory)?;
+        let parts = parts_text(&self.settings.resolve(train.view())).into_iter();
         let weighting = weighting_text(&self.settings, train.features.view()).to_owned();
         let weighting = self.reader.is_none().then_some(weighting).into_iter();
         let notes = weighting.chain(self.args.learn.notes(train, self.reader.as_ref()));
-        notes.chain([text]).for_each(|note| self.args.note(self.context, note));
+        notes.chain(parts).chain([text]).for_each(|note| self.args.note(self.context, note));
         Ok(())
     }
+}
+
+/// What an algorithm that is made of others tries, if it does.
+fn parts_text(settings: &Settings) -> Option<String> {
+    let tries = settings.find("choose").is_some_and(|choose| choose == true);
+    let parts: Vec<&str> = settings.parts().iter().map(|part| part.name()).collect();
+    tries.then(|| {
+        format!(
+            "{}: tries {} on held-out rows and keeps what pays (--algorithm takes one alone)",
+            settings.name(),
+            parts.join(", ")
+        )
+    })
 }
 
 /// How the values of features are weighted, as far as the settings tell.

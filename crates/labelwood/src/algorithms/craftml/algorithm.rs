@@ -77,11 +77,6 @@ impl Algorithm for Params {
         Params { trees: sizes[0], ..self.clone() }.into()
     }
 
-    fn compact(&self) -> Option<Settings> {
-        let Params { keep, keep_at_least, .. } = Params::compact();
-        Some(Params { keep, keep_at_least, ..self.clone() }.into())
-    }
-
     fn savings(&self) -> Vec<(&'static str, Value)> {
         let mut savings = Vec::new();
         if self.feature_projection == Projection::Gaussian {

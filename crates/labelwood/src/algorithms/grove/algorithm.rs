@@ -25,7 +25,7 @@ impl Algorithm for Params {
     }
 
     fn about(&self) -> &'static str {
-        "all of the above that pay, answering together; how their answers are ranked is learned, too"
+        "the algorithms below that pay, answering together; how their answers are ranked is learned, too"
     }
 
     /// The settings that a grove has besides those of its parts.
@@ -163,10 +163,6 @@ impl Algorithm for Params {
 
     fn chosen(&self) -> Option<&str> {
         self.chosen.as_deref()
-    }
-
-    fn compact(&self) -> Option<Settings> {
-        Some(self.map(|part| part.compact().unwrap_or_else(|| part.clone())).into())
     }
 
     fn parts(&self) -> &[Settings] {

@@ -148,7 +148,7 @@ impl<'t> Part<'t> {
     fn set_trees(&mut self, price: f64) {
         let worth = (self.missing(self.lacking.most()) / self.cost_of_tree(price)).sqrt().ceil();
         if self.half.is_some() {
-            self.trees = (worth as usize).clamp(1, trees(&self.settings));
+            self.trees = (worth as usize).clamp(1, trees(self.settings));
         }
     }
 
@@ -160,7 +160,7 @@ impl<'t> Part<'t> {
 
     /// What it is, for people.
     fn describe(&self) -> String {
-        let (name, all) = (self.settings.name(), trees(&self.settings));
+        let (name, all) = (self.settings.name(), trees(self.settings));
         let noun = |count: usize| if count == 1 { "tree" } else { "trees" };
         match all - self.trees {
             _ if self.settings.size().is_empty() => name.to_owned(),

@@ -129,14 +129,24 @@ impl Params {
         let parts = self.parts.iter().filter(|part| !self.choose || self.is_possible(part, rows));
         let parts: Vec<Settings> = parts.map(|part| part.resolve(rows)).collect();
         let parts = if parts.is_empty() { self.parts.clone() } else { parts };
-        Params { parts, choose: self.choose && rows.len() >= LEAST_ROWS, ..self.clone() }
+        let is_tellable = rows.len() >= LEAST_ROWS;
+        let chosen = (self.choose && !is_tellable).then(|| {
+            let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
+            format!("kept: {}; rows are too few to tell what pays", names.join(", "))
+        });
+        Params {
+            parts,
+            choose: self.choose && is_tellable,
+            chosen: chosen.or_else(|| self.chosen.clone()),
+            ..self.clone()
+        }
     }
 
     /// Whether a part is worth a trial: names need texts with names, and one classifier for each label
     /// beside trees of such classifiers needs rows that can tell which is better, and few labels.
     fn is_possible(&self, part: &Settings, rows: DatasetView<'_>) -> bool {
         match part.name() {
-            "names" => rows.named.is_some(),
+            _ if part.facts().reads_names => rows.named.is_some(),
             "one-vs-rest" => {
                 let trees = self.parts.iter().find(|part| part.name() == LABEL_TREE);
                 trees.is_none_or(|trees| {

@@ -426,7 +426,7 @@ mod tests {
                 [scored(&[(1, first), (2, 0.25)]), scored(&[(2, 0.3), (1, 0.2)])]
             })
             .collect();
-        let truth = |row: usize| vec![if row % 2 == 0 { 2 } else { 1 }];
+        let truth = |row: usize| vec![1 + u32::from(row.is_multiple_of(2))];
         let rows = lists.iter().enumerate();
         let rows =
             rows.map(|(row, lists)| (lists.iter().map(|list| said(list)).collect(), truth(row)));

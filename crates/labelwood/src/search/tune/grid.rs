@@ -6,30 +6,33 @@
 
 use super::Candidate;
 use crate::algorithms::{Change, Settings};
-use crate::base::sparse::CsrView;
+use crate::data::DatasetView;
 use crate::learn::weighting::Weighting;
 use serde_json::{Value, json};
 
 /// The setting that says how whole numbers are weighted.
 const WEIGHTING: &str = "weighting";
+/// The setting that says how much is learned from the names of labels.
+const NAMES: &str = "names";
 
 /// All combinations of the values that the algorithm's settings are tried with, the settings to start
 /// from first. Settings in `pinned` are not changed.
 pub(super) fn candidates(
     base: &Settings,
-    features: CsrView<'_>,
+    rows: DatasetView<'_>,
     pinned: &[String],
 ) -> Vec<Candidate> {
     let mut all = vec![Vec::new()];
     for Change { setting, values } in base.changes() {
         let name = setting.rsplit('.').next().unwrap_or(&setting);
         let Some(mut found) = base.find(&setting) else { continue };
-        if pinned.iter().any(|pinned| pinned == name) {
+        let is_idle = name == NAMES && rows.named.is_none();
+        if is_idle || pinned.iter().any(|pinned| pinned == name) {
             continue;
         }
         if name == WEIGHTING {
             // Weights by rarity are for counts; other values have been weighted by whoever made them.
-            if Weighting::Auto.resolve(features) != Weighting::Idf {
+            if Weighting::Auto.resolve(rows.features) != Weighting::Idf {
                 continue;
             }
             if found == "auto" {
@@ -72,14 +75,18 @@ fn same(one: &Value, other: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::sparse::Csr;
+    use crate::base::sparse::{Csr, LabelRows};
+    use crate::data::Dataset;
 
     fn named(name: &str, value: f32, pinned: &[&str]) -> Vec<Candidate> {
         let mut features = Csr::new(1);
         features.push_row(&[0], &[value]).unwrap();
+        let mut labels = LabelRows::new(1);
+        labels.push_row(&[0], &[()]).unwrap();
+        let rows = Dataset { features, labels, label_names: None, named: None };
         let base = Settings::preset(name, "default").unwrap();
         let pinned: Vec<String> = pinned.iter().map(|name| (*name).to_owned()).collect();
-        let found = candidates(&base, features.view(), &pinned);
+        let found = candidates(&base, rows.view(), &pinned);
         assert_eq!(found[0].settings, base);
         for (at, one) in found.iter().enumerate() {
             assert!(found[..at].iter().all(|other| other.settings != one.settings), "{one:?}");
@@ -94,21 +101,23 @@ mod tests {
             names.map(|name| (name, named(name, value, &[]).len())).collect::<Vec<_>>()
         };
         let tfidf = [
+            ("grove", 9),
             ("craftml", 9),
             ("label-tree", 12),
             ("one-vs-rest", 10),
             ("label-forest", 6),
             ("neighbours", 6),
-            ("grove", 9),
+            ("names", 3),
         ];
         assert_eq!(counts(0.5), tfidf);
         let whole = [
+            ("grove", 18),
             ("craftml", 18),
             ("label-tree", 24),
             ("one-vs-rest", 20),
             ("label-forest", 12),
             ("neighbours", 12),
-            ("grove", 18),
+            ("names", 3),
         ];
         assert_eq!(counts(2.0), whole);
     }

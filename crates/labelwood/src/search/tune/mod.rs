@@ -163,7 +163,7 @@ impl Plan {
                 "{folds} folds of {rows} rows: there must be 2 folds or more, with 10 rows each"
             )));
         }
-        let candidates = grid::candidates(start, dataset.features, keep);
+        let candidates = grid::candidates(start, dataset, keep);
         if candidates.len() < 2 {
             return Err(TuneError::Refused(format!(
                 "nothing is left to tune: every setting of {} that would be tried was given a value",
