@@ -9,7 +9,8 @@ use labelwood::data::{Dataset, LabelIndex};
 use labelwood::model::check_rows;
 use labelwood::run::Task;
 use labelwood::settings::Favour;
-use labelwood::text::{Params, TextReader};
+use labelwood::sparse::LabelRows;
+use labelwood::text::{Params, TextReader, learn};
 
 use crate::args::choice;
 use crate::context::Context;
@@ -20,9 +21,9 @@ use crate::text::{self, DocumentArgs, VectoriserArgs};
 /// What to learn, and from what.
 #[derive(Debug, clap::Args)]
 pub struct LearnArgs {
-    /// The rows to learn from; - for standard input
-    #[arg(value_name = "DATA")]
-    pub data: PathBuf,
+    /// The rows to learn from; - for standard input. The algorithm names needs none with a --vocabulary
+    #[arg(value_name = "DATA", required_unless_present = "vocabulary")]
+    data: Option<PathBuf>,
 
     /// Make scores probabilities, which --threshold then cuts on; costs a second training, on nine
     /// tenths of the rows. The scores of a grove are probabilities without
@@ -112,7 +113,7 @@ impl LearnArgs {
 
     /// DATA and the flags that say how to read it, but for those that a model's settings tell.
     pub fn data_words(&self) -> Vec<String> {
-        let mut words = vec![self.data.display().to_string()];
+        let mut words = vec![self.path().display().to_string()];
         if let Some((format, ..)) = FORMATS.iter().find(|(.., kind)| Some(*kind) == self.from) {
             words.extend(["--from".to_owned(), format.to_string()]);
         }
@@ -126,12 +127,34 @@ impl LearnArgs {
         words
     }
 
+    /// DATA, or the vocabulary that is learned from alone.
+    pub fn path(&self) -> &Path {
+        let path = self.data.as_ref().or(self.reading.vocabulary.as_ref());
+        path.expect("the parser asks for one of both")
+    }
+
+    /// Refuses to learn without rows what needs them.
+    pub fn check_data(&self, choice: &Choice) -> Result<()> {
+        let needs_rows = match choice {
+            Choice::Auto { .. } => true,
+            Choice::Named(settings) => settings.facts().needs_rows,
+        };
+        if self.data.is_none() && needs_rows {
+            bail!(
+                "DATA is missing: name the rows to learn from, or add --algorithm names, which finds the \
+                 labels of a vocabulary without any"
+            );
+        }
+        Ok(())
+    }
+
     /// Reads DATA, of which a part is to be learned if `is_split`.
     pub fn read(&self, is_split: bool, task: &Task) -> Result<Rows> {
-        let kind = Kind::required(&self.data, self.from)?;
+        let Some(data) = &self.data else { return self.read_vocabulary(task) };
+        let kind = Kind::required(data, self.from)?;
         let Some(Kind::Text(format)) = kind else {
             self.refuse_text_flags()?;
-            let dataset = self.reading.read(&self.data, kind.and_then(Kind::vectors), task)?;
+            let dataset = self.reading.read(data, kind.and_then(Kind::vectors), task)?;
             return Ok(Rows { dataset, reader: None });
         };
         if is_split {
@@ -140,28 +163,45 @@ impl LearnArgs {
                  learned too: give two files, the second with --test"
             );
         }
-        let base = self.settings.text()?;
-        let (options, params) = base.map_or((Options::default(), Params::default()), |text| {
-            (text.documents, text.vectoriser)
-        });
-        let params = self.vectoriser.over(params, task)?;
+        let (options, params) = self.text_settings(task)?;
         let documents =
-            self.documents.open(&self.data, Some(format), &options, Labels::Required, task)?;
-        let names = self.reading.known_labels(&self.data, task)?;
+            self.documents.open(data, Some(format), &options, Labels::Required, task)?;
+        let names = self.reading.known_labels(data, task)?;
         let (reader, dataset) = text::fit(documents, params, names, task)?;
         Ok(Rows { dataset, reader: Some(reader) })
     }
 
+    /// No rows, and the labels of the vocabulary.
+    fn read_vocabulary(&self, task: &Task) -> Result<Rows> {
+        let (options, params) = self.text_settings(task)?;
+        let names = self.reading.known_labels(self.path(), task)?.finish();
+        let labels = LabelRows::new(names.len());
+        let options = self.documents.fields().over(&options);
+        let learned = learn::<&str>(&[], labels, names, options, params, task);
+        let (reader, dataset) = learned.map_err(text::lift)?;
+        Ok(Rows { dataset, reader: Some(reader) })
+    }
+
+    /// How text is read.
+    fn text_settings(&self, task: &Task) -> Result<(Options, Params)> {
+        let base = self.settings.text()?;
+        let (options, params) = base.map_or((Options::default(), Params::default()), |text| {
+            (text.documents, text.vectoriser)
+        });
+        Ok((options, self.vectoriser.over(params, task)?))
+    }
+
     /// Refuses rows of DATA that nothing can be learned from.
     pub fn check_rows(&self, rows: &Dataset) -> Result<()> {
-        check_rows(rows.view()).with_context(|| self.data.display().to_string())
+        let Some(data) = &self.data else { return Ok(()) };
+        check_rows(rows.view()).with_context(|| data.display().to_string())
     }
 
     /// What was decided on the text of DATA, if it is text, and how many of its rows have no label, if
     /// some do.
     pub fn notes(&self, rows: &Dataset, reader: Option<&TextReader>) -> Vec<String> {
         let text = reader.map(|reader| self.documents.describe(reader, rows));
-        text.into_iter().chain(unlabelled(&self.data, rows)).collect()
+        text.into_iter().chain(unlabelled(self.path(), rows)).collect()
     }
 
     fn refuse_text_flags(&self) -> Result<()> {
@@ -170,7 +210,7 @@ impl LearnArgs {
             bail!(
                 "{}: {flag} need text, but this is read as vectors: name the file .tsv, .csv or \
                  .jsonl, or add --from",
-                self.data.display()
+                self.path().display()
             );
         }
         Ok(())

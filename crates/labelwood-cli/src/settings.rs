@@ -301,9 +301,12 @@ impl SettingsArgs {
         let name = self.algorithm.as_deref().unwrap_or(default);
         let preset = self.preset.as_deref().unwrap_or("default");
         Settings::preset(name, preset).ok_or_else(|| {
-            let presets = Settings::named(name).map(|known| known.presets()).unwrap_or_default();
-            let known: Vec<&str> = presets.iter().map(|(name, _)| *name).collect();
-            anyhow!("--preset {preset} is none of {name}, which has {}", known.join(", "))
+            let has = |name: &&str| Settings::preset(name, preset).is_some();
+            let others: Vec<&str> = Settings::names().into_iter().filter(has).collect();
+            anyhow!(
+                "--preset {preset} is none of {name}: add --algorithm {}",
+                others.join(" or --algorithm ")
+            )
         })
     }
 

@@ -113,6 +113,7 @@ impl Args {
 pub fn run(args: Args, context: &Context) -> Result<()> {
     args.check()?;
     let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
+    args.learn.check_data(&choice)?;
     let task = context.run()?;
     let rows = args.learn.read(false, &task)?;
     args.learn.check_rows(&rows.dataset)?;
@@ -141,12 +142,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 
 /// Where binary rows lie that need not be written again.
 fn mapped(learn: &LearnArgs) -> Result<Option<PathBuf>> {
-    let is_plain = learn.data.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("lwd"));
-    let kind = Kind::of(&learn.data, learn.from);
+    let is_plain =
+        learn.path().extension().is_some_and(|ending| ending.eq_ignore_ascii_case("lwd"));
+    let kind = Kind::of(learn.path(), learn.from);
     if !is_plain || kind != Some(Kind::Vectors(data::Format::Binary)) {
         return Ok(None);
     }
-    let path = &learn.data;
+    let path = learn.path();
     Ok(Some(fs::canonicalize(path).with_context(|| path.display().to_string())?))
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use labelwood::Settings;
 use labelwood::algorithms::Updates;
 use labelwood::app::update_bytes;
 use labelwood::model::{Model, UpdateError, UpdateStart, Updated, update};
@@ -18,8 +19,8 @@ use crate::prediction::RowArgs;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "New rows are counted in the leaves of a forest. A model that was trained with --keep-rows also \
-    divides leaves that became too large, and learns again the linear classifiers that the rows touch; \
-    label-tree and one-vs-rest models need it. A text model keeps its terms. The model is replaced only \
+    divides leaves that became too large, and learns again the linear classifiers that the rows and names touch; \
+    label-tree and one-vs-rest models need it. The labels of a vocabulary are found by their names at once. A text model keeps its terms. The model is replaced only \
     when the new one is complete; an update that was stopped goes on when it is repeated, and rows that the \
     last update of the model added are not added again without --again."
 )]
@@ -29,8 +30,8 @@ pub struct Args {
     model: PathBuf,
 
     /// The rows to add, with their labels, of which some may be new; - for standard input
-    #[arg(value_name = "NEWDATA")]
-    data: PathBuf,
+    #[arg(value_name = "NEWDATA", required_unless_present = "vocabulary")]
+    data: Option<PathBuf>,
 
     /// The folder to write the new model to; by default it takes the place of MODEL
     #[arg(long, value_name = "DIR")]
@@ -44,8 +45,9 @@ pub struct Args {
     #[arg(long)]
     again: bool,
 
-    /// The names of all labels, for a model of vectors: those of the model first, in any format that
-    /// train reads; by default labels.txt beside NEWDATA, if there is one
+    /// More labels and more names, in any format that train reads; labels are the same if their codes
+    /// are. For NEWDATA of vectors: the names of all labels, those of the model first; by default
+    /// labels.txt beside NEWDATA, if there is one
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
 
@@ -67,8 +69,12 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         check_target(output, args.overwrite || is_model)?;
     }
     let model = Model::open(&args.model, Options::default(), &task)?;
-    let dataset =
-        args.rows.options().read_more(&args.data, &model, args.vocabulary.as_deref(), &task)?;
+    let dataset = args.rows.options().read_more(
+        args.data.as_deref(),
+        &model,
+        args.vocabulary.as_deref(),
+        &task,
+    )?;
     let threads = task.threads();
     let remedy = if threads > 1 { "try --threads 1" } else { "add fewer rows at a time" };
     let needed = update_bytes(&model, dataset.view(), threads);
@@ -83,31 +89,54 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         other => anyhow::Error::from(other),
     })?;
     let folder = target.display();
-    let Updated { manifest, rows, new_labels, .. } = &updated;
+    let Updated { manifest, rows, new_labels, renamed, .. } = &updated;
     if updated.was_there {
         let done = match args.output {
             Some(_) => "this update is finished, there is nothing left to do".to_owned(),
             None => format!(
-                "the last update added these {rows} rows, there is nothing left to do; --again adds \
+                "the last update added the same, {rows} rows, there is nothing left to do; --again adds \
                  them once more"
             ),
         };
         context.note(format_args!("{folder}: {done}"));
         return Ok(());
     }
+    let renamed =
+        if *renamed > 0 { format!(", {renamed} with other names") } else { String::new() };
     context.note(format_args!(
-        "{folder}: {rows} rows and {new_labels} new labels added, now {} rows and {} labels, {}",
+        "{folder}: {rows} rows and {new_labels} new labels added, now {} rows and {} labels{renamed}, {}",
         manifest.instances,
         manifest.labels,
         Bytes(manifest.bytes())
     ));
-    if let Some(mention) = unlabelled(&args.data, &dataset) {
+    if let Some(mention) = args.data.and_then(|data| unlabelled(&data, &dataset)) {
         context.note(mention);
     }
-    if let Some(left) = left(&model) {
+    if let Some(left) = left(&model).filter(|_| *rows > 0) {
         context.note(format_args!("{left}: train with --keep-rows"));
     }
+    if updated.without_rows > 0 {
+        context.note(without_rows(&model, updated.without_rows));
+    }
     Ok(())
+}
+
+/// What becomes of new labels that no row has.
+fn without_rows(model: &Model, labels: u64) -> String {
+    let settings = model.learned().settings();
+    let learns_names = |settings: &Settings| settings.find("names").is_some_and(|names| names != 0);
+    let learns = settings.parts().iter().chain([&settings]).any(learns_names);
+    let holds_rows = model.manifest().training.keep_rows;
+    let fate = match settings.facts().reads_names {
+        true => "they are found by their names",
+        false if learns && holds_rows && model.text().is_some() => {
+            "they are learned from their names"
+        }
+        false => {
+            "they are not predicted before a row has them, since this model does not look for names"
+        }
+    };
+    format!("{labels} of the new labels have no rows: {fate}")
 }
 
 /// What could not be done without the training rows.

@@ -58,7 +58,8 @@ fn a_grove_is_trained_inspected_and_asked() {
         assert!(inside.contains(line), "{line}\n{inside}");
     }
     let inside = json(&folder.run("inspect model --json").succeeds());
-    assert_eq!(inside["trees"].as_array().map(Vec::len), Some(8));
+    // Six trees, two label trees and the neighbours.
+    assert_eq!(inside["trees"].as_array().map(Vec::len), Some(9));
     assert_eq!(inside["ranker"].as_array().map(Vec::len), Some(3));
     let parts = inside["bytes_by_part"].as_object().expect("an object").values();
     assert_eq!(parts.flat_map(Value::as_u64).sum::<u64>(), inside["bytes"]);
@@ -161,7 +162,7 @@ fn a_calibrated_model_ranks_as_before_and_its_scores_are_probabilities() {
 #[test]
 fn a_calibrated_training_is_repeated_and_resumed() {
     let folder = generated();
-    let train = "train train.txt --trees 3 --calibrate -q";
+    let train = "train train.txt --algorithm craftml --trees 3 --calibrate -q";
     folder.run(&format!("{train} --model whole")).succeeds();
     let whole = files(&folder, "whole");
     folder.run("train train.txt --settings whole --model again -q --threads 7").succeeds();
@@ -172,9 +173,12 @@ fn a_calibrated_training_is_repeated_and_resumed() {
         assert!(whole == files(&folder, "rest"), "{kept:?}");
         fs::remove_dir_all(folder.path("rest")).expect("it is there");
     }
-    let error = folder.run("train train.txt --trees 3 --model whole --resume -q").fails(1);
+    let error = folder
+        .run("train train.txt --algorithm craftml --trees 3 --model whole --resume -q")
+        .fails(1);
     assert!(error.contains("calibrate is true there but false here"), "{error}");
-    let text =
-        folder.run("train train.txt --trees 2 --calibrate --max-memory 8M --model x").stderr();
+    let text = folder
+        .run("train train.txt --algorithm craftml --calibrate --max-memory 8M --model x")
+        .stderr();
     assert!(text.contains("--max-memory allows"), "{text}");
 }

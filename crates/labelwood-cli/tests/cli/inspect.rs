@@ -9,7 +9,9 @@ use crate::harness::{Folder, XC};
 fn trained() -> Folder {
     let folder = Folder::new();
     folder.write("a.txt", XC.replace("4 5 3", "4 5 4"));
-    folder.run("train a.txt --model model --trees 2 --leaf 2 --weighting idf -q").succeeds();
+    folder
+        .run("train a.txt --algorithm craftml --model model --trees 2 --leaf 2 --weighting idf -q")
+        .succeeds();
     folder
 }
 

@@ -36,8 +36,7 @@ fn auto_trains_a_grove_and_says_why() {
     let done = folder.run("train train.txt --algorithm auto --model model --threads 2");
     assert_eq!(done.code(), 0);
     let told = done.stderr();
-    assert!(told.starts_with("auto: on a sample of "), "{told}");
-    assert!(told.contains("so grove is trained"), "{told}");
+    assert!(told.starts_with("auto: so grove is trained\n"), "{told}");
     assert_eq!(json(&folder.read("model/manifest.json"))["algorithm"], "grove");
     folder.run("train train.txt --algorithm auto --model other --threads 1 -q").succeeds();
     assert!(files(&folder, "model") == files(&folder, "other"));
@@ -80,11 +79,15 @@ fn a_model_stays_within_its_size_whatever_the_threads() {
 }
 
 #[test]
-fn a_grove_without_room_for_a_label_tree_becomes_a_forest() {
+fn a_grove_without_room_for_a_label_tree_does_without() {
     let folder = generated();
-    let done = folder.run("train train.txt --algorithm grove --max-model 700K --model model");
-    assert!(done.stderr().contains("and no label tree: the model is craftml"), "{}", done.stderr());
-    assert_eq!(json(&folder.read("model/manifest.json"))["algorithm"], "craftml");
+    let done = folder.run("train train.txt --max-model 700K --model model");
+    assert!(done.stderr().contains("trees were grown and no label tree\n"), "{}", done.stderr());
+    let parts = &settings(&folder, "model")["parts"];
+    let of_part = |part: &serde_json::Value| part["algorithm"].as_str().map(str::to_owned);
+    let parts: Vec<_> = parts.as_array().expect("a list").iter().filter_map(of_part).collect();
+    assert!(parts.contains(&"craftml".to_owned()), "{parts:?}");
+    assert!(!parts.contains(&"label-tree".to_owned()), "{parts:?}");
     repeats(&folder, "model");
 }
 
@@ -144,10 +147,10 @@ fn limits_that_nothing_fits_into_are_refused() {
     let fails = |flags: &str| folder.run(&format!("train train.txt -q --model x {flags}")).fails(1);
     let error = fails("--max-model 1K");
     assert!(error.contains("takes at least") && error.contains("--max-model allows"), "{error}");
-    let error = fails("--algorithm auto --max-model 1K");
+    let error = fails("--algorithm auto --max-model 1K --overwrite");
     assert!(error.contains("allow more"), "{error}");
-    let error = fails("--algorithm auto --budget 0.01");
-    assert!(error.contains("allow more time"), "{error}");
+    let error = fails("--algorithm auto --budget 0.01 --overwrite");
+    assert!(error.contains("allow a longer --budget"), "{error}");
 }
 
 #[test]
@@ -157,7 +160,7 @@ fn flags_that_do_not_go_together_are_refused() {
     for (flags, reason) in [
         ("--algorithm one-vs-rest --budget 5m", "do not go with one-vs-rest"),
         ("--algorithm label-forest --max-model 5M", "do not go with label-forest"),
-        ("--budget 5m --calibrate", "--calibrate does not go with"),
+        ("--algorithm craftml --budget 5m --calibrate", "--calibrate does not go with"),
         ("--algorithm auto --trees 5", "--trees does not go with auto"),
         ("--algorithm auto --preset paper", "--preset does not go with auto"),
     ] {
@@ -170,7 +173,7 @@ fn flags_that_do_not_go_together_are_refused() {
 #[test]
 fn rare_labels_are_favoured_on_request() {
     let folder = generated();
-    for algorithm in ["grove --trees 6", "one-vs-rest", "label-tree --trees 1"] {
+    for algorithm in ["craftml --trees 6", "one-vs-rest", "label-tree --trees 1"] {
         let train = format!("train train.txt --algorithm {algorithm} -q --overwrite");
         let figures = |flags: &str, model: &str| {
             folder.run(&format!("{train} {flags} --model {model}")).succeeds();
@@ -228,7 +231,7 @@ fn rare_labels_weigh_more_in_training_unless_settings_say_otherwise() {
     train("--settings ranked", "kept");
     assert!(files(&folder, "ranked") == files(&folder, "kept"));
     for (flags, reason) in [
-        ("--tail-weight 0.5", "--tail-weight is no setting of craftml"),
+        ("--algorithm craftml --tail-weight 0.5", "--tail-weight is no setting of craftml"),
         ("--algorithm one-vs-rest --tail-weight 9", "--tail-weight is 9, but must be from 0 to 4"),
     ] {
         let error = folder.run(&format!("train train.txt {flags} --model x -q")).fails(1);

@@ -9,7 +9,7 @@ use crate::harness::Folder;
 use crate::linear::{files, generated};
 
 const TREE: &str = "train.txt --algorithm label-tree --trees 2 --branches 20 -q";
-const FOREST: &str = "train.txt --trees 6 -q";
+const FOREST: &str = "train.txt --algorithm craftml --trees 6 -q";
 
 /// The names of the units that are finished in a plan.
 fn units(folder: &Folder, plan: &str) -> Vec<String> {
@@ -23,7 +23,7 @@ fn units(folder: &Folder, plan: &str) -> Vec<String> {
 fn shards_of_text_make_the_model_that_train_makes() {
     let folder = Folder::new();
     folder.run("demo --write-corpus questions --format tsv -q").succeeds();
-    let settings = "questions/train.tsv --trees 4 --calibrate --min-df 2 -q";
+    let settings = "questions/train.tsv --algorithm craftml --trees 4 --calibrate --min-df 2 -q";
     folder.run(&format!("train {settings} --model trained")).succeeds();
     folder.run(&format!("plan {settings} --output plan --shards 3")).succeeds();
     for index in [2, 0, 1] {

@@ -274,8 +274,8 @@ fn text_becomes_vectors_for_other_tools_and_names_again() {
     assert!(folder.read("back.jsonl").starts_with("{\"labels\":[\"birds\",\"library\"],\"text\":"));
 
     // Vectors that other tools get are those that labelwood itself learns from.
-    folder.run("train train.tsv --model text --trees 2 -q").succeeds();
-    folder.run("train train.txt --model vectors --trees 2 -q").succeeds();
+    folder.run("train train.tsv --algorithm craftml --model text --trees 2 -q").succeeds();
+    folder.run("train train.txt --algorithm craftml --model vectors --trees 2 -q").succeeds();
     let from_text = folder.run("predict text train.tsv --format xc").succeeds();
     assert_eq!(folder.run("predict vectors train.txt --format xc").succeeds(), from_text);
     folder.run("convert test.tsv again.txt --vectoriser text -q").succeeds();

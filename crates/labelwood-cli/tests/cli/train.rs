@@ -47,7 +47,7 @@ fn model_id(folder: &Folder, model: &str) -> String {
 #[test]
 fn a_model_is_written_and_the_decisions_are_told() {
     let folder = small();
-    let done = folder.run("train a.txt --model model --trees 3");
+    let done = folder.run("train a.txt --algorithm craftml --model model --trees 3");
     assert_eq!((done.code(), done.stdout().as_str()), (0, ""), "{}", done.stderr());
     let lines: Vec<String> = done.stderr().lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 5, "{lines:?}");
@@ -67,7 +67,8 @@ fn a_model_is_written_and_the_decisions_are_told() {
 #[test]
 fn json_is_one_line_with_the_promised_keys() {
     let folder = small();
-    let line = folder.run("train a.txt --model model --trees 3 --json").succeeds();
+    let line =
+        folder.run("train a.txt --algorithm craftml --model model --trees 3 --json").succeeds();
     assert!(line.starts_with("{\"seconds\":{\"read\":"), "{line}");
     let summary = json(&line);
     let keys: Vec<&String> = summary.as_object().expect("an object").keys().collect();
@@ -117,7 +118,7 @@ fn presets_are_changed_by_flags_and_models_repeat_their_settings() {
         json(&folder.run(&format!("train a.txt --overwrite --json {args}")).succeeds())["settings"]
             .clone()
     };
-    let paper = settings("--model paper --preset paper");
+    let paper = settings("--model paper --algorithm craftml --preset paper");
     for (name, value) in [
         ("trees", Value::from(50)),
         ("feature_projection", "hashing".into()),
@@ -128,7 +129,7 @@ fn presets_are_changed_by_flags_and_models_repeat_their_settings() {
     ] {
         assert_eq!(paper[name], value, "{name}");
     }
-    let changed = settings("--model changed --preset paper --trees 4 --beam 3 --seed 9");
+    let changed = settings("--model changed --algorithm craftml --preset paper --trees 4 --beam 3 --seed 9");
     assert_eq!((&changed["trees"], &changed["beam"]), (&4.into(), &3.into()));
     assert_eq!(changed["feature_projection"], "hashing");
 
@@ -170,7 +171,7 @@ fn impossible_settings_are_refused_before_the_data_are_read() {
         ("--keep nan", "error: --keep must be a finite number\n"),
         (
             "--preset bonsai",
-            "error: --preset bonsai is none of craftml, which has default, compact, paper\n",
+            "error: --preset bonsai is none of grove: add --algorithm label-tree\n",
         ),
         (
             "--algorithm label-tree --sample 10",
@@ -259,7 +260,10 @@ fn resuming_a_finished_model_names_what_differs() {
     let before = files(&folder, "model");
     let error = folder.run("train a.txt --model model --trees 2 --seed 7 --resume -q").fails(1);
     assert!(error.starts_with("error: model: the model here is finished and differs:"), "{error}");
-    assert!(error.contains("seed is 42 there but 7 here, trees is 1 there but 2 here"), "{error}");
+    assert!(
+        error.contains("craftml.seed is 42 there but 7 here, craftml.trees is 1 there but 2 here"),
+        "{error}"
+    );
     folder.write("b.txt", "1 1 1\n0 0:1\n");
     let error = folder.run("train b.txt --model model --trees 1 --resume -q").fails(1);
     assert!(error.contains("the digest of the data is"), "{error}");
@@ -272,13 +276,14 @@ fn resuming_a_finished_model_names_what_differs() {
 #[test]
 fn too_much_memory_exits_with_3_and_names_the_remedy() {
     let folder = generated(3000);
-    let error = folder.run("train train.txt --model model --max-memory 8M").fails(3);
+    let train = "train train.txt --algorithm craftml --model model --max-memory";
+    let error = folder.run(&format!("{train} 8M")).fails(3);
     assert!(error.starts_with("error: the training needs about "), "{error}");
     assert!(error.contains("but --max-memory allows 8.0 MiB: give it fewer rows"), "{error}");
-    let error = folder.run("train train.txt --model model --max-memory 100M --threads 8").fails(3);
+    let error = folder.run(&format!("{train} 100M --threads 8")).fails(3);
     assert!(error.contains(": try --threads "), "{error}");
     let gaussian = "--feature-projection gaussian --feature-dimensions 1000 --threads 1";
-    let command = format!("train train.txt --model model --max-memory 50M {gaussian}");
+    let command = format!("{train} 50M {gaussian}");
     let error = folder.run(&command).fails(3);
     assert!(error.ends_with(": try --feature-projection hashing\n"), "{error}");
     assert_eq!(folder.names(), ["test.txt", "train.txt"]);
@@ -293,8 +298,9 @@ fn data_that_say_little_are_learned_all_the_same() {
         ("same", "4 2 2\n0 0:1\n0 0:1\n0 0:1\n0 0:1\n"),
     ] {
         folder.write(&format!("{name}.txt"), data);
-        for preset in ["default", "paper"] {
-            let args = format!("train {name}.txt --model {name}-{preset} --preset {preset} -q");
+        for algorithm in ["grove", "craftml --preset paper"] {
+            let args =
+                format!("train {name}.txt --model {name} --overwrite --algorithm {algorithm} -q");
             let table = folder.run(&format!("{args} --test {name}.txt --trees 2")).succeeds();
             assert!(table.contains(" instances ("), "{name}: {table}");
         }
@@ -398,7 +404,7 @@ mod interrupted {
 
     use super::*;
 
-    const TRAIN: &str = "train train.txt --model model --trees 60";
+    const TRAIN: &str = "train train.txt --algorithm craftml --model model --trees 60";
 
     fn finished_trees(folder: &Folder) -> usize {
         let Ok(entries) = fs::read_dir(folder.path("model.partial")) else {

@@ -31,7 +31,7 @@ pub use units::{Cost, Costs, Interrupted, Role, UnitSink, UnitSpec};
 use crate::base::array::Array;
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
-use crate::base::sparse::{Predictions, Query, RowsView, Scored};
+use crate::base::sparse::{LabelSet, Predictions, Query, RowsView, Scored};
 use crate::base::store::{
     ArrayRef, FormatError, Manifest, StoreError, Stored, Training, Unit, UnitFile,
 };
@@ -418,6 +418,8 @@ pub struct NewRows<'a> {
     pub added: DatasetView<'a>,
     /// The training rows and after them the new ones, if the model holds its rows.
     pub all: Option<&'a Dataset>,
+    /// The labels of the new rows, and those that have new names.
+    pub touched: &'a LabelSet,
 }
 
 impl NewRows<'_> {

@@ -5,8 +5,11 @@ use super::kind::Kind;
 use super::labels::known_labels;
 use super::source::Widths;
 use crate::base::run::Task;
+use crate::base::sparse::{Csr, LabelRows};
 use crate::data::documents::{self, Documents, Labels, Options, Separator};
-use crate::data::{self, Dataset, LabelIndex, LabelIndexBuilder, Read, ReadError, ReadOptions};
+use crate::data::{
+    self, Dataset, LabelIndex, LabelIndexBuilder, Read, ReadError, ReadOptions, Vocabulary,
+};
 use crate::model::Model;
 use crate::text::{TextError, TextReader, read_labels};
 use std::path::Path;
@@ -121,22 +124,38 @@ impl RowOptions {
         reader.read(documents, names, task).map_err(|error| guess.explain(error.into()))
     }
 
-    /// Reads rows that a model is to learn in addition. Labels that it does not know get ids beyond
-    /// its own, and the names that text gives them, else those of a vocabulary.
+    /// Reads what a model is to learn in addition: rows, a vocabulary with more labels or names, or
+    /// both. Labels that the model does not know get ids beyond its own. In a file of vectors they are
+    /// numbers, and a vocabulary beside it lists all labels, those of the model first; to what else the
+    /// model knows, a vocabulary is [joined](LabelIndex::joined).
     pub fn read_more(
         &self,
-        path: &Path,
+        data: Option<&Path>,
         model: &Model,
         vocabulary: Option<&Path>,
         task: &Task,
     ) -> Result<Dataset, InputError> {
-        let kind = self.kind(path, model)?;
         let known = model.labels().names();
+        if known.is_none() && vocabulary.is_some() {
+            let reason = "--vocabulary: the labels of the model have no names";
+            return Err(InputError::Refused(reason.to_owned()));
+        }
+        let joined = vocabulary.filter(|_| data.is_none() || model.text().is_some());
+        let joined = joined.zip(known).map(|(vocabulary, known)| {
+            let Vocabulary { labels, warnings } =
+                Vocabulary::read(vocabulary, known.language(), task)?;
+            warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+            Ok::<_, ReadError>(known.joined(&labels))
+        });
+        let joined = joined.transpose()?;
+        let Some(path) = data else {
+            let names = joined.unwrap_or_default();
+            let features = Csr::new(model.manifest().features as usize);
+            let labels = LabelRows::new(names.len());
+            return Ok(Dataset { features, labels, label_names: Some(names), named: None });
+        };
+        let kind = self.kind(path, model)?;
         let Some(reader) = model.text() else {
-            if known.is_none() && vocabulary.is_some() {
-                let reason = "--vocabulary: the labels of the model have no names";
-                return Err(InputError::Refused(reason.to_owned()));
-            }
             let options = ReadOptions {
                 ignore_label_names: known.is_none(),
                 vocabulary: vocabulary.map(Path::to_owned),
@@ -147,13 +166,11 @@ impl RowOptions {
             Widths::check(path, format, &dataset, None, model);
             return Ok(dataset);
         };
-        if vocabulary.is_some() {
-            let reason = "--vocabulary is for vectors: labels in text are their names";
-            return Err(InputError::Refused(reason.to_owned()));
-        }
         let (documents, guess) = self.documents(path, kind, reader, Labels::Required, task)?;
         let none = LabelIndex::default();
-        let rows = reader.read_counting(documents, known.unwrap_or(&none), task);
+        let names = joined.as_ref().or(known).unwrap_or(&none);
+        let finding = joined.as_ref().map(|names| reader.clone().finding_also(names));
+        let rows = finding.as_ref().unwrap_or(reader).read_counting(documents, names, task);
         let (dataset, unknown) = rows.map_err(|error| guess.explain(error.into()))?;
         if unknown > 0 {
             let (terms, are) = if unknown == 1 { ("term", "is") } else { ("terms", "are") };

@@ -250,6 +250,11 @@ impl LabelIndex {
         (0..self.len()).map(|id| self.line(id))
     }
 
+    /// The line of a label, if there is one.
+    pub(crate) fn get(&self, id: u32) -> Option<&str> {
+        ((id as usize) < self.len()).then(|| self.line(id as usize))
+    }
+
     /// The code of a label: what stands before the TAB, or the whole line.
     ///
     /// # Panics
@@ -289,11 +294,15 @@ impl LabelIndex {
     /// The label with this code, else the one with this preferred name, else with this further name,
     /// else with this name in another language.
     pub fn find(&self, code_or_name: &str) -> Option<u32> {
-        let sorted = self.sorted();
         let wanted = &*on_one_line(code_or_name);
-        lowest(&sorted.by_code, wanted, |id| Some(self.code(id)))
+        self.find_code(wanted)
             .or_else(|| self.find_name(wanted))
             .or_else(|| self.thesaurus.as_ref()?.find_name(wanted))
+    }
+
+    /// The label with this code.
+    pub(super) fn find_code(&self, code: &str) -> Option<u32> {
+        lowest(&self.sorted().by_code, code, |id| Some(self.code(id)))
     }
 
     /// The label with this preferred name, else the one with this further name.

@@ -43,7 +43,9 @@ impl<'a> TrainJob<'a> {
         settings: &Settings,
         prepare: impl FnOnce(&Settings) -> Result<Box<dyn Train + 'a>, Interrupted>,
     ) -> Result<Self, TrainError> {
-        check_rows(dataset)?;
+        if settings.facts().needs_rows {
+            check_rows(dataset)?;
+        }
         if options.calibrate {
             calibrate::check(settings)?;
         }

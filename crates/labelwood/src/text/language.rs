@@ -43,6 +43,39 @@ impl Language {
     }
 }
 
+impl Language {
+    /// The language of a tag such as `en` or `pt-br`, if there is a stemmer for it.
+    ///
+    /// ```
+    /// use labelwood::text::Language;
+    /// assert_eq!(Language::of_tag("pt-br"), Some(Language::Portuguese));
+    /// assert_eq!(Language::of_tag("ja"), None);
+    /// ```
+    pub fn of_tag(tag: &str) -> Option<Self> {
+        Some(match tag.split('-').next()? {
+            "ar" => Language::Arabic,
+            "da" => Language::Danish,
+            "de" => Language::German,
+            "el" => Language::Greek,
+            "en" => Language::English,
+            "es" => Language::Spanish,
+            "fi" => Language::Finnish,
+            "fr" => Language::French,
+            "hu" => Language::Hungarian,
+            "it" => Language::Italian,
+            "nb" | "nn" | "no" => Language::Norwegian,
+            "nl" => Language::Dutch,
+            "pt" => Language::Portuguese,
+            "ro" => Language::Romanian,
+            "ru" => Language::Russian,
+            "sv" => Language::Swedish,
+            "ta" => Language::Tamil,
+            "tr" => Language::Turkish,
+            _ => return None,
+        })
+    }
+}
+
 /// Texts to guess a language from: some hundreds, spread evenly over all that were added.
 ///
 /// ```

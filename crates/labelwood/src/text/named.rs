@@ -57,15 +57,17 @@ impl NamedFitting {
 
     /// Ends the texts, whose labels are these; at least one term must be kept.
     pub(super) fn finish(mut self, labels: &LabelIndex, task: &Task) -> Result<Fitted, TextError> {
-        let matcher = Matcher::new(labels, self.language.flatten());
         let documents = self.fitting.len();
+        let language = match documents {
+            0 => self.fitting.params().stem.or_else(|| language_of(labels)),
+            _ => self.language.flatten(),
+        };
+        let matcher = Matcher::new(labels, language);
         if !matcher.is_empty() {
-            let names: Vec<String> =
-                (0..labels.len() as u32).map(|label| text_of(labels, label)).collect();
-            self.fitting.add(&names, task)?;
+            self.fitting.add(&texts_of(labels), task)?;
         }
         let (vectoriser, mut features) = self.fitting.finish(task)?;
-        if vectoriser.columns() == 0 {
+        if vectoriser.columns() == 0 && documents > 0 {
             let &Params { min_df, max_df, .. } = vectoriser.params();
             return Err(TextError::NoTerms { documents, min_df, max_df });
         }
@@ -78,6 +80,17 @@ impl NamedFitting {
         };
         Ok(Fitted { vectoriser, features, named, matcher: Arc::new(matcher) })
     }
+}
+
+/// The language of names, for want of texts: what the vocabulary says, else a guess.
+fn language_of(labels: &LabelIndex) -> Option<Language> {
+    let names = || (0..labels.len() as u32).flat_map(|label| names_of(labels, label));
+    labels.language().and_then(Language::of_tag).or_else(|| Language::guess(names()))
+}
+
+/// The names of each label as a text.
+pub(super) fn texts_of(labels: &LabelIndex) -> Vec<String> {
+    (0..labels.len() as u32).map(|label| text_of(labels, label)).collect()
 }
 
 /// The names of a label as a text: words that consist of several are there in one piece and divided.
@@ -137,7 +150,9 @@ mod tests {
     fn words_of_a_name_that_consist_of_several_are_divided_too() {
         let labels =
             LabelIndex::from_lines(["a\told maps\tseaChart", "house_cat", "http://x/y", "17"]);
-        let texts: Vec<String> = (0..4).map(|label| text_of(&labels, label)).collect();
-        assert_eq!(texts, ["old maps seaChart sea Chart ", "house_cat house cat ", "", ""]);
+        assert_eq!(
+            texts_of(&labels),
+            ["old maps seaChart sea Chart ", "house_cat house cat ", "", ""]
+        );
     }
 }

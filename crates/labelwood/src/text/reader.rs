@@ -1,7 +1,7 @@
 //! Turns documents into rows. A model that was trained on text keeps a [`TextReader`].
 
 use super::matching::Matcher;
-use super::named::{Fitted, NamedFitting};
+use super::named::{Fitted, NamedFitting, texts_of};
 use super::params::{Language, Params};
 use super::terms::MOST;
 use super::vectorise::Vectoriser;
@@ -115,6 +115,11 @@ impl TextReader {
         TextReader { matcher: Some(matcher).filter(|matcher| !matcher.is_empty()), ..self }
     }
 
+    /// The same reader, which finds the names of these labels if it finds names at all.
+    pub(crate) fn finding_also(self, labels: &LabelIndex) -> Self {
+        if self.matcher.is_some() { self.finding_names(labels) } else { self }
+    }
+
     /// The same reader, which finds the names of these labels.
     pub(crate) fn finding_names(self, labels: &LabelIndex) -> Self {
         let matcher = Matcher::new(labels, self.language);
@@ -223,6 +228,18 @@ impl TextReader {
             features: self.vectoriser.transform(texts, task)?,
             matches: self.matcher.as_ref().map(find).transpose()?,
         })
+    }
+
+    /// The names of each label as a row, like a text; nothing if there is none to be found in texts.
+    pub(crate) fn rows_of_names(
+        &self,
+        labels: &LabelIndex,
+        task: &Task,
+    ) -> Result<Option<Csr>, Stopped> {
+        if Matcher::new(labels, self.language).is_empty() {
+            return Ok(None);
+        }
+        self.vectoriser.transform(&texts_of(labels), task).map(Some)
     }
 
     /// Which fields of a file are read, and what separates labels.

@@ -133,6 +133,7 @@ impl Args {
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
     args.check(&choice, calibrate)?;
+    args.learn.check_data(&choice)?;
     let single = match &args.model {
         _ if args.split.is_all() => {
             if args.split.test_split.is_none() {
@@ -247,7 +248,7 @@ impl Training<'_> {
     /// Warns of a test that tells nothing.
     fn look_at_test(&self, train: &Dataset, test: Option<&Dataset>) {
         if test.is_some_and(|test| test.digest() == train.digest()) {
-            warn_of_learned_rows(self.args.test.as_ref().unwrap_or(&self.args.learn.data));
+            warn_of_learned_rows(self.args.test.as_deref().unwrap_or(self.args.learn.path()));
         }
     }
 

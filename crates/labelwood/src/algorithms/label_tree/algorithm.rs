@@ -322,8 +322,8 @@ impl Predict for LabelTrees {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        let (Some(all), Some(known)) = (rows.all, rows.known()) else { return Ok(()) };
-        let updater = Updater::new(self, all.view(), known, task)?;
+        let Some(all) = rows.all else { return Ok(()) };
+        let updater = Updater::new(self, all.view(), rows.touched, task)?;
         let total = self.trees.len();
         for tree in 0..total {
             task.progress(Stage::Units("units"), tree as u64, total as u64);

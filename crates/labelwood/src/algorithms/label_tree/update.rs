@@ -1,8 +1,8 @@
 //! Updating trees with new rows.
 //!
 //! A tree keeps its shape. A label that is new to it is added to the node whose labels are most
-//! similar to it. Every node that got a new row learns its classifiers again: the root always, and
-//! below it the nodes that lead to labels of the new rows. The other nodes stay as they are.
+//! similar to it. Every node that got a new row or a new name learns its classifiers again: the root always,
+//! and below it the nodes that lead to labels of the new rows and names. The other nodes stay as they are.
 
 use super::grow::{CHILDREN, Grower, Root};
 use super::{LabelTrees, LabelVectors, Tree};
@@ -22,7 +22,7 @@ pub(super) struct Updater<'a> {
     vectors: OwnedEntries,
     /// The labels that at least one row has.
     labels: Vec<u32>,
-    labels_of_new_rows: LabelSet,
+    touched: &'a LabelSet,
 }
 
 /// A tree after its update.
@@ -41,11 +41,11 @@ type NodeRef = (Option<usize>, usize);
 type NewLabels = BTreeMap<NodeRef, Vec<u32>>;
 
 impl<'a> Updater<'a> {
-    /// Takes all rows, of which the trees were grown from the first `known`.
+    /// Takes all rows, and the labels whose rows or names are new.
     pub(super) fn new(
         trees: &'a LabelTrees,
         rows: DatasetView<'_>,
-        known: usize,
+        touched: &'a LabelSet,
         task: &Task,
     ) -> Result<Self, Stopped> {
         assert_eq!(rows.features.columns(), trees.features, "the features are those of the trees");
@@ -58,9 +58,7 @@ impl<'a> Updater<'a> {
         let with_rows = training.labels_with_rows();
         let all: LabelSet = with_rows.iter().copied().collect();
         let vectors = training.label_vectors(&all, trees.params.vector_threshold, task)?;
-        let new_rows = rows.labels.rows().skip(known);
-        let labels_of_new_rows = new_rows.flat_map(|row| row.indices.iter().copied()).collect();
-        Ok(Updater { trees, training, vectors, labels: with_rows, labels_of_new_rows })
+        Ok(Updater { trees, training, vectors, labels: with_rows, touched })
     }
 
     /// Updates one of the trees.
@@ -84,7 +82,7 @@ impl<'a> Updater<'a> {
             let subtrees = subtrees.par_iter().enumerate().with_max_len(1).map(|(at, subtree)| {
                 let seed = derive(derive(seed, CHILDREN), at as u64);
                 let update = || self.subtree(subtree, &grower, seed);
-                self.has_new_rows(&groups[at]).then(update).transpose()
+                self.is_touched(&groups[at]).then(update).transpose()
             });
             Ok(UpdatedTree {
                 subtrees: subtrees.collect::<Result<_, Stopped>>()?,
@@ -93,9 +91,9 @@ impl<'a> Updater<'a> {
         })
     }
 
-    /// Whether a new row has any of the labels.
-    fn has_new_rows(&self, labels: &[u32]) -> bool {
-        labels.iter().any(|&label| self.labels_of_new_rows.contains(label))
+    /// Whether something is new of any of the labels.
+    fn is_touched(&self, labels: &[u32]) -> bool {
+        labels.iter().any(|&label| self.touched.contains(label))
     }
 
     /// Adds each label that is new to a tree to a node that leads to labels: the one whose labels'
@@ -217,7 +215,7 @@ impl<'a> Updater<'a> {
             }
             let groups = &subtree.groups[node];
             let labels = subtree.labels(node);
-            if !self.has_new_rows(&labels) {
+            if !self.is_touched(&labels) {
                 builder.push_copy(nodes, node, |_| true);
                 continue;
             }

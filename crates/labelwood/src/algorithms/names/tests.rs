@@ -180,7 +180,7 @@ proptest! {
     fn rows_that_are_added_later_count_as_if_they_had_been_there(rows in rows(), more in rows()) {
         let model = learned(&rows);
         let (units, added) = (UnitSink::in_memory(), dataset(&more));
-        let new = NewRows { added: added.view(), all: None };
+        let new = NewRows { added: added.view(), all: None, touched: &Default::default() };
         model.update(new, &units, &task()).unwrap();
         let all: Vec<Written> = rows.into_iter().chain(more).collect();
         let whole = UnitSink::in_memory();

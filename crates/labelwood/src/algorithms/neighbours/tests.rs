@@ -236,7 +236,13 @@ fn an_update_adds_rows_with_new_labels() {
     let model = learned(&rows, params);
     let added = dataset(3, 6, &[(&[(1, 1.0)], &[0, 5])]);
     let units = UnitSink::in_memory();
-    model.update(NewRows { added: added.view(), all: None }, &units, &task(1)).unwrap();
+    model
+        .update(
+            NewRows { added: added.view(), all: None, touched: &Default::default() },
+            &units,
+            &task(1),
+        )
+        .unwrap();
     let unit: Unit = units.open("index").unwrap().unwrap();
     let index = Index::read(&unit, Sizes { rows: 5, features: 3, labels: 6 }).unwrap();
     let mut searcher = Searcher::new(&index);

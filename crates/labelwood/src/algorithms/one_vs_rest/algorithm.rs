@@ -9,7 +9,7 @@ use crate::algorithms::{
 };
 use crate::base::run::{Estimate, Stage, Stopped, Task};
 use crate::base::settings::{ParamError, Setting};
-use crate::base::sparse::{Csr, LabelRows, LabelSet, Predictions, Query, RowsView, Scored};
+use crate::base::sparse::{Csr, LabelRows, Predictions, Query, RowsView, Scored};
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::{Dataset, DatasetView};
 use crate::learn::cost::learn_labels;
@@ -256,13 +256,10 @@ impl Predict for OneVsRest {
             Dataset { features: Csr::new(self.features), labels, label_names: None, named: None };
         let all = rows.all.unwrap_or(&none);
         let trainer = Trainer::new(all.view(), self.params.clone(), self.weights.clone());
-        let with_rows: LabelSet = match rows.all {
-            Some(_) => rows.added.labels.indices().iter().copied().collect(),
-            None => LabelSet::default(),
-        };
         let is_touched = |&block: &usize| {
             let mut labels = block_labels(block, all.labels.columns());
-            block >= self.blocks.len() || labels.any(|label| with_rows.contains(label))
+            let is_new = block >= self.blocks.len();
+            is_new || rows.all.is_some() && labels.any(|label| rows.touched.contains(label))
         };
         trainer.write((0..trainer.blocks()).filter(is_touched).collect(), units, task)
     }

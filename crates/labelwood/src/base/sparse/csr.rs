@@ -98,7 +98,12 @@ impl Entry for () {
 impl<V: Entry> Csr<V> {
     /// An empty matrix of the given width.
     pub fn new(columns: usize) -> Self {
-        Self::owned(columns, vec![0], Vec::new(), Vec::new())
+        Self::empty(0, columns)
+    }
+
+    /// So many rows without entries.
+    pub fn empty(rows: usize, columns: usize) -> Self {
+        Self::owned(columns, vec![0; rows + 1], Vec::new(), Vec::new())
     }
 
     /// Takes the arrays over after checking that they form a matrix.

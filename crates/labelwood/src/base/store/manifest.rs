@@ -81,6 +81,9 @@ pub struct Update {
     pub data: String,
     /// How many they are.
     pub rows: u64,
+    /// The digest of the names of all labels, if a vocabulary came with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<String>,
 }
 
 /// What a model consists of.
@@ -211,6 +214,9 @@ impl Training {
 }
 
 fn differences(at: &str, there: Option<&Value>, here: Option<&Value>, clauses: &mut Vec<String>) {
+    if let Some((there, here)) = there.and_then(parts).zip(here.and_then(parts)) {
+        return differences("", Some(&there), Some(&here), clauses);
+    }
     match (there, here) {
         (Some(Value::Object(left)), Some(Value::Object(right))) => {
             let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
@@ -229,6 +235,12 @@ fn differences(at: &str, there: Option<&Value>, here: Option<&Value>, clauses: &
             clauses.push(format!("{at} is {} there but {} here", show(there), show(here)));
         }
     }
+}
+
+/// The settings of a list of algorithms, by their names.
+fn parts(list: &Value) -> Option<Value> {
+    let part = |part: &Value| Some((part["algorithm"].as_str()?.to_owned(), part.clone()));
+    list.as_array()?.iter().map(part).collect::<Option<_>>().map(Value::Object)
 }
 
 /// Writes indented JSON to a file that appears whole.
@@ -450,12 +462,16 @@ mod tests {
         assert_eq!(there.difference(&here), None);
         here.settings =
             json!({"trees": 60, "seed": 42, "shrink": 0.1, "inner": {"a": [2]}, "leaf": 9});
+        let part = |trees| json!([{"algorithm": "craftml", "trees": trees}]);
+        let mut there = there;
+        there.settings["parts"] = part(5);
+        here.settings["parts"] = part(6);
         here.data = "d2".into();
         here.text = Some(json!({"min_df": 1}));
         assert_eq!(
             there.difference(&here).unwrap(),
             "the digest of the data is d1 there but d2 here, inner.b is 1 there but not set here, \
-             leaf is not set there but 9 here, trees is 50 there but 60 here, text is not set there \
+             leaf is not set there but 9 here, craftml.trees is 5 there but 6 here, trees is 50 there but 60 here, text is not set there \
              but {\"min_df\":1} here"
         );
     }

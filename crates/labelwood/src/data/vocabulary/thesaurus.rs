@@ -4,6 +4,7 @@ use crate::base::array::Array;
 use crate::base::store::{ArrayRef, FormatError, Unit};
 use crate::data::LabelIndex;
 use crate::data::label_index::LineCollector;
+use std::collections::BTreeSet;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The arrays of a language are called `names-fi` and `names_start-fi`.
@@ -81,6 +82,16 @@ fn names_of(index: &LabelIndex, id: u32) -> impl Iterator<Item = &str> + Clone {
     known.then(|| index.names(id)).into_iter().flatten()
 }
 
+/// A line of names, each once.
+fn line<'n>(code: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let (mut line, mut known) = (code.to_owned(), BTreeSet::new());
+    for name in names.filter(|name| known.insert(*name)) {
+        line.extend(["\t", name]);
+    }
+    // Else it would be the line of a label that has its number as a code.
+    if line.is_empty() { "\t".to_owned() } else { line }
+}
+
 /// Labels in several languages.
 impl LabelIndex {
     /// The language of [`name`](Self::name), if it is known.
@@ -140,6 +151,69 @@ impl LabelIndex {
         Some(lines.finish())
     }
 
+    /// These labels with what a newer vocabulary says: its names come before those that labels have
+    /// here, and labels that are not here come after them.
+    ///
+    /// Labels are the same if they have the same code. One that has no name but its code here is
+    /// also the one that is called so there.
+    ///
+    /// ```
+    /// use labelwood::data::LabelIndex;
+    /// let known = LabelIndex::from_lines(["x:1\tbirds", "maps"]);
+    /// let more = LabelIndex::from_lines(["x:1\tfowl", "x:2\tmaps\tcharts", "x:3\tships"]);
+    /// let joined = known.joined(&more);
+    /// let lines: Vec<&str> = joined.lines().collect();
+    /// assert_eq!(lines, ["x:1\tfowl\tbirds", "maps\tmaps\tcharts", "x:3\tships"]);
+    /// ```
+    pub fn joined(&self, more: &LabelIndex) -> LabelIndex {
+        let mut ids: Vec<Vec<u32>> = vec![Vec::new(); self.len()];
+        let mut places = Vec::with_capacity(more.len());
+        for id in 0..more.len() as u32 {
+            let by_name =
+                |name: &str| self.find_code(name).filter(|&id| self.names(id).next().is_none());
+            let place = self.find_code(more.code(id)).or_else(|| by_name(more.name(id)?));
+            let place = place.map_or(ids.len(), |place| place as usize);
+            ids.resize_with(ids.len().max(place + 1), Vec::new);
+            ids[place].push(id);
+            places.push(place as u32);
+        }
+        let mut lines = LineCollector::default();
+        for (place, ids) in (0..).zip(&ids) {
+            let is_known = (place as usize) < self.len();
+            let code = if is_known { self.code(place) } else { more.code(ids[0]) };
+            let newer = ids.iter().flat_map(|&id| more.names(id));
+            lines.push(&line(code, newer.chain(names_of(self, place))));
+        }
+        let labels = lines.finish();
+        let none = Thesaurus::default();
+        let [own, other] = [self, more].map(|index| index.thesaurus().unwrap_or(&none));
+        let tags = own.languages.iter().chain(&other.languages).map(|(tag, _)| tag);
+        let tags: BTreeSet<&String> = tags.collect();
+        let of = |all: &'_ Thesaurus, tag: &String| {
+            all.languages.iter().find(|(found, _)| found == tag).map(|(_, index)| index.clone())
+        };
+        let language = |tag: &&String| {
+            let [own, other] = [own, other].map(|all| of(all, tag).unwrap_or_default());
+            let mut lines = LineCollector::default();
+            for (place, ids) in (0..).zip(&ids) {
+                let newer = ids.iter().flat_map(|&id| names_of(&other, id));
+                lines.push(&line("", newer.chain(names_of(&own, place))));
+            }
+            ((*tag).clone(), lines.finish())
+        };
+        let placed = |&label: &u32| places[label as usize];
+        let newer = other.narrower.iter().map(placed).zip(other.broader.iter().map(placed));
+        let known = own.narrower.iter().copied().zip(own.broader.iter().copied());
+        let pairs: BTreeSet<(u32, u32)> = known.chain(newer).collect();
+        let (narrower, broader): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
+        labels.with_thesaurus(Thesaurus {
+            language: own.language.clone().or_else(|| other.language.clone()),
+            languages: tags.iter().map(language).collect(),
+            narrower: narrower.into(),
+            broader: broader.into(),
+        })
+    }
+
     /// The broader labels of a label, as a vocabulary gives them, in increasing order.
     pub fn broader(&self, id: u32) -> &[u32] {
         let Some(more) = self.thesaurus() else { return &[] };
@@ -174,6 +248,13 @@ impl LabelIndex {
             arrays.push(("broader".to_owned(), more.broader[..].into()));
         }
         arrays
+    }
+
+    /// A fingerprint of all that the index holds.
+    pub(crate) fn digest(&self) -> u128 {
+        let mut hasher = Xxh3::new();
+        self.hash(&mut hasher);
+        hasher.digest128()
     }
 
     /// Hashes all that the index holds.

@@ -1,8 +1,8 @@
-//! More rows for a trained model.
+//! More rows for a trained model, and more names of labels.
 //!
 //! Forests count the new rows in the leaves that they fall into, which needs nothing but the model.
 //! A model that holds its training rows also divides the leaves that became too large and learns
-//! the linear classifiers again that the new rows touch. Everything else stays as it is: feature
+//! the linear classifiers again that the new rows and names touch. Everything else stays as it is: feature
 //! weights, the terms of text, the calibration and the ranker of a grove.
 
 use super::{Model, labels, rows, settings_of, text};
@@ -10,7 +10,7 @@ use crate::algorithms::{Interrupted, NewRows, UnitSink, Updates};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::Csr;
 use crate::base::store::{Begin, Manifest, Staging, Start, StoreError, Training, UnitFile, Update};
-use crate::data::{Dataset, DatasetView, LabelIndex};
+use crate::data::{Dataset, DatasetView, LabelIndex, Named};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -34,6 +34,10 @@ pub struct Updated {
     pub rows: u64,
     /// How many labels are new.
     pub new_labels: u64,
+    /// How many of these no row has.
+    pub without_rows: u64,
+    /// How many labels that the model knew have other names now.
+    pub renamed: u64,
     /// Whether the very model was there already, and nothing was left to do.
     pub was_there: bool,
 }
@@ -72,8 +76,8 @@ impl From<Interrupted> for UpdateError {
 /// Adds rows to a model and writes the result into the folder `target`, which may be its own: the
 /// old model is there until the new one is complete.
 ///
-/// Labels beyond those of the model are new, and so are their names. Features beyond those of the
-/// model are left out. The same rows in the same order of updates give the same bytes.
+/// Labels beyond those of the model are new, and so are their names; the names of other labels take the
+/// place of those that the model has. Features beyond those of the model are left out. The same rows in the same order of updates give the same bytes.
 ///
 /// A killed update goes on when it is repeated, and adds its rows once: if the model was in place
 /// already, its last update was of the same rows, and there is nothing left to do unless
@@ -108,15 +112,20 @@ pub fn update(
     start: UpdateStart,
     task: &Task,
 ) -> Result<Updated, UpdateError> {
-    check(model, dataset)?;
     let manifest = model.manifest();
     let added = fitted(dataset, manifest);
-    let names =
-        names(model.labels().names(), dataset.label_names.as_ref(), added.labels.columns())?;
-    let training = describe(manifest, dataset);
+    let known = model.labels().names();
+    let names = names(known, dataset.label_names.as_ref(), added.labels.columns())?;
+    let renamed = renamed(known, names.as_ref());
+    let new_labels = manifest.labels as usize..added.labels.columns();
+    check(model, dataset, !renamed.is_empty() || !new_labels.is_empty())?;
+    let training = describe(manifest, dataset, names.as_ref().filter(|_| !renamed.is_empty()));
+    let counts = added.labels.view().column_counts();
     let updated = |manifest: Manifest, was_there| Updated {
         rows: added.len() as u64,
-        new_labels: added.labels.columns() as u64 - model.manifest().labels,
+        new_labels: new_labels.len() as u64,
+        without_rows: counts[new_labels.clone()].iter().filter(|&&count| count == 0).count() as u64,
+        renamed: renamed.len() as u64,
         manifest,
         was_there,
     };
@@ -127,8 +136,17 @@ pub fn update(
     let units = UnitSink::resume(&partial, task)?;
     let holds_rows = manifest.training.keep_rows;
     let all = holds_rows.then(|| rows::read_with(model.stored(), added.view())).transpose();
-    let work = Work { model, added: added.view(), all: all.map_err(StoreError::from)? };
-    let rows = NewRows { added: work.added, all: work.all.as_ref() };
+    let mut all = all.map_err(StoreError::from)?;
+    if let Some((all, (reader, names))) = all.as_mut().zip(model.text().zip(names.as_ref())) {
+        let names = reader.rows_of_names(names, task).map_err(Interrupted::from)?;
+        let matches = || Csr::empty(all.len(), all.labels.columns());
+        all.named = names.map(|names| Named { names, matches: matches() });
+    }
+    let work = Work { model, added: added.view(), all };
+    let labels_of_rows = added.labels.view().indices().iter().copied();
+    let new_labels = new_labels.clone().map(|label| label as u32);
+    let touched = labels_of_rows.chain(renamed.iter().copied()).chain(new_labels).collect();
+    let rows = NewRows { added: work.added, all: work.all.as_ref(), touched: &touched };
     model.learned().update(rows, &units, task)?;
     work.write_labels(names.as_ref(), &units, task)?;
     let manifest = Manifest {
@@ -143,12 +161,16 @@ pub fn update(
 }
 
 /// Refuses what cannot be done.
-fn check(model: &Model, dataset: &Dataset) -> Result<(), UpdateError> {
+fn check(model: &Model, dataset: &Dataset, has_new_names: bool) -> Result<(), UpdateError> {
     let settings = settings_of(model.stored()).map_err(StoreError::from)?;
     let (algorithm, rows) = (settings.name(), dataset.len());
     let reason = match settings.facts().updates {
-        _ if rows == 0 => "there are no rows to add: give a file with at least one row".to_owned(),
-        _ if dataset.labels.view().indices().is_empty() => format!(
+        _ if rows == 0 && !has_new_names => {
+            "there is nothing to add: give at least one row, or a vocabulary with names that the model \
+             does not know"
+                .to_owned()
+        }
+        _ if dataset.labels.view().indices().is_empty() && !has_new_names => format!(
             "none of the {rows} rows to add has a label: give rows with the labels that are to be \
              learned"
         ),
@@ -165,12 +187,13 @@ fn check(model: &Model, dataset: &Dataset) -> Result<(), UpdateError> {
 }
 
 /// What determines the updated model.
-fn describe(manifest: &Manifest, dataset: &Dataset) -> Training {
+fn describe(manifest: &Manifest, dataset: &Dataset, names: Option<&LabelIndex>) -> Training {
     let mut training = manifest.training.clone();
     training.updates.push(Update {
         from: manifest.model_id().to_string(),
         data: format!("{:032x}", dataset.digest()),
         rows: dataset.len() as u64,
+        names: names.map(|names| format!("{:032x}", names.digest())),
     });
     training
 }
@@ -222,7 +245,8 @@ fn begin(
 
 /// Whether two updates added the same rows.
 fn is_same(one: Option<&Update>, other: Option<&Update>) -> bool {
-    one.zip(other).is_some_and(|(one, other)| (&one.data, one.rows) == (&other.data, other.rows))
+    let told = |update: &Update| (update.data.clone(), update.rows, update.names.clone());
+    one.zip(other).is_some_and(|(one, other)| told(one) == told(other))
 }
 
 /// The rows with the features of the model, and with all labels.
@@ -239,10 +263,16 @@ fn fitted(dataset: &Dataset, manifest: &Manifest) -> Dataset {
         Csr::try_new(known, starts, indices, values).expect("the first part of a row is one");
     let mut labels = dataset.labels.clone();
     labels.widen(manifest.labels as usize);
-    Dataset { features, labels, label_names: None, named: None }
+    let named = dataset.named.as_ref().map(|named| {
+        let mut matches = named.matches.clone();
+        matches.widen(labels.columns());
+        Named { names: Csr::new(known), matches }
+    });
+    Dataset { features, labels, label_names: None, named }
 }
 
-/// The names of all labels, if the model has names; a new label without a name has its number.
+/// The names of all labels, if the model has names: those that came with the rows, else those that the
+/// model has. A new label without a name has its number.
 fn names(
     known: Option<&LabelIndex>,
     found: Option<&LabelIndex>,
@@ -261,8 +291,23 @@ fn names(
             )));
         }
     }
-    let new = found.lines().skip(known.len()).chain(std::iter::repeat(""));
-    Ok(Some(known.with_lines(known.lines().chain(new).take(labels))))
+    let lines = (0..labels as u32).map(|id| {
+        let [own, newer] = [known, found].map(|index| index.get(id));
+        newer
+            .filter(|_| own.is_none() || found.names(id).next().is_some())
+            .or(own)
+            .unwrap_or_default()
+    });
+    let latest = if found.languages().next().is_some() { found } else { known };
+    Ok(Some(latest.with_lines(lines)))
+}
+
+/// The labels of the model whose names are others than before.
+fn renamed(known: Option<&LabelIndex>, names: Option<&LabelIndex>) -> Vec<u32> {
+    let lines = known.into_iter().flat_map(LabelIndex::lines);
+    let new = names.into_iter().flat_map(LabelIndex::lines);
+    let is_other = |(_, (old, new)): &(u32, (&str, &str))| old != new;
+    (0..).zip(lines.zip(new)).filter(is_other).map(|(label, _)| label).collect()
 }
 
 /// What an update works with.

@@ -295,7 +295,7 @@ fn a_folder_and_a_link_to_it_have_one_lock() {
     let (model, link) = (folder.path().join("model"), folder.path().join("link"));
     std::os::unix::fs::symlink("model", &link).unwrap();
     let before = open(&model).manifest().clone();
-    let training = describe(&before, &part(200, 250));
+    let training = describe(&before, &part(200, 250), None);
     let held = Staging::begin_from(&before, &model, &training, Start::default()).unwrap();
     let busy = update(&open(&link), &part(250, 300), &link, UpdateStart::default(), &run(1));
     assert!(busy.unwrap_err().to_string().contains("is writing here"));

@@ -14,7 +14,8 @@ fn updated(
     known: usize,
 ) -> Vec<UpdatedTree> {
     let task = Pool::new(2).unwrap().task();
-    let updater = Updater::new(trees, view(features, labels), known, &task).unwrap();
+    let touched = labels.rows().skip(known).flat_map(|row| row.indices.to_vec()).collect();
+    let updater = Updater::new(trees, view(features, labels), &touched, &task).unwrap();
     (0..trees.trees.len()).map(|tree| updater.tree(tree, &task).unwrap()).collect()
 }
 
