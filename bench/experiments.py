@@ -155,7 +155,7 @@ def shape(model):
 
 def run(one):
     """One training; gives its figures."""
-    command = [LABELWOOD, "train", rows_of(one["set"], "train"), "--preset", "paper", *one["flags"]]
+    command = [LABELWOOD, "train", rows_of(one["set"], "train"), "--algorithm", "craftml", "--preset", "paper", *one["flags"]]
     command += ["--seed", one["seed"], "--threads", one["threads"], "--json", "--quiet"]
     if one["kind"] == "accuracy":
         command += ["--test", rows_of(one["set"], "test")]

@@ -35,7 +35,7 @@ def measure(rows: int, runs: int) -> dict:
         flags = ["--profile", "amazon-670k", "--instances", str(rows), "--output", str(data)]
         subprocess.run([COMMAND, "generate", *flags, "--quiet"], check=True)
     flags = ["--trees", str(TREES), "--keep", "0.25", "--threads", "2", "--overwrite", "--json"]
-    train = [COMMAND, "train", data, "--model", model, *flags]
+    train = [COMMAND, "train", data, "--algorithm", "craftml", "--model", model, *flags]
     results = [json.loads(subprocess.run(train, check=True, capture_output=True).stdout) for _ in range(runs)]
     return min(results, key=lambda result: result["cpu_seconds"]["fit"])
 

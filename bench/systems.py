@@ -44,8 +44,8 @@ def ours(name, flags="", own=SCALES):
 
 
 OURS = [
-    ours("craftml", own=WEIGHS),
-    ours("craftml-paper", "--preset paper"),
+    ours("craftml", "--algorithm craftml", own=WEIGHS),
+    ours("craftml-paper", "--algorithm craftml --preset paper"),
     ours("label-tree", "--algorithm label-tree --trees 1"),
     ours("label-trees", "--algorithm label-tree"),
     ours("label-trees-bonsai", "--algorithm label-tree --preset bonsai"),

@@ -1,8 +1,8 @@
 """Extreme multi-label learning: which few of very many labels fit a row of features or a text.
 
 The estimators :class:`CraftML`, :class:`LabelTree`, :class:`OneVsRest`, :class:`LabelForest`,
-:class:`Neighbours` and :class:`Grove` learn from sparse rows, :class:`TextTagger` from texts. :func:`load`
-opens a saved model, whether Python or the command ``labelwood`` wrote it.
+:class:`Neighbours` and :class:`Grove` learn from sparse rows, :class:`TextTagger` from texts, and
+:class:`Names` finds the names of labels in them. :func:`load` opens a saved model, whether Python or the command ``labelwood`` wrote it.
 
 >>> import labelwood
 >>> X, Y, _ = labelwood.datasets.generate("eurlex-4k", rows=200)
@@ -19,7 +19,7 @@ from ._native import __version__
 
 if TYPE_CHECKING:
     from . import datasets, estimators, metrics, persistence, text
-    from .estimators import CraftML, Grove, LabelForest, LabelTree, Neighbours, OneVsRest
+    from .estimators import CraftML, Grove, LabelForest, LabelTree, Names, Neighbours, OneVsRest
     from .persistence import load
     from .text import TextTagger, TextVectoriser
 
@@ -30,6 +30,7 @@ __getattr__, __dir__ = later(
         "Grove": "estimators",
         "LabelForest": "estimators",
         "LabelTree": "estimators",
+        "Names": "estimators",
         "Neighbours": "estimators",
         "OneVsRest": "estimators",
         "TextTagger": "text",
@@ -52,6 +53,7 @@ __all__ = [
     "LabelwoodError",
     "MachineError",
     "MissingError",
+    "Names",
     "Neighbours",
     "OneVsRest",
     "TextTagger",

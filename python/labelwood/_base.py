@@ -54,9 +54,17 @@ def _empty_row(columns: int) -> sparse.csr_array:
 class WithParts:
     """Of an estimator that has others among its parameters, which may be left open."""
 
+    model_: _native.Model
+
     def _defaults(self) -> dict[str, BaseEstimator]:
         """What stands for parts that are left open."""
         raise NotImplementedError
+
+    @property
+    def chosen_(self) -> str | None:
+        """Which algorithms of a grove held-out rows kept, and why, in words."""
+        check_is_fitted(self)
+        return json.loads(self.model_.manifest)["settings"].get("chosen")
 
     def set_params(self, **params):
         """Sets parameters; ``part__parameter`` sets one of a part, left open or not."""

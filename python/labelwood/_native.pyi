@@ -43,6 +43,7 @@ _Rows = tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]
 _Data = tuple[_Rows, int, _Rows, int]
 _Wish = tuple[str, int | None, int, bool]
 _Learner = tuple[str, str, bool, str]
+_Vocabulary = tuple[str | None, list[str], str | None]
 _Progress = Callable[[str, int, int], object] | None
 
 @final
@@ -65,6 +66,7 @@ class Model:
         documents: str,
         texts: Sequence[str],
         tags: Sequence[Sequence[str]],
+        vocabulary: _Vocabulary,
         into: tuple[str, bool] | int | None,
         threads: int,
         progress: _Progress,
@@ -99,6 +101,7 @@ class Model:
     def reads_text(self) -> bool: ...
     @property
     def label_counts(self) -> NDArray[np.uint32]: ...
+    def find_labels(self, texts: Sequence[str]) -> list[int | None]: ...
     @property
     def label_names(self) -> list[str] | None: ...
     @property
@@ -166,6 +169,7 @@ class Plan:
         documents: str,
         texts: Sequence[str],
         tags: Sequence[Sequence[str]],
+        vocabulary: _Vocabulary,
         threads: int,
     ) -> Plan: ...
     @staticmethod

@@ -30,10 +30,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import Estimator, WithParts, _seed, clusters
 from ._errors import InputError
+from ._inputs import flag
 from ._settings import (
     CraftmlSettings,
     LabelForestSettings,
     LabelTreeSettings,
+    NamesSettings,
     NeighboursSettings,
     OneVsRestSettings,
 )
@@ -110,12 +112,25 @@ class Neighbours(NeighboursSettings, Estimator):
     """
 
 
-class Grove(WithParts, Estimator):
-    """A CRAFTML forest and label trees that answer together; how their answers are ranked is learned, too.
+@_with_parameters
+class Names(NamesSettings, Estimator):
+    """The labels whose names are in a text, for a :class:`TextTagger`: rows of features have no names.
 
-    The settings are those of the parts: ``Grove(CraftML(trees=10))``, or ``forest__trees=10`` in a
-    search. All random choices follow from the grove's own ``random_state``. Scores are probabilities,
-    so that there is nothing to calibrate.
+    >>> from labelwood import Names, TextTagger
+    >>> tagger = TextTagger(Names()).fit([], [], vocabulary={"p1": ["birds", "fowl"], "p2": "old maps"})
+    >>> [tag for tag, score in tagger.predict("A fowl of the sea")]
+    ['p1']
+    """
+
+
+class Grove(WithParts, Estimator):
+    """All algorithms that pay, answering together; how their answers are ranked is learned, too.
+
+    Held-out rows decide which of the parts stay, and how many of their trees: ``chosen_`` says what
+    was decided. A part is an estimator with its settings, ``None`` for its defaults, or ``"drop"`` to
+    leave it out: ``Grove(CraftML(trees=10), neighbours="drop")``, or ``forest__trees=10`` in a search.
+    All random choices follow from the grove's own ``random_state``. Scores are probabilities, so that
+    there is nothing to calibrate.
 
     >>> from labelwood import CraftML, Grove, datasets
     >>> X, Y, _ = datasets.generate("eurlex-4k", rows=300)
@@ -124,10 +139,18 @@ class Grove(WithParts, Estimator):
 
     Parameters
     ----------
-    forest : CraftML or None, default=None
-        The settings of the forest; ``CraftML()`` by default.
-    label_tree : LabelTree or None, default=None
-        The settings of the label trees; ``LabelTree()`` by default.
+    forest : CraftML, None or "drop", default=None
+        The forest.
+    label_tree : LabelTree, None or "drop", default=None
+        The label trees.
+    one_vs_rest : OneVsRest, None or "drop", default=None
+        A classifier for each label; only where labels are few for their rows.
+    names : Names, None or "drop", default=None
+        The labels whose names are in a text; only in a :class:`TextTagger`.
+    neighbours : Neighbours, None or "drop", default=None
+        The training rows that are most like a row.
+    choose : bool, default=True
+        Whether held-out rows decide which parts stay; else all stay as they are.
     """
 
     algorithm = "grove"
@@ -136,7 +159,11 @@ class Grove(WithParts, Estimator):
         self,
         forest=None,
         label_tree=None,
+        one_vs_rest=None,
+        names=None,
+        neighbours=None,
         *,
+        choose=True,
         favour="none",
         random_state=42,
         threshold=0.5,
@@ -145,6 +172,10 @@ class Grove(WithParts, Estimator):
     ):
         self.forest = forest
         self.label_tree = label_tree
+        self.one_vs_rest = one_vs_rest
+        self.names = names
+        self.neighbours = neighbours
+        self.choose = choose
         self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
@@ -152,14 +183,17 @@ class Grove(WithParts, Estimator):
         self.verbose = verbose
 
     def _defaults(self):
-        return {"forest": CraftML(), "label_tree": LabelTree()}
+        return {name: cls() for name, cls in _PARTS.items()}
 
     def _settings(self) -> str:
         parts, seed = [], _seed(self.random_state)
         for name, default in self._defaults().items():
             part = default if getattr(self, name) is None else getattr(self, name)
+            if isinstance(part, str) and part == "drop":
+                continue
             if not isinstance(part, type(default)):
-                raise InputError(f"{name} is {part!r}, but must be a {type(default).__name__}")
+                kind = type(default).__name__
+                raise InputError(f'{name} is {part!r}, but must be a {kind}, None or "drop"')
             if part.calibrate:
                 raise InputError(
                     f"calibrate of {name} is True, but must be left out: the scores of a grove are "
@@ -171,22 +205,35 @@ class Grove(WithParts, Estimator):
                 )
             own = {**json.loads(part._settings()), "seed": seed}
             parts.append({"algorithm": part.algorithm, **own})
-        return json.dumps({"parts": parts})
+        return json.dumps({"parts": parts, "choose": flag("choose", self.choose)})
 
     @classmethod
     def _with_settings(cls, settings, **others):
-        parts = {part["algorithm"]: dict(part) for part in settings["parts"]}
-        if set(parts) != {CraftML.algorithm, LabelTree.algorithm}:
-            raise InputError(f"a grove of {', '.join(parts)} cannot be opened as an estimator")
-        for part in parts.values():
-            del part["algorithm"]
-        forest, label_tree = parts[CraftML.algorithm], parts[LabelTree.algorithm]
-        seed = {"random_state": forest["seed"]}
-        estimators = CraftML._with_settings(forest), LabelTree._with_settings(label_tree)
-        return cls(*estimators, **{**seed, **others})
+        found = {part["algorithm"]: dict(part) for part in settings["parts"]}
+        parts, seed = {}, {}
+        for name, part in _PARTS.items():
+            own = found.pop(part.algorithm, None)
+            if own is None:
+                parts[name] = "drop"
+                continue
+            del own["algorithm"]
+            seed.setdefault("random_state", own["seed"])
+            parts[name] = part._with_settings(own)
+        if found:
+            raise InputError(f"a grove of {', '.join(found)} cannot be opened as an estimator")
+        return cls(**{**parts, "choose": settings.get("choose", False), **seed, **others})
 
+
+#: The parts of a grove by the names of their parameters, in the order in which they are trained.
+_PARTS = {
+    "forest": CraftML,
+    "label_tree": LabelTree,
+    "one_vs_rest": OneVsRest,
+    "names": Names,
+    "neighbours": Neighbours,
+}
 
 #: The class of each algorithm.
 BY_ALGORITHM = {
-    cls.algorithm: cls for cls in (CraftML, LabelTree, OneVsRest, LabelForest, Neighbours, Grove)
+    cls.algorithm: cls for cls in (CraftML, LabelTree, OneVsRest, LabelForest, Neighbours, Names, Grove)
 }

@@ -21,7 +21,7 @@ from ._inputs import (
 )
 from ._progress import Callback, following
 from ._settings import TextTaggerSettings, TextVectoriserSettings
-from .estimators import CraftML, _with_parameters
+from .estimators import Grove, _with_parameters
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -109,8 +109,8 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
     Parameters
     ----------
     estimator : estimator, optional
-        The algorithm and its settings; ``CraftML()``, as in the command, by default. With
-        ``CraftML(calibrate=True)``, and with a ``Grove``, scores are probabilities.
+        The algorithm and its settings; ``Grove()``, as in the command, by default: all algorithms that
+        pay. Its scores are probabilities, as are those of others with ``calibrate=True``.
     separator : str, optional
         What stands between two labels in files that the command reads with the saved model;
         ``"none"`` if a field is one label.
@@ -132,16 +132,29 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
         texts: Iterable[str],
         tags: Iterable[Iterable[str]],
         *,
+        vocabulary: str | os.PathLike[str] | Mapping[str, str | Iterable[str]] | None = None,
+        language: str | None = None,
         folder: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         progress: Callback | None = None,
     ) -> Self:
         """Learns from texts and the tags of each.
 
-        Tags are not empty and have no TAB or line break. With ``folder``, the model is written there
-        as it is learned; see :meth:`CraftML.fit`.
+        Parameters
+        ----------
+        texts : list of str
+        tags : list of lists of str
+            The tags of each text, which are not empty and have no TAB or line break.
+        vocabulary : path or mapping, optional
+            The names of the tags: a file as for the command's ``--vocabulary`` (lines, a table, or
+            SKOS), or the names of each code. Then tags are codes or any of the names, and those that no
+            text has can be predicted by name. Without it, tags are their own names.
+        language : str, optional
+            The language of the vocabulary's names, such as ``"en"``.
+        folder, overwrite, progress : optional
+            As in :meth:`CraftML.fit`.
         """
-        learner, documents = self._learner(), self._documents(texts, tags)
+        learner, documents = self._learner(), self._documents(texts, tags, vocabulary, language)
         with (
             all_or_nothing(self),
             following(self.verbose, progress, type(self).__name__) as callback,
@@ -154,24 +167,25 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
         return self
 
     def _defaults(self):
-        return {"estimator": CraftML()}
+        return {"estimator": Grove()}
 
     def _learner(self) -> tuple[str, str, bool, str]:
         """The algorithm, its settings, whether it is calibrated, and which labels it favours."""
-        estimator = CraftML() if self.estimator is None else self.estimator
+        estimator = Grove() if self.estimator is None else self.estimator
         if not isinstance(estimator, Estimator):
             raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
         return estimator._learner()
 
-    def _documents(self, texts, tags) -> tuple[str, list[str], list[list[str]]]:
-        """How files of documents are read, the texts and their tags."""
+    def _documents(self, texts, tags, vocabulary, language):
+        """How files of documents are read, the texts, their tags, and the names of these."""
         if self.separator == "":
             raise InputError("separator is empty, but must stand between two labels, or be None")
         texts, tags = _texts(texts), _tags(tags)
         _refuse_other_numbers(texts, tags)
         for tag in dict.fromkeys(tag for row in tags for tag in row):
             storable(tag, "the tag")
-        return as_json({"separator": self.separator}), texts, tags
+        known = _vocabulary(vocabulary, language)
+        return as_json({"separator": self.separator}), texts, tags, known
 
     def _take(self, model: _native.Model) -> None:
         self.model_ = model
@@ -230,17 +244,19 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
         texts, tags = _texts(texts), _tags(tags)
         _refuse_other_numbers(texts, tags)
         k = whole("k", k, least=1)
-        predicted = self.predict(texts, k)
-        hits = sum(tag in right for best, right in zip(predicted, tags) for tag, _ in best)
+        found = self.predict_top_k(texts, k)
+        predicted = np.split(found.indices, found.indptr[1:-1])
+        right = [self.model_.find_labels(row) for row in tags]
+        hits = sum(len(set(best) & set(row)) for best, row in zip(predicted, right))
         return hits / (k * len(texts)) if texts else 0.0
 
     def informative_terms(self, tag: str) -> list[tuple[str, float]]:
         """The terms that tell most about a tag, with their weights, best first."""
         check_is_fitted(self)
-        places = np.flatnonzero(self.classes_ == tag)
-        if not len(places):
+        (label,) = self.model_.find_labels([tag])
+        if label is None:
             raise InputError(f"{tag!r} is no tag that training knew")
-        return self.model_.label_terms(int(places[0])) or []
+        return self.model_.label_terms(label) or []
 
     def clusters(self, tree: int = 0) -> list[list[str]]:
         """The tags below each child of a label tree's root: those that it takes for alike."""
@@ -304,6 +320,23 @@ def _refuse_more_than_a_pair(name: str, lengths) -> None:
     """The native part, which names all else, cannot tell how many there were."""
     if isinstance(lengths, (tuple, list, np.ndarray)) and len(lengths) > 2:
         raise InputError(f"{name} is {list(lengths)}, but must be two whole numbers")
+
+
+def _vocabulary(vocabulary, language) -> tuple[str | None, list[str], str | None]:
+    """As the native part takes it: a file, or lines of codes and names, and a language."""
+    if language is not None and (vocabulary is None or isinstance(vocabulary, Mapping)):
+        raise InputError("language is for the file of a vocabulary: give that, too, or leave it out")
+    if not isinstance(vocabulary, Mapping):
+        return None if vocabulary is None else os.fspath(vocabulary), [], language
+    lines = []
+    for code, names in vocabulary.items():
+        cells = [code, *([names] if isinstance(names, str) else names)]
+        for cell in cells:
+            if not isinstance(cell, str):
+                raise InputError(f"vocabulary has {cell!r}, but codes and names are strings")
+            storable(cell, "of the vocabulary,")
+        lines.append("\t".join(cells))
+    return None, lines, language
 
 
 def _stop_words(words):

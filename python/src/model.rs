@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::errors::{Fault, OrRaise, in_python, refuse};
 use crate::rows::{FeatureArrays, Features, LabelArrays, Rows, arrays, one_row, prediction_arrays};
-use crate::text::Reading;
+use crate::text::{Reading, Vocabulary};
 use crate::work::{self, Pace};
 
 /// For up to so many rows no thread is started: that would take longer.
@@ -90,7 +90,7 @@ impl Model {
     /// Trains on texts and their tags; `memory` is as for rows.
     #[staticmethod]
     #[pyo3(signature = (
-        learner, vectoriser, documents, texts, tags, into, threads, progress, memory=None
+        learner, vectoriser, documents, texts, tags, vocabulary, into, threads, progress, memory=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn train_text(
@@ -100,13 +100,14 @@ impl Model {
         documents: &str,
         texts: Vec<PyBackedStr>,
         tags: Vec<Vec<PyBackedStr>>,
+        vocabulary: Vocabulary,
         into: Option<Into>,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
         memory: Option<u64>,
     ) -> PyResult<Self> {
         let (settings, options) = learner.parts(py)?;
-        let reading = Reading::parse(py, vectoriser, documents)?;
+        let reading = Reading::parse(py, vectoriser, documents, vocabulary)?;
         work::run(py, threads, progress, |task| -> Result<Self, Fault> {
             let (dataset, reader) = reading.learn(&texts, &tags, task)?;
             let options = TrainOptions { text: Some(&reader), ..options };
@@ -244,6 +245,11 @@ impl Model {
     fn label_names(&self) -> Option<Vec<&str>> {
         let names = self.0.labels().names()?;
         Some((0..names.len() as u32).map(|id| names.display(id)).collect())
+    }
+
+    /// The label that each text means, by code or any name, or none.
+    fn find_labels(&self, texts: Vec<PyBackedStr>) -> Vec<Option<u32>> {
+        texts.iter().map(|text| self.0.labels().find(text)).collect()
     }
 
     /// The tags of the languages in which labels have names, the model's own first.

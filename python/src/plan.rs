@@ -14,7 +14,7 @@ use pyo3::pybacked::PyBackedStr;
 use crate::errors::{Fault, OrRaise};
 use crate::model::Learner;
 use crate::rows::{FeatureArrays, LabelArrays, Rows};
-use crate::text::Reading;
+use crate::text::{Reading, Vocabulary};
 use crate::work;
 
 /// The plan's folder, the number of shards, what it is if neither is given nor known, and whether
@@ -79,10 +79,11 @@ impl Plan {
         documents: &str,
         texts: Vec<PyBackedStr>,
         tags: Vec<Vec<PyBackedStr>>,
+        vocabulary: Vocabulary,
         threads: usize,
     ) -> PyResult<Self> {
         let (algorithm, options) = learner.parts(py)?;
-        let reading = Reading::parse(py, vectoriser, documents)?;
+        let reading = Reading::parse(py, vectoriser, documents, vocabulary)?;
         work::run(py, threads, None, |task| -> Result<Self, Fault> {
             let (dataset, reader) = reading.learn(&texts, &tags, task)?;
             let options = TrainOptions { text: Some(&reader), ..options };

@@ -1,11 +1,14 @@
 //! From text to rows.
 
+use std::path::PathBuf;
+
+use labelwood::app::known_labels;
 use labelwood::data::documents::Options;
 use labelwood::data::{Dataset, LabelIndex, LabelIndexBuilder};
 use labelwood::run::Task;
 use labelwood::sparse::{Csr, LabelRows};
 use labelwood::text::{
-    Arrays, Fitting, Params, TextError, TextReader, Vectoriser as Inner, mostly_unshared,
+    Arrays, Fitting, Params, TextError, TextReader, Vectoriser as Inner, learn, mostly_unshared,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -118,18 +121,28 @@ fn numbers<T, const N: usize>(bytes: &Bound<'_, PyBytes>, number: fn([u8; N]) ->
     bytes.as_bytes().as_chunks().0.iter().map(|&bytes| number(bytes)).collect()
 }
 
+/// The names of tags: a file or lines of codes and names, and the language of those in a file.
+pub type Vocabulary = (Option<PathBuf>, Vec<PyBackedStr>, Option<String>);
+
 /// How texts are read.
 pub struct Reading {
     vectoriser: Params,
     documents: Options,
+    vocabulary: Vocabulary,
 }
 
 impl Reading {
     /// From settings as JSON.
-    pub fn parse(py: Python<'_>, vectoriser: &str, documents: &str) -> PyResult<Self> {
+    pub fn parse(
+        py: Python<'_>,
+        vectoriser: &str,
+        documents: &str,
+        vocabulary: Vocabulary,
+    ) -> PyResult<Self> {
         Ok(Reading {
             vectoriser: params_of(py, vectoriser)?,
             documents: options_of(py, documents)?,
+            vocabulary,
         })
     }
 
@@ -140,17 +153,21 @@ impl Reading {
         tags: &[Vec<PyBackedStr>],
         task: &Task,
     ) -> Result<(Dataset, TextReader), TextError> {
-        let (vectoriser, features) = fit(texts, self.vectoriser, task)?;
-        if let Some(unshared) = mostly_unshared(features.view()) {
+        let (file, lines, language) = self.vocabulary;
+        let known = match file {
+            Some(file) => known_labels(&file, Some(&file), language.as_deref(), task)?,
+            None => LabelIndexBuilder::new(&LabelIndex::from_lines(lines.iter().map(|line| &**line))),
+        };
+        let (labels, names) = number(tags, known);
+        let (reader, dataset) = learn(texts, labels, names, self.documents, self.vectoriser, task)?;
+        if let Some(unshared) = mostly_unshared(dataset.features.view()) {
             tracing::warn!(
                 "{unshared} of {} texts have no term that another text has, so the model can learn \
                  little from them: try char_ngrams=(1, 2) if no spaces separate words, as in Chinese",
                 texts.len()
             );
         }
-        let (labels, names) = number(tags);
-        let dataset = Dataset { features, labels, label_names: Some(names), named: None };
-        Ok((dataset, TextReader::new(self.documents, vectoriser)))
+        Ok((dataset, reader))
     }
 }
 
@@ -166,9 +183,8 @@ fn fit(texts: &[PyBackedStr], params: Params, task: &Task) -> Result<(Inner, Csr
     Ok((vectoriser, rows))
 }
 
-/// Tags as numbers, in the order in which they are met.
-fn number(tags: &[Vec<PyBackedStr>]) -> (LabelRows, LabelIndex) {
-    let mut names = LabelIndexBuilder::default();
+/// Tags as numbers, in the order in which they are met, after those that are known.
+fn number(tags: &[Vec<PyBackedStr>], mut names: LabelIndexBuilder) -> (LabelRows, LabelIndex) {
     let (mut offsets, mut ids) = (vec![0], Vec::new());
     for tags in tags {
         let mut row: Vec<u32> = tags.iter().map(|tag| names.id(tag)).collect();

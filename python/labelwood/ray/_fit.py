@@ -40,6 +40,8 @@ def fit(
     y=None,
     *,
     folder: str | os.PathLike,
+    vocabulary=None,
+    language: str | None = None,
     shards: int | None = None,
     shared: bool = False,
     cpus: int = 1,
@@ -65,6 +67,8 @@ def fit(
     folder : str or path
         Gets ``plan``, which the commands ``shard``, ``inspect`` and ``merge`` understand, and
         ``model``.
+    vocabulary, language : optional
+        The names of a ``TextTagger``'s tags, as in its ``fit``.
     shards : int, optional
         Into how many tasks each stage is divided; by default as many as the cluster can run at
         once, or as many as the plan in the folder has.
@@ -90,19 +94,24 @@ def fit(
     refuse_less_than_one(cpus=cpus, attempts=attempts)
     if shards is not None:
         refuse_less_than_one(shards=shards)
+    known = (vocabulary, language)
+    if known != (None, None) and not isinstance(estimator, TextTagger):
+        raise InputError("vocabulary and language are for a TextTagger: leave them out")
     with all_or_nothing(estimator):
-        _fit(estimator, X, y, folder, shards, shared, cpus, memory, attempts, overwrite, progress)
+        _fit(
+            estimator, X, y, known, folder, shards, shared, cpus, memory, attempts, overwrite, progress
+        )
     return estimator
 
 
 def _fit(
-    estimator, X, y, folder: Path, shards: int | None, shared: bool, cpus: int, memory: int | None,
-    attempts: int, overwrite: bool, progress: Callback | None,
+    estimator, X, y, known, folder: Path, shards: int | None, shared: bool, cpus: int,
+    memory: int | None, attempts: int, overwrite: bool, progress: Callback | None,
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     is_new = not (folder / "plan").exists()
     wish = (str(folder / "plan"), shards, max(1, slots(cpus)), overwrite)
-    plan, rows = _plan(estimator, X, y, wish, cpus)
+    plan, rows = _plan(estimator, X, y, known, wish, cpus)
     try:
         _refuse_another_model(folder, overwrite)
     except InputError:
@@ -125,10 +134,10 @@ def _fit(
     estimator._take(_native.Model.open(str(folder / "model"), True))
 
 
-def _plan(estimator, X, y, wish, cpus: int):
+def _plan(estimator, X, y, known, wish, cpus: int):
     """The plan, and the rows if they are at hand."""
     if isinstance(estimator, TextTagger):
-        return _plan_of_texts(estimator, X, y, wish, cpus), None
+        return _plan_of_texts(estimator, X, y, known, wish, cpus), None
     learner = estimator._learner()
     if isinstance(X, (str, os.PathLike)):
         if y is not None:
@@ -144,14 +153,14 @@ def _plan(estimator, X, y, wish, cpus: int):
     return _native.Plan.of_rows(wish, learner, *rows, labels.names, cpus), rows
 
 
-def _plan_of_texts(tagger: TextTagger, X, y, wish, cpus: int):
+def _plan_of_texts(tagger: TextTagger, X, y, known, wish, cpus: int):
     if isinstance(X, (str, os.PathLike)):
         documents = datasets.read_documents(X, separator=tagger.separator)
         X, y = [one.text for one in documents], [one.labels for one in documents]
     if y is None:
         raise InputError("y is missing: give each text its tags, or the path of a file as X")
     return _native.Plan.of_texts(
-        wish, tagger._learner(), tagger._vectoriser(), *tagger._documents(X, y), cpus
+        wish, tagger._learner(), tagger._vectoriser(), *tagger._documents(X, y, *known), cpus
     )
 
 

@@ -173,7 +173,7 @@ fn flags_that_do_not_go_together_are_refused() {
 #[test]
 fn rare_labels_are_favoured_on_request() {
     let folder = generated();
-    for algorithm in ["craftml --trees 6", "one-vs-rest", "label-tree --trees 1"] {
+    for algorithm in ["one-vs-rest", "label-tree --trees 1"] {
         let train = format!("train train.txt --algorithm {algorithm} -q --overwrite");
         let figures = |flags: &str, model: &str| {
             folder.run(&format!("{train} {flags} --model {model}")).succeeds();

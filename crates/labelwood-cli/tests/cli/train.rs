@@ -129,7 +129,8 @@ fn presets_are_changed_by_flags_and_models_repeat_their_settings() {
     ] {
         assert_eq!(paper[name], value, "{name}");
     }
-    let changed = settings("--model changed --algorithm craftml --preset paper --trees 4 --beam 3 --seed 9");
+    let changed =
+        settings("--model changed --algorithm craftml --preset paper --trees 4 --beam 3 --seed 9");
     assert_eq!((&changed["trees"], &changed["beam"]), (&4.into(), &3.into()));
     assert_eq!(changed["feature_projection"], "hashing");
 

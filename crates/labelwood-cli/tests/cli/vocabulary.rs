@@ -101,3 +101,104 @@ fn names_beside_text_are_found_with_their_further_names() {
     let line = "\"vocabulary\":{\"names\":3,\"further_names\":1,\"broader\":0}";
     assert!(inside.contains(line), "{inside}");
 }
+
+/// The labels of a text, best first.
+#[track_caller]
+fn labels_of(folder: &Folder, model: &str, text: &str) -> Vec<String> {
+    let asked = format!("predict {model} - --labels-only");
+    let found = folder.run_with_input(&asked, text.as_bytes()).succeeds();
+    found.trim_end().split(['|', ';', ' ', ',']).map(str::to_owned).collect()
+}
+
+#[test]
+fn names_are_found_without_a_single_row_to_learn_from() {
+    let folder = folder();
+    let vocabulary = "--vocabulary animals.ttl --language en";
+    let train = format!("train {vocabulary} --model model");
+    folder.run(&format!("{train} --algorithm names -q")).succeeds();
+    assert_eq!(labels_of(&folder, "model", "all the birds of the sea\n"), ["x:bird"]);
+    assert_eq!(labels_of(&folder, "model", "a fowl and a cat\n"), ["x:bird", "x:cat"]);
+    let figures = folder.run("evaluate model zoo.tsv --json -q").succeeds();
+    assert!(figures.contains("\"p@1\": 1.0") || figures.contains("\"p@1\":1.0"), "{figures}");
+    for algorithm in ["", "--algorithm auto", "--algorithm label-tree"] {
+        let error = folder.run(&format!("{train} {algorithm} --overwrite")).fails(1);
+        assert!(
+            error.contains("DATA is missing") && error.contains("--algorithm names"),
+            "{error}"
+        );
+    }
+    assert_eq!(folder.run("train --algorithm names --model other").code(), 2);
+    let plan = format!("plan {vocabulary} --algorithm names --shards 1 --output plan -q");
+    folder.run(&plan).succeeds();
+    folder.run("shard --plan plan --index 0 -q").succeeds();
+    folder.run("merge --plan plan --model merged -q").succeeds();
+    let manifest = |model: &str| folder.read(&format!("{model}/manifest.json"));
+    assert_eq!(manifest("model"), manifest("merged"));
+}
+
+#[test]
+fn labels_of_the_vocabulary_without_rows_are_predicted_by_their_names() {
+    let folder = folder();
+    folder.run("train zoo.tsv --vocabulary animals.ttl --language en --model model -q").succeeds();
+    let found = labels_of(&folder, "model", "animals of the forest\n");
+    assert!(found.contains(&"x:animal".to_owned()), "{found:?}");
+}
+
+#[test]
+fn a_vocabulary_is_added_to_a_model_with_rows_or_without() {
+    let folder = folder();
+    folder.write(
+        "more.ttl",
+        format!(
+            "{ANIMALS} :cat skos:altLabel \"felines\"@en .\n\
+             :horse skos:prefLabel \"horses\"@en, \"hevoset\"@fi ; skos:broader :animal .\n"
+        ),
+    );
+    let train = "train zoo.tsv --vocabulary animals.ttl --language en -q --keep-rows --overwrite";
+    folder.run(&format!("{train} --model model")).succeeds();
+    let done = folder.run("update model --vocabulary more.ttl");
+    assert_eq!(done.code(), 0, "{}", done.stderr());
+    let told = done.stderr();
+    assert!(
+        told.contains("0 rows and 1 new labels added") && told.contains("1 with other names"),
+        "{told}"
+    );
+    assert!(
+        told.contains("1 of the new labels have no rows: they are found by their names"),
+        "{told}"
+    );
+    for (text, label) in [("horses in the field\n", "x:horse"), ("a feline\n", "x:cat")] {
+        let found = labels_of(&folder, "model", text);
+        assert!(found.contains(&label.to_owned()), "{text}: {found:?}");
+    }
+    let inside = folder.run("inspect model --language fi").succeeds();
+    assert!(inside.contains("4 names") && inside.contains("3 broader pairs"), "{inside}");
+    let again = folder.run("update model --vocabulary more.ttl").stderr();
+    assert!(again.contains("there is nothing left to do"), "{again}");
+    let error = folder.run("update model --vocabulary animals.ttl").fails(1);
+    assert!(error.contains("there is nothing to add"), "{error}");
+
+    // With rows, which are counted where names are found.
+    folder.run(&format!("{train} --model names --algorithm names")).succeeds();
+    folder.write("more.tsv", "the horse runs\thorses\na horse and a cat\thorses\n".repeat(20));
+    folder.run("update names more.tsv --vocabulary more.ttl").stderr();
+    let inside = folder.run("inspect names").succeeds();
+    assert!(inside.contains("40 rows  x:horse: horses") || inside.contains("horses"), "{inside}");
+    assert_eq!(labels_of(&folder, "names", "a horse and a cat\n")[0], "x:horse");
+
+    for (algorithm, fate) in [
+        ("label-tree", "they are learned from their names"),
+        ("one-vs-rest", "they are learned from their names"),
+        ("craftml", "they are not predicted before a row has them"),
+    ] {
+        folder.run(&format!("{train} --model other --algorithm {algorithm}")).succeeds();
+        let told = folder.run("update other --vocabulary more.ttl").stderr();
+        assert!(told.contains(fate), "{algorithm}: {told}");
+        let found = labels_of(&folder, "other", "horses\n");
+        assert_eq!(
+            found.contains(&"x:horse".to_owned()),
+            algorithm != "craftml",
+            "{algorithm}: {found:?}"
+        );
+    }
+}

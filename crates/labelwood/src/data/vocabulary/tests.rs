@@ -376,3 +376,19 @@ fn all_syntaxes_give_what_a_plain_model_of_the_concepts_gives() {
     }
     assert!(compared > 100, "{compared}");
 }
+
+#[test]
+fn joined_vocabularies_keep_numbers_and_add_names_languages_and_broader_labels() {
+    let labels = |text: &str| turtle(text, Some("en")).unwrap().labels;
+    let known = ":b skos:prefLabel \"birds\"@en, \"linnut\"@fi . :c a skos:Concept ; skos:altLabel \"cats\"@en .";
+    let more = ":a skos:prefLabel \"animals\"@en, \"elaimet\"@fi .
+        :b skos:prefLabel \"fowl\"@en, \"Vogel\"@de ; skos:broader :a .";
+    let joined = labels(known).joined(&labels(more));
+    assert_eq!(lines(&joined), ["x:b\tfowl\tbirds", "x:c\t\tcats", "x:a\tanimals"]);
+    assert_eq!(joined.languages().collect::<Vec<_>>(), ["en", "de", "fi"]);
+    let names = |language, id| joined.names_in(language, id).collect::<Vec<_>>();
+    assert_eq!([names("fi", 0), names("fi", 2)], [["linnut"], ["elaimet"]]);
+    assert_eq!((names("de", 0), names("de", 2)), (vec!["Vogel"], vec![]));
+    assert_eq!((joined.broader(0), joined.broader(2)), (&[2][..], &[][..]));
+    assert_eq!(joined.joined(&joined), joined);
+}

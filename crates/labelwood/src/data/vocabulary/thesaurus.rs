@@ -82,14 +82,17 @@ fn names_of(index: &LabelIndex, id: u32) -> impl Iterator<Item = &str> + Clone {
     known.then(|| index.names(id)).into_iter().flatten()
 }
 
-/// A line of names, each once.
-fn line<'n>(code: &str, names: impl Iterator<Item = &'n str>) -> String {
-    let (mut line, mut known) = (code.to_owned(), BTreeSet::new());
-    for name in names.filter(|name| known.insert(*name)) {
-        line.extend(["\t", name]);
+/// The line of a label of one index, before whose names come those of labels of another, each once.
+fn joined_line(code: &str, own: (&LabelIndex, u32), newer: (&LabelIndex, &[u32])) -> String {
+    let names = newer.1.iter().flat_map(|&id| names_of(newer.0, id)).collect::<Vec<_>>();
+    if let Some(line) = own.0.get(own.1).filter(|_| names.is_empty()) {
+        return line.to_owned();
     }
-    // Else it would be the line of a label that has its number as a code.
-    if line.is_empty() { "\t".to_owned() } else { line }
+    let mut known = BTreeSet::new();
+    let names = names.into_iter().chain(names_of(own.0, own.1));
+    let names: Vec<&str> = names.filter(|name| known.insert(*name)).collect();
+    // Without a name, too, a TAB ends the code.
+    format!("{code}\t{}", names.join("\t"))
 }
 
 /// Labels in several languages.
@@ -181,8 +184,7 @@ impl LabelIndex {
         for (place, ids) in (0..).zip(&ids) {
             let is_known = (place as usize) < self.len();
             let code = if is_known { self.code(place) } else { more.code(ids[0]) };
-            let newer = ids.iter().flat_map(|&id| more.names(id));
-            lines.push(&line(code, newer.chain(names_of(self, place))));
+            lines.push(&joined_line(code, (self, place), (more, ids)));
         }
         let labels = lines.finish();
         let none = Thesaurus::default();
@@ -196,8 +198,7 @@ impl LabelIndex {
             let [own, other] = [own, other].map(|all| of(all, tag).unwrap_or_default());
             let mut lines = LineCollector::default();
             for (place, ids) in (0..).zip(&ids) {
-                let newer = ids.iter().flat_map(|&id| names_of(&other, id));
-                lines.push(&line("", newer.chain(names_of(&own, place))));
+                lines.push(&joined_line("", (&own, place), (&other, ids)));
             }
             ((*tag).clone(), lines.finish())
         };

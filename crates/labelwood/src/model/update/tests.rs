@@ -203,7 +203,7 @@ fn rows_that_do_not_fit_are_refused_or_fitted() {
     let refused = |more: &Dataset| {
         update(&open(&model), more, &model, UpdateStart::default(), &run(1)).unwrap_err()
     };
-    assert!(refused(&part(200, 200)).to_string().contains("there are no rows to add"));
+    assert!(refused(&part(200, 200)).to_string().contains("there is nothing to add"));
     let mut bare = part(200, 201);
     bare.labels = LabelRows::new(25);
     bare.labels.push_row(&[], &[]).unwrap();
