@@ -75,6 +75,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         args.vocabulary.as_deref(),
         &task,
     )?;
+    if args.data.is_none() && dataset.label_names.as_ref() == model.labels().names() {
+        context.note(format_args!(
+            "{}: the model has all these names, there is nothing left to do",
+            args.model.display()
+        ));
+        return Ok(());
+    }
     let threads = task.threads();
     let remedy = if threads > 1 { "try --threads 1" } else { "add fewer rows at a time" };
     let needed = update_bytes(&model, dataset.view(), threads);
@@ -94,8 +101,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let done = match args.output {
             Some(_) => "this update is finished, there is nothing left to do".to_owned(),
             None => format!(
-                "the last update added the same, {rows} rows, there is nothing left to do; --again adds \
-                 them once more"
+                "the last update added these {}, there is nothing left to do; --again adds them once \
+                 more",
+                if *rows > 0 { format!("{rows} rows") } else { "names".to_owned() }
             ),
         };
         context.note(format_args!("{folder}: {done}"));
@@ -130,7 +138,7 @@ fn without_rows(model: &Model, labels: u64) -> String {
     let fate = match settings.facts().reads_names {
         true => "they are found by their names",
         false if learns && holds_rows && model.text().is_some() => {
-            "they are learned from their names"
+            "they are learned from those words of their names that the model knows"
         }
         false => {
             "they are not predicted before a row has them, since this model does not look for names"

@@ -142,8 +142,6 @@ fn text_is_read_as_the_model_reads_it() {
     folder.write("vectors.txt", "1 2 2\n0 0:1\n");
     let error = folder.run("update model vectors.txt").fails(1);
     assert!(error.contains("the model was trained on text"), "{error}");
-    let error = folder.run("update model more.tsv --vocabulary more.tsv").fails(1);
-    assert!(error.contains("--vocabulary is for vectors"), "{error}");
     folder.run("train train.tsv --model kept --trees 4 --leaf 8 --keep-rows -q").succeeds();
     folder.run("update kept more.tsv -q").succeeds();
     let terms = folder.run("inspect kept --label zoo").succeeds();
@@ -158,7 +156,7 @@ fn what_cannot_be_added_is_told_in_one_line() {
     folder.write("other.txt", "g\nr\nb\n");
     let before = folder.read("model/manifest.json");
     for (command, told) in [
-        ("update model empty.txt", "there are no rows"),
+        ("update model empty.txt", "there is nothing to add"),
         ("update model more.tsv", "the model was trained on vectors"),
         ("update model nowhere.txt", "nowhere.txt"),
         ("update nowhere three.txt", "nowhere: there is no model here"),

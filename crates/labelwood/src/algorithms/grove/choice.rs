@@ -17,7 +17,7 @@ use rayon::prelude::*;
 /// What a byte of the model must add to the mean precision: a tenth of a point for 33 MB.
 const PRICE: f64 = 3e-11;
 /// What a part that takes all of the time of training would have to add.
-const PRICE_OF_TIME: f64 = 3e-3;
+const PRICE_OF_TIME: f64 = 1e-2;
 /// How much dearer bytes become at a time until what is left has room.
 const DEARER: f64 = 1.25;
 /// Precision is measured among so many labels.

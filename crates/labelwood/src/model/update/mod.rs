@@ -118,8 +118,11 @@ pub fn update(
     let names = names(known, dataset.label_names.as_ref(), added.labels.columns())?;
     let renamed = renamed(known, names.as_ref());
     let new_labels = manifest.labels as usize..added.labels.columns();
-    check(model, dataset, !renamed.is_empty() || !new_labels.is_empty())?;
-    let training = describe(manifest, dataset, names.as_ref().filter(|_| !renamed.is_empty()));
+    let has_new_names = names.as_ref().is_some_and(|names| Some(names) != known);
+    check(model, dataset, has_new_names)?;
+    // Names that come with rows alone are new labels, which the rows tell.
+    let is_told = dataset.is_empty() || !renamed.is_empty();
+    let training = describe(manifest, dataset, names.as_ref().filter(|_| is_told));
     let counts = added.labels.view().column_counts();
     let updated = |manifest: Manifest, was_there| Updated {
         rows: added.len() as u64,
