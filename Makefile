@@ -9,7 +9,7 @@ export PROPTEST_RNG_SEED ?= 1
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun strace test-rust test-python test-annif choices scale shards updates bench bench-peers bench-python torture reproduce reproduce-forests lint docs settings python-settings release
+.PHONY: help demo test mpirun strace test-rust test-python test-annif choices scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests lint docs settings python-settings release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -18,6 +18,7 @@ help:
 	@echo 'make settings, make python-settings write what is made from the tables of settings: Python and the guide'
 	@echo 'make bench   measure speed'
 	@echo 'make bench-peers measure labelwood against its peers; needs Python and the sets in LABELWOOD_DATA'
+	@echo 'make bench-default measure what train does by default beside omikuji; needs the same'
 	@echo 'make bench-python MODEL=... ROWS=... measure what calls from Python cost'
 	@echo 'make torture train on hundreds of odd data sets, on several numbers of threads'
 	@echo 'make reproduce, make reproduce-forests repeat the experiments of the papers; needs the same'
@@ -100,6 +101,15 @@ bench:
 # Writes docs/src/peers.md; PEERS holds further flags, bench/README.md says which. A stopped run goes on where it was.
 bench-peers: release target/bench-venv/ready
 	target/bench-venv/bin/python bench/peers.py $(PEERS)
+
+# The default beside omikuji alone; a tenth of the packages of the other peers.
+bench-default: release target/bench-default/ready
+	target/bench-default/bin/python bench/default.py $(SETS)
+
+target/bench-default/ready: bench/requirements.txt
+	python3 -m venv target/bench-default
+	grep -E '^(omikuji|numpy|scipy)=' bench/requirements.txt | xargs target/bench-default/bin/python -m pip install --quiet
+	touch $@
 
 # What calls of the Python package cost; MODEL is a model's folder, ROWS a file of vectors for it.
 bench-python: target/python/installed

@@ -315,6 +315,9 @@ impl Display for Inside<'_> {
         };
         let parts: Vec<String> = self.bytes_by_part.iter().map(part).collect();
         writeln!(out, "size        {}: {}", Bytes(self.bytes), parts.join(", "))?;
+        if let Some(chosen) = self.model.learned().settings().chosen() {
+            writeln!(out, "parts       {chosen}")?;
+        }
         if self.favour == Favour::Tail {
             let is_calibrated = self.model.calibration().is_some();
             let weight = match self.model.learned().settings().scores(is_calibrated) {
