@@ -219,7 +219,7 @@ impl Model {
         } else {
             work::run(py, threads, None, read)?
         };
-        arrays(py, rows.view())
+        arrays(py, rows.features.view())
     }
 
     /// What the model is, as JSON: the content of `manifest.json`.
@@ -335,6 +335,13 @@ fn learn(
 ) -> Result<Inner, Fault> {
     let labels = dataset.labels.columns();
     refuse_more(labels as u64 * LABEL, memory, labels)?;
+    let whole = TrainingNeed {
+        calibrate: options.calibrate,
+        reader: options.text,
+        ..TrainingNeed::new(dataset, settings, task.threads())
+    };
+    let narrowed = memory.and_then(|memory| whole.narrowed(memory));
+    let settings = narrowed.as_ref().unwrap_or(settings);
     let estimate = settings.estimate(dataset, task.threads());
     let on_disk = match &into {
         Some(Into::Folder(..)) => true,

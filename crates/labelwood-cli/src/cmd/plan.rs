@@ -14,7 +14,7 @@ use labelwood::shard::{Options, Plan, Shard};
 use labelwood::{auto, data};
 use serde::Serialize;
 
-use super::train::memory::fits;
+use super::train::memory::{fits, narrowed};
 use crate::context::Context;
 use crate::input::Kind;
 use crate::learn::{LearnArgs, Rows, TrainRequest};
@@ -122,6 +122,18 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         notes.iter().for_each(|note| context.note(note));
     }
     let settings = args.choose(choice, calibrate, &rows, context, &task)?;
+    let need = TrainingNeed {
+        calibrate,
+        reader: rows.reader.as_ref(),
+        ..TrainingNeed::new(rows.dataset.view(), &settings, task.threads())
+    };
+    let narrowed = narrowed(&need, context.max_memory);
+    let settings = narrowed.map_or(settings.clone(), |(settings, why)| {
+        if !args.json {
+            context.note(why);
+        }
+        settings
+    });
     // The scores of a grove that auto chose are probabilities without.
     let calibrate = calibrate && !settings.facts().is_calibrated;
     let options = Options {

@@ -159,6 +159,14 @@ impl Settings {
         Ok(settings)
     }
 
+    /// The settings with some of their parts; nothing if no part is kept.
+    pub fn keeping(&self, keep: impl Fn(&Settings) -> bool) -> Option<Settings> {
+        let kept: Vec<&Settings> = self.parts().iter().filter(|part| keep(part)).collect();
+        let mut values = self.values();
+        values["parts"] = serde_json::to_value(&kept).ok()?;
+        self.parse(values).ok().filter(|_| !kept.is_empty())
+    }
+
     /// The number that every random choice follows from.
     pub fn seed(&self) -> u64 {
         self.find("seed").and_then(|seed| seed.as_u64()).unwrap_or(0)

@@ -66,6 +66,24 @@ impl<'a> TrainingNeed<'a> {
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
+    /// The settings without the parts that need most, so that the others have room in so many bytes, where
+    /// held-out rows decide on parts anyway; nothing if all parts have room, or none.
+    pub fn narrowed(&self, limit: u64) -> Option<Settings> {
+        let bytes = |settings: &Settings| TrainingNeed { settings, ..self.clone() }.bytes();
+        if self.settings.find("choose") != Some(true.into()) || bytes(self.settings) <= limit {
+            return None;
+        }
+        let is_possible = |part: &Settings| self.rows.named.is_some() || !part.facts().reads_names;
+        let mut settings = self.settings.keeping(is_possible)?;
+        while bytes(&settings) > limit {
+            let alone = |part: &Settings| settings.keeping(|other| other == part);
+            let need = |part: &&Settings| alone(part).map_or(0, |alone| bytes(&alone));
+            let largest = settings.parts().iter().max_by_key(need)?.clone();
+            settings = settings.keeping(|part| *part != largest)?;
+        }
+        Some(settings)
+    }
+
     /// The first change that makes it fit into so many bytes, if there is one: fewer threads, then
     /// settings that need less.
     pub fn remedy(&self, limit: u64) -> Option<Remedy> {
@@ -108,4 +126,38 @@ pub fn update_bytes(model: &Model, added: DatasetView<'_>, threads: usize) -> u6
     let rows = if manifest.training.keep_rows { (of_new as f64 * all) as u64 } else { of_new };
     let largest = manifest.units.iter().map(|unit| unit.bytes).max().unwrap_or(0);
     rows.saturating_add(largest.saturating_mul(2 * threads as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::run::Pool;
+    use crate::data::Dataset;
+    use crate::data::generate::{Generator, Profile};
+
+    #[test]
+    fn parts_of_a_grove_that_have_no_room_are_left_out() {
+        let task = Pool::new(2).unwrap().task();
+        let profile = Profile { instances: 2000, ..Profile::named("eurlex-4k").unwrap() };
+        let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..2000, &task).unwrap();
+        let dataset = Dataset { features, labels, label_names: None, named: None };
+        let grove = Settings::default();
+        fn need<'a>(dataset: &'a Dataset, settings: &'a Settings) -> TrainingNeed<'a> {
+            TrainingNeed::new(dataset.view(), settings, 2)
+        }
+        let bytes = |name: &str| {
+            let alone = grove.keeping(|part| part.name() == name).unwrap();
+            need(&dataset, &alone).bytes()
+        };
+        let (least, most) = (bytes("neighbours"), need(&dataset, &grove).bytes());
+        assert!(least < most, "{least} of {most}");
+        assert_eq!(need(&dataset, &grove).narrowed(most), None);
+        assert_eq!(need(&dataset, &grove).narrowed(least - 1), None);
+        let narrowed = need(&dataset, &grove).narrowed(most - 1).unwrap();
+        assert!(need(&dataset, &narrowed).bytes() < most);
+        let names: Vec<&str> = narrowed.parts().iter().map(|part| part.name()).collect();
+        assert!(names.contains(&"neighbours") && names.len() < 4, "{names:?}");
+        let fixed = grove.set("choose", false).unwrap();
+        assert_eq!(need(&dataset, &fixed).narrowed(most - 1), None);
+    }
 }

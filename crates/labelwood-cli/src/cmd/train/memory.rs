@@ -1,6 +1,7 @@
 //! Whether a training will fit into memory, and which flags to change if not.
 
 use anyhow::Result;
+use labelwood::Settings;
 use labelwood::app::{Remedy, TrainingNeed};
 use labelwood::run::Bytes;
 
@@ -9,6 +10,18 @@ use crate::machine;
 /// Whether there is as much memory as is allowed, else as the machine gives.
 pub fn fits(need: &TrainingNeed<'_>, allowed: Option<Bytes>) -> bool {
     allowed.or_else(machine::memory_limit).is_none_or(|limit| need.bytes() <= limit.0)
+}
+
+/// The settings without the parts for which there is no memory, and what to say of it, if that helps.
+pub fn narrowed(need: &TrainingNeed<'_>, allowed: Option<Bytes>) -> Option<(Settings, String)> {
+    let limit = allowed.or_else(machine::memory_limit)?;
+    let settings = need.narrowed(limit.0)?;
+    let names =
+        |settings: &Settings| settings.parts().iter().map(|part| part.name()).collect::<Vec<_>>();
+    let kept = names(&settings);
+    let gone = names(need.settings).into_iter().filter(|name| !kept.contains(name));
+    let gone = gone.collect::<Vec<_>>().join(", ");
+    Some((settings, format!("memory: left out for want of it: {gone}")))
 }
 
 /// Says how much memory a training needs, or refuses it if that is more than `allowed`, else more

@@ -168,8 +168,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         args.choose(&choice, calibrate, train, reader.as_ref(), context, &task)?.favour(favour);
     // The scores of a grove that auto chose are probabilities without.
     let calibrate = calibrate && !settings.facts().is_calibrated;
-    let training =
+    let mut training =
         Training { args: &args, context, task, settings, calibrate, favour, trees, reader };
+    training.narrow(train);
     match single {
         Some(target) => training.one(train, split_test.or(test.as_ref()), target, read),
         None => {
@@ -252,16 +253,30 @@ impl Training<'_> {
         }
     }
 
-    /// Says what will be done with the rows, and refuses what will not fit.
-    fn announce(&self, train: &Dataset) -> Result<()> {
-        let need = TrainingNeed {
+    /// What the training of these rows needs.
+    fn need<'n>(&'n self, train: &'n Dataset) -> TrainingNeed<'n> {
+        TrainingNeed {
             rows: train.view(),
             settings: &self.settings,
             calibrate: self.calibrate,
             threads: self.task.threads(),
             keeps_model: self.args.model.is_none(),
             reader: self.reader.as_ref(),
-        };
+        }
+    }
+
+    /// Leaves out the parts for which there is no memory.
+    fn narrow(&mut self, train: &Dataset) {
+        if let Some((settings, why)) = memory::narrowed(&self.need(train), self.context.max_memory)
+        {
+            self.args.note(self.context, why);
+            self.settings = settings;
+        }
+    }
+
+    /// Says what will be done with the rows, and refuses what will not fit.
+    fn announce(&self, train: &Dataset) -> Result<()> {
+        let need = self.need(train);
         let text = memory::check(&need, self.context.max_memory)?;
         let parts = parts_text(&self.settings.resolve(train.view())).into_iter();
         let weighting = weighting_text(&self.settings, train.features.view()).to_owned();

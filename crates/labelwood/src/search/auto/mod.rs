@@ -2,8 +2,7 @@
 //!
 //! A grove tries its parts on held-out rows by itself and keeps what pays and fits, so [`choose`] takes
 //! the grove where nothing speaks against it. Algorithms that are only good for few labels are tried
-//! beside it, on a sample of the rows, where labels are few; and where there is no memory for a grove, one
-//! of its parts is taken.
+//! beside it, on a sample of the rows, where labels are few.
 //!
 //! ```
 //! use labelwood::auto::{Limits, choose};
@@ -52,7 +51,7 @@ pub struct Choice {
     pub why: Vec<String>,
 }
 
-/// Chooses an algorithm for these rows. `fits` says whether there is memory for one.
+/// Chooses an algorithm for these rows. `fits` says whether there is memory for one that is to be tried.
 ///
 /// Without a limit of time the choice follows from the rows and the seed alone.
 pub fn choose(
@@ -78,14 +77,8 @@ pub fn choose(
             }
         }
     }
-    let settings = [&whole].into_iter().chain(whole.parts()).find(|settings| fits(settings));
-    if settings.is_none_or(|settings| *settings != whole) {
-        why.push(format!("{} would take more memory than there is", whole.name()));
-    }
-    // What is short of memory is refused, with what to do, before it is trained.
-    let settings = settings.unwrap_or(&whole).clone();
-    why.push(format!("so {} is trained", settings.name()));
-    Ok(Choice { settings, why })
+    why.push(format!("so {} is trained", whole.name()));
+    Ok(Choice { settings: whole, why })
 }
 
 /// Whether an algorithm for few labels is better than the grove.

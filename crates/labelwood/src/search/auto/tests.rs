@@ -3,29 +3,19 @@ use crate::base::run::Pool;
 use crate::data::Dataset;
 use crate::data::generate::{Generator, Profile};
 
-fn choice(rows: u64, threads: usize, fits: impl Fn(&Settings) -> bool) -> Choice {
+fn choice(rows: u64, threads: usize) -> Choice {
     let profile = Profile { instances: rows, ..Profile::named("eurlex-4k").unwrap() };
     let task = Pool::new(threads).unwrap().task();
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..rows, &task).unwrap();
     let dataset = Dataset { features, labels, label_names: None, named: None };
-    choose(dataset.view(), 7, Limits::default(), fits, &task).unwrap()
+    choose(dataset.view(), 7, Limits::default(), |_| true, &task).unwrap()
 }
 
 #[test]
 fn without_limits_a_grove_is_trained() {
-    let choice = choice(10, 1, |_| true);
+    let choice = choice(10, 1);
     assert_eq!((choice.settings.name(), choice.settings.seed()), ("grove", 7));
     assert_eq!(choice.why, ["so grove is trained"]);
-}
-
-#[test]
-fn what_has_no_memory_is_passed_over() {
-    let choice = choice(10, 1, |settings| settings.name() == "label-tree");
-    assert_eq!((choice.settings.name(), choice.settings.seed()), ("label-tree", 7));
-    assert_eq!(
-        choice.why,
-        ["grove would take more memory than there is", "so label-tree is trained"]
-    );
 }
 
 #[test]
