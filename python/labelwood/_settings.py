@@ -484,9 +484,9 @@ class NeighboursSettings:
     _parameters = """
     Parameters
     ----------
-    neighbours : int, default=30
+    neighbours : int, default=50
         How many of the nearest training rows vote for their labels.
-    power : float, default=2.0
+    power : float, default=3.0
         A neighbour's vote weighs its similarity, which is a cosine, to this power: with 0 all
         weigh the same.
     weighting : {"auto", "none", "idf"}, default="auto"
@@ -497,8 +497,8 @@ class NeighboursSettings:
     def __init__(
         self,
         *,
-        neighbours: int = 30,
-        power: float = 2.0,
+        neighbours: int = 50,
+        power: float = 3.0,
         weighting: Literal["auto", "none", "idf"] = "auto",
         calibrate: bool = False,
         favour: Literal["none", "tail"] = "none",

@@ -15,10 +15,10 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Params {
         /// How many of the nearest training rows vote for their labels.
-        neighbours: usize = 30, within(1.0, 1_048_576.0), tried([30.into(), 10.into(), 100.into()]), common();
+        neighbours: usize = 50, within(1.0, 1_048_576.0), tried([50.into(), 15.into(), 150.into()]), common();
         /// A neighbour's vote weighs its similarity, which is a cosine, to this power: with 0 all weigh
         /// the same.
-        power: f32 = 2.0, within(0.0, 16.0), tried([2.0.into(), 4.0.into()]);
+        power: f32 = 3.0, within(0.0, 16.0), tried([3.0.into(), 2.0.into(), 4.0.into()]);
         /// How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances with
         /// the feature), auto takes it when all values are whole positive numbers.
         weighting: Weighting = Weighting::Auto, tried(["idf".into(), "none".into()]);

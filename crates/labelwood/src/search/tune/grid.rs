@@ -106,7 +106,7 @@ mod tests {
             ("label-tree", 12),
             ("one-vs-rest", 10),
             ("label-forest", 6),
-            ("neighbours", 6),
+            ("neighbours", 9),
             ("names", 3),
         ];
         assert_eq!(counts(0.5), tfidf);
@@ -116,7 +116,7 @@ mod tests {
             ("label-tree", 24),
             ("one-vs-rest", 20),
             ("label-forest", 12),
-            ("neighbours", 12),
+            ("neighbours", 18),
             ("names", 3),
         ];
         assert_eq!(counts(2.0), whole);
