@@ -119,7 +119,7 @@ class Names(NamesSettings, Estimator):
     >>> from labelwood import Names, TextTagger
     >>> tagger = TextTagger(Names()).fit([], [], vocabulary={"p1": ["birds", "fowl"], "p2": "old maps"})
     >>> [tag for tag, score in tagger.predict("A fowl of the sea")]
-    ['p1']
+    ['birds']
     """
 
 
@@ -149,8 +149,9 @@ class Grove(WithParts, Estimator):
         The labels whose names are in a text; only in a :class:`TextTagger`.
     neighbours : Neighbours, None or "drop", default=None
         The training rows that are most like a row.
-    choose : bool, default=True
-        Whether held-out rows decide which parts stay; else all stay as they are.
+    choose : bool or str, default=True
+        Whether held-out rows decide which parts stay; else all stay as they are. A loaded grove has what
+        was decided, in words, and keeps its parts.
     """
 
     algorithm = "grove"
@@ -205,6 +206,8 @@ class Grove(WithParts, Estimator):
                 )
             own = {**json.loads(part._settings()), "seed": seed}
             parts.append({"algorithm": part.algorithm, **own})
+        if isinstance(self.choose, str):
+            return json.dumps({"parts": parts, "chosen": self.choose})
         return json.dumps({"parts": parts, "choose": flag("choose", self.choose)})
 
     @classmethod
@@ -221,7 +224,8 @@ class Grove(WithParts, Estimator):
             parts[name] = part._with_settings(own)
         if found:
             raise InputError(f"a grove of {', '.join(found)} cannot be opened as an estimator")
-        return cls(**{**parts, "choose": settings.get("choose", False), **seed, **others})
+        choose = settings.get("chosen") or settings.get("choose", False)
+        return cls(**{**parts, "choose": choose, **seed, **others})
 
 
 #: The parts of a grove by the names of their parameters, in the order in which they are trained.
@@ -235,5 +239,5 @@ _PARTS = {
 
 #: The class of each algorithm.
 BY_ALGORITHM = {
-    cls.algorithm: cls for cls in (CraftML, LabelTree, OneVsRest, LabelForest, Neighbours, Names, Grove)
+    cls.algorithm: cls for cls in (Grove, CraftML, LabelTree, OneVsRest, LabelForest, Neighbours, Names)
 }

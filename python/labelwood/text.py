@@ -176,7 +176,9 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
             raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
         return estimator._learner()
 
-    def _documents(self, texts, tags, vocabulary, language):
+    def _documents(
+        self, texts, tags, vocabulary, language
+    ) -> tuple[str, list[str], list[list[str]], tuple[str | None, list[str], str | None]]:
         """How files of documents are read, the texts, their tags, and the names of these."""
         if self.separator == "":
             raise InputError("separator is empty, but must stand between two labels, or be None")

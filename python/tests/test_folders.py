@@ -64,7 +64,7 @@ def test_models_of_text_go_both_ways(calibrated, command, tmp_path):
              for text, tags in zip(questions.train_texts, questions.train_tags)]
     (tmp_path / "train.tsv").write_text("".join(lines))
     command("train", tmp_path / "train.tsv", "--model", tmp_path / "theirs", "--trees", 3,
-            *calibrated)
+            "--algorithm", "craftml", *calibrated)
     tagger = TextTagger(CraftML(trees=3, calibrate=bool(calibrated)), separator=";")
     tagger.fit(questions.train_texts, questions.train_tags).save(tmp_path / "ours")
     assert bytes_of(tmp_path / "ours") == bytes_of(tmp_path / "theirs")
@@ -73,6 +73,26 @@ def test_models_of_text_go_both_ways(calibrated, command, tmp_path):
     assert loaded.predict(questions.test_texts) == tagger.predict(questions.test_texts)
     again = clone(loaded).fit(questions.train_texts, questions.train_tags)
     assert again.model_.files() == loaded.model_.files()
+
+
+def test_the_default_is_that_of_the_command(command, tmp_path):
+    questions = datasets.load_questions()
+    lines = [f"{text}\t{';'.join(tags)}\n"
+             for text, tags in zip(questions.train_texts, questions.train_tags)]
+    (tmp_path / "train.tsv").write_text("".join(lines))
+    (tmp_path / "more.tsv").write_text("x:1\tlocal history\ttown history\nx:2\tbeekeeping\tbees\n")
+    command("train", tmp_path / "train.tsv", "--model", tmp_path / "theirs",
+            "--vocabulary", tmp_path / "more.tsv")
+    tagger = TextTagger(separator=";")
+    known = {"x:1": ["local history", "town history"], "x:2": ["beekeeping", "bees"]}
+    for vocabulary in (tmp_path / "more.tsv", known):
+        tagger.fit(questions.train_texts, questions.train_tags, vocabulary=vocabulary)
+        tagger.save(tmp_path / "ours", overwrite=True)
+        assert bytes_of(tmp_path / "ours") == bytes_of(tmp_path / "theirs")
+    loaded = labelwood.load(tmp_path / "theirs")
+    assert isinstance(loaded.estimator, labelwood.Grove) and loaded.estimator.one_vs_rest == "drop"
+    assert loaded.chosen_ == tagger.chosen_ and loaded.chosen_.startswith("kept: craftml, label-tree")
+    assert loaded.predict("Where do bees live?")[0][0] == "beekeeping"
 
 
 def test_a_model_of_whole_fields_is_opened_with_its_separator(command, tmp_path):

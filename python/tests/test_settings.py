@@ -124,7 +124,7 @@ def test_the_settings_of_parts_that_are_left_open_can_be_set(rows):
     assert Grove().forest is None, "parts are not shared"
     with pytest.raises(ValueError, match="Invalid parameter 'leaves' for estimator CraftML"):
         Grove().set_params(forest__leaves=2)
-    tagger = TextTagger().set_params(estimator__trees=3)
-    assert isinstance(tagger.estimator, CraftML) and tagger.estimator.trees == 3
+    tagger = TextTagger().set_params(estimator__forest__trees=3)
+    assert isinstance(tagger.estimator, Grove) and tagger.estimator.forest.trees == 3
     search = GridSearchCV(Grove(label_tree=LabelTree(trees=1)), {"forest__trees": [1, 2]}, cv=2)
     assert search.fit(X, Y).best_estimator_.forest.trees in (1, 2)

@@ -52,8 +52,8 @@ fn few() -> Dataset {
 }
 
 #[test]
-fn the_nearest_rows_vote_by_the_square_of_their_cosines() {
-    let params = Params { weighting: Weighting::None, ..Params::default() };
+fn the_nearest_rows_vote_by_a_power_of_their_cosines() {
+    let params = Params { weighting: Weighting::None, power: 2.0, ..Params::default() };
     let asked = dataset(4, 1, &[(&[(0, 7.0)], &[]), (&[(3, 1.0)], &[]), (&[], &[])]).features;
     let model = learned(&few(), params.clone());
     let found = predicted(&*model, &asked, Query::top(5));
@@ -196,7 +196,7 @@ fn scores_are_the_shares_of_the_neighbours_weights() {
     for (row, found) in found.iter().enumerate() {
         let asked = asked.view().row(row as u32);
         let nearest = reference(known.view(), asked, 7);
-        let weight = |near: &Neighbour| (f64::from(near.score) / f64::from(ONE * ONE)).powi(2);
+        let weight = |near: &Neighbour| (f64::from(near.score) / f64::from(ONE * ONE)).powi(3);
         let total: f64 = nearest.iter().map(weight).sum();
         let mut shares = vec![0.0; 50];
         for near in &nearest {

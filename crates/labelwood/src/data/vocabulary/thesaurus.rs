@@ -84,15 +84,14 @@ fn names_of(index: &LabelIndex, id: u32) -> impl Iterator<Item = &str> + Clone {
 
 /// The line of a label of one index, before whose names come those of labels of another, each once.
 fn joined_line(code: &str, own: (&LabelIndex, u32), newer: (&LabelIndex, &[u32])) -> String {
-    let names = newer.1.iter().flat_map(|&id| names_of(newer.0, id)).collect::<Vec<_>>();
-    if let Some(line) = own.0.get(own.1).filter(|_| names.is_empty()) {
-        return line.to_owned();
-    }
-    let mut known = BTreeSet::new();
-    let names = names.into_iter().chain(names_of(own.0, own.1));
-    let names: Vec<&str> = names.filter(|name| known.insert(*name)).collect();
-    // Without a name, too, a TAB ends the code.
-    format!("{code}\t{}", names.join("\t"))
+    let labels = newer.1.iter().map(|&id| (newer.0, id)).chain([own]);
+    let labels = labels.filter(|(index, id)| (*id as usize) < index.len());
+    // Without a preferred name, too, a TAB ends the code.
+    let preferred = labels.clone().find_map(|(index, id)| index.name(id)).unwrap_or_default();
+    let mut known = BTreeSet::from([preferred]);
+    let further = labels.flat_map(|(index, id)| index.names(id));
+    let further: Vec<&str> = further.filter(|name| known.insert(name)).collect();
+    [&[code, preferred][..], &further].concat().join("\t")
 }
 
 /// Labels in several languages.
