@@ -5,7 +5,7 @@
 //! `cargo bench --bench text`.
 
 use labelwood::run::{Pool, Task};
-use labelwood::text::{Fitting, Language, Params, Tokens};
+use labelwood::text::{Fitting, Language, Params, Stem, Tokens};
 use std::error::Error;
 use std::io::Read;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("hashing", Params { hashing: Some(1 << 20), ..base() }),
         ("word n-grams 1,2", Params { word_ngrams: Some((1, 2)), ..base() }),
         ("character n-grams 3,5", Params { char_ngrams: Some((3, 5)), ..base() }),
-        ("English stems", Params { stem: Some(Language::English), ..base() }),
+        ("English stems", Params { stem: Some(Stem::Of(Language::English)), ..base() }),
         ("Unicode words", Params { tokens: Tokens::Unicode, ..base() }),
     ];
     let mut default = 0.0;

@@ -1,8 +1,8 @@
 //! From a text to its terms: lower case, words, stop words, stems, n-grams.
 
 use super::characters::{IS_WORD, is_space, is_word, lowercase};
-use super::params::{CharNgramsIn, Language, Params, StopWords, Tokens};
-use super::stop_words::ENGLISH;
+use super::params::{CharNgramsIn, Language, Params, Stem, StopWords, Tokens};
+use super::stop_words::of_language;
 use super::terms::{Terms, hash};
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_segmentation::UnicodeSegmentation;
@@ -49,6 +49,7 @@ struct Words {
 }
 
 impl Analyser {
+    /// The language of settings with `auto` is not known yet, and taken for none.
     pub(super) fn new(params: Params) -> Self {
         let mut stop_words = Terms::new();
         let mut lower = String::new();
@@ -57,8 +58,8 @@ impl Analyser {
             stop_words.intern(hash(word.as_bytes()), word.as_bytes());
         };
         match &params.stop_words {
-            StopWords::None => {}
-            StopWords::English => ENGLISH.split_ascii_whitespace().for_each(&mut add),
+            StopWords::None | StopWords::Auto => {}
+            StopWords::Of(language) => of_language(*language, &mut add),
             StopWords::Words(words) => words.iter().for_each(|word| add(word)),
         }
         Analyser { params, stop_words }
@@ -100,10 +101,13 @@ impl Analyser {
     #[inline]
     fn each_token(&self, text: &str, stems: &mut Stems, mut take: impl FnMut(&str)) {
         let least = self.params.min_token;
-        if self.params.stem.is_none() && self.params.stop_words == StopWords::None {
-            return each_word(text, self.params.tokens, least, take);
-        }
-        let stemmer = self.params.stem.map(stemmer);
+        let stemmer = match self.params.stem {
+            Some(Stem::Of(language)) => Some(stemmer(language)),
+            _ if self.stop_words.len() == 0 => {
+                return each_word(text, self.params.tokens, least, take);
+            }
+            _ => None,
+        };
         each_word(text, self.params.tokens, least, |word| {
             if self.stop_words.view().find(hash(word.as_bytes()), word.as_bytes()).is_ok() {
                 return;
@@ -328,8 +332,8 @@ mod tests {
     #[test]
     fn stems_are_made_of_words_that_are_no_stop_words() {
         let params = Params {
-            stem: Some(Language::English),
-            stop_words: StopWords::English,
+            stem: Some(Stem::Of(Language::English)),
+            stop_words: StopWords::Of(Language::English),
             ..Params::default()
         };
         assert_eq!(

@@ -7,7 +7,7 @@
 
 use super::analyse::Analyser;
 use super::chunk::{Counter, ranges};
-use super::params::Params;
+use super::params::{Language, Params};
 use super::reader::TextError;
 use super::terms::{MOST, Terms, TermsView, hash, hashed_column};
 use super::vectorise::{Arrays, Vectoriser};
@@ -28,7 +28,8 @@ const DROPPED: u32 = u32::MAX;
 
 /// Learns terms and their weights from texts that are handed over in batches.
 ///
-/// Neither the sizes of the batches nor the number of threads have an effect on the result.
+/// Neither the sizes of the batches nor the number of threads have an effect on the result, but that a
+/// language that is to be guessed is that of the first batch.
 ///
 /// ```
 /// use labelwood::run::Pool;
@@ -82,6 +83,17 @@ impl Fitting {
         self.analyser.params()
     }
 
+    /// Takes the language of these texts, the first ones, for every one that is to be guessed. Gives the
+    /// language that is stated or found.
+    pub(super) fn settle<T: AsRef<str>>(&mut self, texts: &[T]) -> Option<Language> {
+        let params = self.params();
+        let language = params.language().or_else(|| Language::guess(texts));
+        if params.is_auto() {
+            self.analyser = Analyser::new(params.clone().in_language(language));
+        }
+        language
+    }
+
     /// The number of texts so far.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
@@ -105,6 +117,9 @@ impl Fitting {
         task: &Task,
         mut meter: impl FnMut(usize) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
+        if !texts.is_empty() && self.params().is_auto() {
+            self.settle(texts);
+        }
         for ranges in ranges(texts).chunks(PIECES * task.threads()) {
             let mut pieces = task.install(|| {
                 let (analyser, known) = (&self.analyser, self.terms.view());

@@ -31,7 +31,7 @@ pub use fit::Fitting;
 pub use language::LanguageSample;
 pub use matching::{Match, Matcher};
 pub use named::learn;
-pub use params::{CharNgramsIn, Frequency, Language, Params, StopWords, Tokens};
+pub use params::{CharNgramsIn, Frequency, Language, Params, Stem, StopWords, Tokens};
 pub use reader::{TextError, TextReader, TextSettings, mostly_unshared, read_labels};
 pub use vectorise::{Arrays, Vectoriser};
 

@@ -47,9 +47,7 @@ impl NamedFitting {
         task: &Task,
         mut meter: impl FnMut(usize) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
-        let stem = self.fitting.params().stem;
-        let language =
-            *self.language.get_or_insert_with(|| stem.or_else(|| Language::guess(texts)));
+        let language = *self.language.get_or_insert_with(|| self.fitting.settle(texts));
         self.stems.append(&Stems::read(texts, language, task)?);
         let stems = self.stems.bytes();
         self.fitting.add_metered(texts, task, |bytes| meter(bytes + stems))

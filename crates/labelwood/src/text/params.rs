@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+/// The name of a language that is guessed.
+const AUTO: &str = "auto";
+
 settings! {
     /// How text becomes rows. The defaults are those of scikit-learn's
     /// `TfidfVectorizer(sublinear_tf=True, min_df=2)`.
@@ -25,10 +28,11 @@ settings! {
         min_token: usize = 2, within(1.0, 1000.0);
         /// Whether text is put into lower case first.
         lowercase: bool = true, off("keep-case", "Take upper and lower case for different letters");
-        /// The language whose Snowball stemmer cuts the endings off words.
-        stem: Option<Language> = None;
-        /// Words that are left out, before stemming: english, which is a list of the most common
-        /// English ones, or others (for the command, those of a file with one in a line).
+        /// The language whose Snowball stemmer cuts the endings off words; auto guesses it from the
+        /// texts, and stems nothing if that is unsure.
+        stem: Option<Stem> = None;
+        /// Words that are left out, before stemming: a language, whose most common words are taken;
+        /// auto, which guesses it; or others (for the command, those of a file with one in a line).
         stop_words: StopWords = StopWords::None;
         /// From how many to how many words in a row make a term; none for terms of characters only.
         word_ngrams: Option<(usize, usize)> = Some((1, 1));
@@ -79,16 +83,30 @@ choices! {
     }
 }
 
-/// Words that are left out.
+/// Whose stemmer cuts the endings off words. A fitted vectoriser has a language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stem {
+    /// That of the language that the texts are written in, as [`Language::guess`] says.
+    Auto,
+    /// That of this language.
+    #[serde(untagged)]
+    Of(Language),
+}
+
+/// Words that are left out. A fitted vectoriser has no [`StopWords::Auto`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopWords {
     /// None.
     None,
-    /// The most common English words that say nothing about a text.
-    English,
+    /// Those of the language that the texts are written in, as [`Language::guess`] says.
+    Auto,
     /// These; they are put into lower case if text is.
     Words(Vec<String>),
+    /// The most common words of a language, which say nothing about a text.
+    #[serde(untagged)]
+    Of(Language),
 }
 
 choices! {
@@ -114,6 +132,18 @@ choices! {
         Tamil = "tamil",
         Turkish = "turkish",
     }
+}
+
+impl SettingType for Stem {
+    const KIND: Kind = Kind::Choice(&{
+        let mut names = [AUTO; Language::NAMES.len() + 1];
+        let mut at = 0;
+        while at < Language::NAMES.len() {
+            names[at + 1] = Language::NAMES[at];
+            at += 1;
+        }
+        names
+    });
 }
 
 impl SettingType for StopWords {
@@ -185,6 +215,33 @@ impl FromStr for Frequency {
 }
 
 impl Params {
+    /// The language that is stated for stems or, if there is none, for stop words.
+    pub fn language(&self) -> Option<Language> {
+        match (self.stem, &self.stop_words) {
+            (Some(Stem::Of(language)), _) => Some(language),
+            (_, StopWords::Of(language)) => Some(*language),
+            _ => None,
+        }
+    }
+
+    /// Whether a language is to be guessed from the texts.
+    pub fn is_auto(&self) -> bool {
+        self.stem == Some(Stem::Auto) || self.stop_words == StopWords::Auto
+    }
+
+    /// The settings for texts in this language, which takes the place of every `auto`; if it is not
+    /// known, nothing is stemmed or left out there.
+    #[must_use]
+    pub fn in_language(mut self, language: Option<Language>) -> Self {
+        if self.stem == Some(Stem::Auto) {
+            self.stem = language.map(Stem::Of);
+        }
+        if self.stop_words == StopWords::Auto {
+            self.stop_words = language.map_or(StopWords::None, StopWords::Of);
+        }
+        self
+    }
+
     /// Refuses settings that no text can be read with, naming the first.
     pub fn check(&self) -> Result<(), ParamError> {
         self.check_values()?;
@@ -217,7 +274,7 @@ mod tests {
     #[test]
     fn settings_survive_json() {
         let params = Params {
-            stem: Some(Language::Finnish),
+            stem: Some(Stem::Of(Language::Finnish)),
             stop_words: StopWords::Words(vec!["ja".to_owned()]),
             min_df: Frequency::Share(1.0),
             max_df: Frequency::Share(1.0),
@@ -231,6 +288,29 @@ mod tests {
         let json = serde_json::to_value(Params::default()).unwrap();
         assert_eq!(json["min_df"], serde_json::json!(2));
         assert_eq!(serde_json::from_value::<Params>(json).unwrap(), Params::default());
+    }
+
+    #[test]
+    fn languages_of_files_are_read_and_written_by_name() {
+        let read = |stem: &str, stop_words: &str| {
+            let mut json = serde_json::to_value(Params::default()).unwrap();
+            (json["stem"], json["stop_words"]) = (stem.into(), stop_words.into());
+            let params: Params = serde_json::from_value(json.clone()).unwrap();
+            params.check().unwrap();
+            assert_eq!(serde_json::to_value(&params).unwrap(), json);
+            params
+        };
+        let stated = read("finnish", "english");
+        assert_eq!(stated.stem, Some(Stem::Of(Language::Finnish)));
+        assert_eq!(stated.stop_words, StopWords::Of(Language::English));
+        assert_eq!((stated.language(), stated.is_auto()), (Some(Language::Finnish), false));
+        let auto = read("auto", "auto");
+        assert_eq!((auto.language(), auto.is_auto()), (None, true));
+        assert_eq!(auto.clone().in_language(Some(Language::Tamil)), read("tamil", "tamil"));
+        assert_eq!(auto.in_language(None), Params::default());
+        assert_eq!(read("auto", "none").in_language(None), Params::default());
+        assert!(serde_json::from_str::<StopWords>("\"klingon\"").is_err());
+        assert!(serde_json::from_str::<Stem>("\"klingon\"").is_err());
     }
 
     #[test]

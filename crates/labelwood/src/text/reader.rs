@@ -252,6 +252,16 @@ impl TextReader {
         &self.vectoriser
     }
 
+    /// The language of the texts, if it is known.
+    pub fn language(&self) -> Option<Language> {
+        self.language
+    }
+
+    /// Whether names of labels are found in texts.
+    pub fn finds_names(&self) -> bool {
+        self.matcher.is_some()
+    }
+
     /// The settings of both.
     pub fn settings(&self) -> TextSettings {
         let vectoriser = self.vectoriser.params().clone();

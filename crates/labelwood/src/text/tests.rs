@@ -319,11 +319,37 @@ proptest! {
         let params = Params {
             tokens: if unicode { Tokens::Unicode } else { Tokens::Word },
             char_ngrams_in: if whole { CharNgramsIn::Text } else { CharNgramsIn::Words },
-            stem: english.then_some(Language::English),
+            stem: english.then_some(Stem::Of(Language::English)),
             ..params
         };
         let (vectoriser, rows) = fit(params, &texts, 1);
         let task = Pool::new(2).unwrap().task();
         prop_assert_eq!(vectoriser.transform(&texts, &task).unwrap(), rows);
     }
+}
+
+#[test]
+fn the_language_is_found_before_the_first_text_is_read() {
+    let texts = [
+        "Die Bücherei ist an jedem Samstag geöffnet",
+        "Die Vögel ziehen im Herbst in den Süden",
+        "Wie die Kinder in der Schule das Lesen lernen",
+    ];
+    let one = Frequency::Count(1);
+    let params = |stem, stop_words| Params { stem, stop_words, min_df: one, ..Params::default() };
+    let german = Language::German;
+    let stated = params(Some(Stem::Of(german)), StopWords::Of(german));
+    for auto in [
+        params(Some(Stem::Auto), StopWords::Auto),
+        // What is stated for one of them is taken for the other.
+        params(Some(Stem::Auto), StopWords::Of(german)),
+    ] {
+        let (vectoriser, rows) = fit(auto, &texts, 2);
+        assert_eq!(vectoriser.params(), &stated);
+        assert_eq!((vectoriser, rows), fit(stated.clone(), &texts, 1));
+    }
+    let (unsure, _) = fit(params(Some(Stem::Auto), StopWords::Auto), &["L1957 L1984"], 1);
+    assert_eq!(unsure.params(), &params(None, StopWords::None));
+    let open = params(Some(Stem::Auto), StopWords::None);
+    assert!(Vectoriser::from_arrays(open, unsure.arrays().clone()).is_err());
 }

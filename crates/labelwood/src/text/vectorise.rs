@@ -59,6 +59,9 @@ impl Vectoriser {
     /// ```
     pub fn from_arrays(params: Params, arrays: Arrays) -> Result<Self, String> {
         params.check().map_err(|error| format!("the settings of its text are refused: {error}"))?;
+        if params.is_auto() {
+            return Err("the language of its text is open".to_owned());
+        }
         let Arrays { text, starts, slots, idf } = &arrays;
         let columns = match params.hashing {
             Some(columns) if text.is_empty() && starts.is_empty() && slots.is_empty() => columns,

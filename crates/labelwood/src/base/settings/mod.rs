@@ -126,7 +126,7 @@ impl Display for Kind {
             Kind::Parts => write!(out, "a list of algorithms with their settings"),
             Kind::Lengths => write!(out, "a smaller and a larger length, both from 1 to 100"),
             Kind::CountOrShare => write!(out, "from 0.0 to 1.0, or a whole number"),
-            Kind::Words => write!(out, "english, or a list of words"),
+            Kind::Words => write!(out, "a language, auto, or a list of words"),
         }
     }
 }
