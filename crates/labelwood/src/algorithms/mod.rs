@@ -294,6 +294,8 @@ pub struct Facts {
     pub needs_rows: bool,
     /// The most labels for which a choice among algorithms tries this one beside the others.
     pub tried_up_to: usize,
+    /// Whether one tree of it is quick and steady enough to judge how text is read.
+    pub judges: bool,
 }
 
 /// How trees are grown.

@@ -6,7 +6,7 @@
 //! settings, terms and values are those of scikit-learn's `TfidfVectorizer`, which most vectors in
 //! use come from.
 //!
-//! [`TextReader`] puts it to work on files of documents. [`Matcher`] finds the names of labels in texts.
+//! [`TextReader`] puts it to work on files of documents. [`TextSample`] keeps some of them, to read them in several ways. [`Matcher`] finds the names of labels in texts.
 //! [`Language::guess`] says which language texts are written in.
 //!
 //! A vectoriser is four flat [`Arrays`]; looking a term up goes through a hash table that is one of
@@ -21,6 +21,7 @@ mod matching;
 mod params;
 mod named;
 mod reader;
+mod sample;
 mod stems;
 mod stop_words;
 mod terms;
@@ -33,6 +34,7 @@ pub use matching::{Match, Matcher};
 pub use named::learn;
 pub use params::{CharNgramsIn, Frequency, Language, Params, Stem, StopWords, Tokens};
 pub use reader::{TextError, TextReader, TextSettings, mostly_unshared, read_labels};
+pub use sample::TextSample;
 pub use vectorise::{Arrays, Vectoriser};
 
 #[cfg(test)]

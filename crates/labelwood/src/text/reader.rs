@@ -323,7 +323,7 @@ pub fn mostly_unshared(rows: CsrView<'_>) -> Option<usize> {
 }
 
 /// Calls `take` with every batch, and reads the next one meanwhile.
-fn for_each_batch(
+pub(super) fn for_each_batch(
     documents: &mut Documents<'_>,
     task: &Task,
     mut take: impl FnMut(&Batch) -> Result<(), TextError> + Send,

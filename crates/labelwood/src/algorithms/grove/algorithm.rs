@@ -67,6 +67,7 @@ impl Algorithm for Params {
             reads_names: parts.iter().any(|part| part.reads_names),
             needs_rows: true,
             tried_up_to: 0,
+            judges: false,
         }
     }
 

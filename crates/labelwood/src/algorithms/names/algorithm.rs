@@ -52,6 +52,7 @@ impl Algorithm for Params {
             reads_names: true,
             needs_rows: false,
             tried_up_to: 0,
+            judges: false,
         }
     }
 

@@ -46,6 +46,7 @@ impl Algorithm for Params {
             reads_names: false,
             needs_rows: true,
             tried_up_to: 0,
+            judges: false,
         }
     }
 

@@ -55,6 +55,7 @@ impl Algorithm for Params {
             reads_names: false,
             needs_rows: true,
             tried_up_to: 2000,
+            judges: false,
         }
     }
 

@@ -55,6 +55,7 @@ impl Algorithm for Params {
             reads_names: false,
             needs_rows: true,
             tried_up_to: 0,
+            judges: false,
         }
     }
 
@@ -292,7 +293,8 @@ fn the_toy_is_tuned_and_what_it_cannot_do_is_refused() {
     let settings = Settings::named("toy").unwrap();
     let path = |name: &str| folder.path().join(name);
     let start = settings.set("rare", 1_000_000).unwrap();
-    let plan = TunePlan::new(rows.view(), &start, &[], Measure::default(), 2).unwrap();
+    let plan = TunePlan::new(rows.view(), std::slice::from_ref(&start), &[], Measure::default(), 2)
+        .unwrap();
     assert_eq!(plan.candidates().len(), 3);
     let outcome = tune(rows.view(), &plan, &path("tuned"), &task).unwrap();
     assert_eq!(outcome.chosen().settings.find("rare"), Some(0.into()));

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 const PLAN: &str = "plan.json";
 /// The folder of the trials.
 const TRIALS: &str = "trials";
+/// The folder of the same for ways to read text.
+const TEXT: &str = "text";
 
 /// Where finished trials are kept.
 pub(super) struct Folder {
@@ -29,21 +31,31 @@ impl Folder {
         if fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
             return occupied("a file");
         }
-        fs::create_dir_all(path).map_err(failed)?;
+        let mut own = path.to_owned();
+        if plan.text.is_some() {
+            // The settings of an algorithm are tuned in the folder itself, afterwards.
+            if !path.join(PLAN).exists()
+                && let Some(found) = first_name(path).map_err(failed)?
+            {
+                return occupied(&found);
+            }
+            own.push(TEXT);
+        }
+        fs::create_dir_all(&own).map_err(failed)?;
         let written = plan.written();
-        if let Some(found) = read(&path.join(PLAN))? {
+        if let Some(found) = read(&own.join(PLAN))? {
             if let Some(difference) = difference(&found, &written) {
                 return refused(format!(
                     "another tuning is here: {difference}; repeat its data and settings, or choose \
                      another folder"
                 ));
             }
-        } else if let Some(found) = first_name(path).map_err(failed)? {
+        } else if let Some(found) = first_name(&own).map_err(failed)? {
             return occupied(&found);
         } else {
-            write(&path.join(PLAN), &written)?;
+            write(&own.join(PLAN), &written)?;
         }
-        Ok(Folder { trials: path.join(TRIALS) })
+        Ok(Folder { trials: own.join(TRIALS) })
     }
 
     /// A finished trial, if it is there, of so many rows.
@@ -81,11 +93,16 @@ impl Place {
     }
 }
 
-/// Something that is in a folder, but for what an ended process left of the plan.
+/// Something that is in a folder, if it is there, but for what an ended process left of the plan, and ways
+/// to read text.
 fn first_name(folder: &Path) -> io::Result<Option<String>> {
-    for entry in fs::read_dir(folder)? {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    for entry in entries {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if !name.starts_with(".plan.json.") {
+        if !name.starts_with(".plan.json.") && name != TEXT {
             return Ok(Some(name));
         }
     }

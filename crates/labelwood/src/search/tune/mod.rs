@@ -9,6 +9,9 @@
 //! Which candidates go on follows from the rows and the seed alone, never from time or threads.
 //! Every finished trial is kept in a folder, and the same call goes on with what is there.
 //!
+//! Algorithms are chosen among in the same way: the plan has the candidates of all. [`TextPlan`] chooses
+//! how text is read, before there are rows to tune with.
+//!
 //! ```
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
 //! use labelwood::Settings;
@@ -21,7 +24,7 @@
 //!
 //! let start = Settings::named("label-tree").unwrap();
 //! let keep = ["weight_threshold".to_owned(), "branches".to_owned()];
-//! let plan = Plan::new(dataset.view(), &start, &keep, Measure::default(), 3)?;
+//! let plan = Plan::new(dataset.view(), &[start], &keep, Measure::default(), 3)?;
 //! let folder = tempfile::tempdir()?;
 //! let outcome = tune(dataset.view(), &plan, folder.path(), &task)?;
 //! println!("{}\n{}", outcome.table(), outcome.verdict());
@@ -34,9 +37,11 @@ mod folder;
 mod grid;
 mod schedule;
 mod table;
+mod text;
 
 pub use super::measure::Measure;
 pub use schedule::Round;
+pub use text::{TEXT_SAMPLE, TextOutcome, TextPlan};
 
 use super::trial::{Rows, Trial, drawn, lead, mean};
 use crate::algorithms::Settings;
@@ -65,13 +70,15 @@ pub struct Plan {
     measure: Measure,
     folds: usize,
     data: String,
+    /// How the text of all candidates is read but for their changes, if these are ways to read it.
+    text: Option<Value>,
 }
 
 /// Settings to try.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// What differs from the settings to start from: names, in a grove after that of the part and
-    /// a point, and values.
+    /// a point, and values. Another algorithm comes first, as `algorithm`.
     pub changes: Vec<(String, Value)>,
     /// All settings.
     pub settings: Settings,
@@ -147,32 +154,37 @@ pub enum TuneError {
 }
 
 impl Plan {
-    /// What to try for these rows, beginning with the settings to start from. Settings whose names
-    /// are in `keep` are not changed. Each round is cross-validated with so many folds.
+    /// What to try for these rows, beginning with the settings to start from; of several algorithms,
+    /// with those of the first. Settings whose names are in `keep` are not changed. Each round is
+    /// cross-validated with so many folds.
     pub fn new(
         dataset: DatasetView<'_>,
-        start: &Settings,
+        starts: &[Settings],
         keep: &[String],
         measure: Measure,
         folds: usize,
     ) -> Result<Plan, TuneError> {
-        start.check()?;
+        starts.iter().try_for_each(|start| start.check())?;
         let rows = dataset.len();
         if folds < 2 || rows < LEAST_ROWS || folds > rows / 10 {
             return Err(TuneError::Refused(format!(
                 "{folds} folds of {rows} rows: there must be 2 folds or more, with 10 rows each"
             )));
         }
-        let candidates = grid::candidates(start, dataset, keep);
+        let candidates: Vec<Candidate> = starts
+            .iter()
+            .flat_map(|start| grid::candidates(start, &starts[0], dataset, keep))
+            .collect();
         if candidates.len() < 2 {
+            let names: Vec<&str> = starts.iter().map(|start| start.name()).collect();
             return Err(TuneError::Refused(format!(
                 "nothing is left to tune: every setting of {} that would be tried was given a value",
-                start.name()
+                names.join(", ")
             )));
         }
         let rounds = schedule::rounds(candidates.len(), rows);
         let data = format!("{:032x}", dataset.digest());
-        Ok(Plan { candidates, rounds, measure, folds, data })
+        Ok(Plan { candidates, rounds, measure, folds, data, text: None })
     }
 
     /// What is tried, the settings to start from first.
@@ -190,16 +202,27 @@ impl Plan {
         self.rounds.iter().map(|round| round.candidates * self.folds).sum()
     }
 
+    /// The algorithms that are tried.
+    fn algorithms(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = self.candidates.iter().map(|one| one.settings.name()).collect();
+        names.dedup();
+        names
+    }
+
     /// All that the trials follow from.
     fn written(&self) -> Value {
-        let start = &self.candidates[0].settings;
         let changes: Vec<_> = self.candidates.iter().map(|one| &one.changes).collect();
+        let mut start = json!({ "text": self.text });
+        for candidate in self.candidates.iter().rev() {
+            // The first of an algorithm has its settings to start from.
+            start[candidate.settings.name()] = candidate.settings.values();
+        }
         json!({
             "data": self.data,
-            "algorithm": start.name(),
+            "algorithm": self.algorithms().join(", "),
             "measure": self.measure,
             "folds": self.folds,
-            "start": start.values(),
+            "start": start,
             "candidates": changes,
         })
     }
@@ -214,6 +237,9 @@ impl Candidate {
         let value = |value: &Value| match value {
             Value::String(text) => text.clone(),
             Value::Null => "auto".to_owned(),
+            Value::Array(lengths) => {
+                lengths.iter().map(Value::to_string).collect::<Vec<_>>().join(",")
+            }
             number => {
                 number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string())
             }
@@ -231,9 +257,19 @@ pub fn tune(
     path: &Path,
     task: &Task,
 ) -> Result<Outcome, TuneError> {
-    let folder = Folder::open(path, plan)?;
-    let drawn = drawn(dataset.len(), plan.candidates[0].settings.seed(), DRAWING);
-    let mut tuning = Tuning { dataset, plan, folder, drawn, finished: 0, task };
+    tune_each(&[dataset], plan, Some(path), task)
+}
+
+/// The same with the rows of each candidate, or those of all, which have the same labels.
+fn tune_each(
+    datasets: &[DatasetView<'_>],
+    plan: &Plan,
+    path: Option<&Path>,
+    task: &Task,
+) -> Result<Outcome, TuneError> {
+    let folder = path.map(|path| Folder::open(path, plan)).transpose()?;
+    let drawn = drawn(datasets[0].len(), plan.candidates[0].settings.seed(), DRAWING);
+    let mut tuning = Tuning { datasets, plan, folder, drawn, finished: 0, task };
     let mut rounds: Vec<Vec<Standing>> = Vec::new();
     for number in 0..plan.rounds.len() {
         let candidates = match rounds.last() {
@@ -288,9 +324,10 @@ fn split(drawn: &[usize], fold: usize, folds: usize) -> [Vec<usize>; 2] {
 
 /// A tuning under way.
 struct Tuning<'a> {
-    dataset: DatasetView<'a>,
+    /// The rows of each candidate, or those of all.
+    datasets: &'a [DatasetView<'a>],
     plan: &'a Plan,
-    folder: Folder,
+    folder: Option<Folder>,
     /// All rows in the order in which they are drawn.
     drawn: Vec<usize>,
     finished: usize,
@@ -307,8 +344,11 @@ impl Tuning<'_> {
             let mut rows = None;
             for (&candidate, results) in candidates.iter().zip(&mut results) {
                 let place = Place { round: number, candidate, fold: fold_number };
+                if self.datasets.len() > 1 {
+                    rows = None;
+                }
                 let trial = self.trial(place, &fold, &mut rows)?;
-                let labels = self.dataset.labels;
+                let labels = self.datasets[0].labels;
                 let true_labels = fold[0].iter().map(|&row| labels.row(row).indices.len());
                 results.figures.extend(trial.figures(true_labels, self.plan.measure));
                 results.bytes += trial.bytes;
@@ -325,17 +365,22 @@ impl Tuning<'_> {
         [test, train]: &[Vec<usize>; 2],
         rows: &mut Option<Rows>,
     ) -> Result<Trial, TuneError> {
-        let trial = match self.folder.find(place, test.len())? {
+        let found =
+            self.folder.as_ref().map(|folder| folder.find(place, test.len())).transpose()?;
+        let trial = match found.flatten() {
             Some(trial) => trial,
             None => {
-                let rows = rows.get_or_insert_with(|| Rows::new(self.dataset, train, test));
+                let dataset = *self.datasets.get(place.candidate).unwrap_or(&self.datasets[0]);
+                let rows = rows.get_or_insert_with(|| Rows::new(dataset, train, test));
                 let settings = &self.plan.candidates[place.candidate].settings;
                 let fewer = settings.reduced(self.plan.rounds[place.round].fewer_trees);
                 let trial = rows.try_out(&fewer, self.task);
                 let (finished, total) = (self.finished, self.plan.trials());
                 let trial =
                     trial.map_err(|source| TuneError::Stopped { finished, total, source })?;
-                self.folder.keep(place, &trial)?;
+                if let Some(folder) = &self.folder {
+                    folder.keep(place, &trial)?;
+                }
                 trial
             }
         };

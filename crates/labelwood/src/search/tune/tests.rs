@@ -15,7 +15,8 @@ fn rows(count: usize) -> Dataset {
 fn plan(dataset: &Dataset, folds: usize) -> Plan {
     let start =
         Settings::from(crate::algorithms::craftml::Params { trees: 9, ..Default::default() });
-    Plan::new(dataset.view(), &start, &["weighting".to_owned()], Measure::Precision, folds).unwrap()
+    Plan::new(dataset.view(), &[start], &["weighting".to_owned()], Measure::Precision, folds)
+        .unwrap()
 }
 
 fn results(figures: &[f64], bytes: u64) -> Results {
@@ -133,8 +134,8 @@ fn a_folder_of_something_else_is_refused() {
         ..Default::default()
     });
     let keep = ["weighting".to_owned()];
-    let seed = Plan::new(dataset.view(), &seed, &keep, Measure::Precision, 2).unwrap();
-    assert!(refused(&seed, &dataset).contains("the setting seed was another"));
+    let seed = Plan::new(dataset.view(), &[seed], &keep, Measure::Precision, 2).unwrap();
+    assert!(refused(&seed, &dataset).contains("the setting craftml.seed was another"));
     let damaged = folder.path().join("trials/round-1-candidate-01-fold-1.json");
     fs::create_dir_all(folder.path().join("trials")).unwrap();
     fs::write(&damaged, "{\"seconds\":1.0,\"bytes\":1,\"hits\":[1]}").unwrap();
@@ -149,7 +150,9 @@ fn what_cannot_be_tuned_is_refused() {
     let start = Settings::from(crate::algorithms::craftml::Params::default());
     let refused = |keep: &[&str], folds| {
         let keep: Vec<String> = keep.iter().map(|&name| name.to_owned()).collect();
-        Plan::new(dataset.view(), &start, &keep, Measure::Precision, folds).unwrap_err().to_string()
+        Plan::new(dataset.view(), std::slice::from_ref(&start), &keep, Measure::Precision, folds)
+            .unwrap_err()
+            .to_string()
     };
     assert!(refused(&[], 1).starts_with("1 folds of 30 rows"));
     assert!(refused(&[], 4).starts_with("4 folds of 30 rows"));
