@@ -4,13 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use labelwood::Settings;
+use labelwood::auto::{self, Limits};
 use labelwood::data::documents::{Labels, Options};
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::model::check_rows;
 use labelwood::run::Task;
 use labelwood::settings::Favour;
 use labelwood::sparse::LabelRows;
-use labelwood::text::{Params, TextReader, learn};
+use labelwood::text::{Params, TextReader, TextSample, learn};
 
 use crate::args::choice;
 use crate::context::Context;
@@ -63,12 +65,35 @@ pub struct TrainRequest {
     pub favour: Favour,
 }
 
+/// What is asked for, of several algorithms.
+pub struct TuneRequest {
+    /// The settings to start from, those of the first algorithm first; nothing if the rows decide which
+    /// algorithms there are.
+    pub starts: Option<Vec<Settings>>,
+    /// Whether scores are made probabilities.
+    pub calibrate: bool,
+    /// Which labels come before others of a better score.
+    pub favour: Favour,
+}
+
 /// Rows to learn from.
 pub struct Rows {
     /// The rows.
     pub dataset: Dataset,
     /// How text became these rows, if they were text.
     pub reader: Option<TextReader>,
+    /// What was decided on the text, if it was text.
+    pub text: Option<String>,
+}
+
+/// Documents to choose from how text is read.
+pub struct TextTrial {
+    /// Some of the documents of DATA.
+    pub sample: TextSample,
+    /// How text is read unless another way is better.
+    pub start: Params,
+    /// The settings that stay, by name.
+    pub keep: Vec<String>,
 }
 
 /// How many of the rows to learn from have no label, if some do.
@@ -88,22 +113,41 @@ pub fn warn_of_learned_rows(path: &Path) {
     );
 }
 
+fn refuse_twice_calibrated(settings: &Settings, calibrate: bool) -> Result<()> {
+    if calibrate && settings.facts().is_calibrated {
+        bail!(
+            "--calibrate: leave it out, the scores of a {} are probabilities already",
+            settings.name()
+        );
+    }
+    Ok(())
+}
+
 impl LearnArgs {
     /// What is asked for.
     pub fn request(&self, context: &Context) -> Result<TrainRequest> {
-        let favour = self.favour.map_or_else(|| self.settings.favour(), Ok)?;
+        let (calibrate, favour) = self.scores()?;
         let choice = self.settings.resolve(favour, context)?;
-        let calibrate = self.calibrate || self.settings.is_calibrated()?;
-        if let Choice::Named(settings) = &choice
-            && calibrate
-            && settings.facts().is_calibrated
-        {
-            bail!(
-                "--calibrate: leave it out, the scores of a {} are probabilities already",
-                settings.name()
-            );
+        if let Choice::Named(settings) = &choice {
+            refuse_twice_calibrated(settings, calibrate)?;
         }
         Ok(TrainRequest { choice, calibrate, favour })
+    }
+
+    /// What is asked for if the settings of several algorithms may be.
+    pub fn tune_request(&self, context: &Context) -> Result<TuneRequest> {
+        let (calibrate, favour) = self.scores()?;
+        let starts = self.settings.starts(favour, context)?;
+        if let Some([settings]) = starts.as_deref() {
+            refuse_twice_calibrated(settings, calibrate)?;
+        }
+        Ok(TuneRequest { starts, calibrate, favour })
+    }
+
+    /// Whether scores are made probabilities, and which labels come before others of a better score.
+    fn scores(&self) -> Result<(bool, Favour)> {
+        let favour = self.favour.map_or_else(|| self.settings.favour(), Ok)?;
+        Ok((self.calibrate || self.settings.is_calibrated()?, favour))
     }
 
     /// The settings that were typed, by name.
@@ -148,14 +192,15 @@ impl LearnArgs {
         Ok(())
     }
 
-    /// Reads DATA, of which a part is to be learned if `is_split`.
-    pub fn read(&self, is_split: bool, task: &Task) -> Result<Rows> {
-        let Some(data) = &self.data else { return self.read_vocabulary(task) };
+    /// Reads DATA, of which a part is to be learned if `is_split`. Text is read as `chosen`, if that is
+    /// decided, else as the flags say.
+    pub fn read(&self, is_split: bool, chosen: Option<Params>, task: &Task) -> Result<Rows> {
+        let Some(data) = data else { return self.read_vocabulary(task) };
         let kind = Kind::required(data, self.from)?;
         let Some(Kind::Text(format)) = kind else {
             self.refuse_text_flags()?;
             let dataset = self.reading.read(data, kind.and_then(Kind::vectors), task)?;
-            return Ok(Rows { dataset, reader: None });
+            return Ok(Rows { dataset, reader: None, text: None });
         };
         if is_split {
             bail!(
@@ -163,12 +208,47 @@ impl LearnArgs {
                  learned too: give two files, the second with --test"
             );
         }
-        let (options, params) = self.text_settings(task)?;
+        let (options, asked) = self.text_settings(task)?;
         let documents =
             self.documents.open(data, Some(format), &options, Labels::Required, task)?;
         let names = self.reading.known_labels(data, task)?;
+        let params = chosen.unwrap_or_else(|| asked.clone());
         let (reader, dataset) = text::fit(documents, params, names, task)?;
-        Ok(Rows { dataset, reader: Some(reader) })
+        let text = self.documents.describe(&asked, &reader, &dataset);
+        Ok(Rows { dataset, reader: Some(reader), text: Some(text) })
+    }
+
+    /// At most so many documents of DATA, if it is text that can be read twice.
+    pub fn sample(&self, most: usize, seed: u64, task: &Task) -> Result<Option<TextTrial>> {
+        let Some(data) = self.data.as_deref().filter(|data| *data != Path::new("-")) else {
+            return Ok(None);
+        };
+        let Some(Kind::Text(format)) = Kind::required(data, self.from)? else { return Ok(None) };
+        let (options, start) = self.text_settings(task)?;
+        let (documents, _) =
+            self.documents.open(data, Some(format), &options, Labels::Required, task)?;
+        let names = self.reading.known_labels(data, task)?;
+        let sample = TextSample::read(documents, names, most, seed, task).map_err(text::lift)?;
+        Ok(Some(TextTrial { sample, start, keep: self.vectoriser.typed() }))
+    }
+
+    /// How text is read that is learned by the algorithm that is best for it: the best of a few ways, too,
+    /// which is said in `note`.
+    pub fn choose_text(
+        &self,
+        seed: u64,
+        limits: Limits,
+        note: impl FnOnce(String),
+        task: &Task,
+    ) -> Result<Option<Params>> {
+        let Some(trial) = self.sample(auto::text_sample(limits), seed, task)? else {
+            return Ok(None);
+        };
+        let TextTrial { sample, start, keep } = &trial;
+        let choice = auto::choose_text(sample, start, keep, seed, limits, task);
+        let auto::TextChoice { params, why } = choice.map_err(text::lift)?;
+        note(format!("auto: {why}"));
+        Ok(Some(params))
     }
 
     /// No rows, and the labels of the vocabulary.
@@ -177,9 +257,10 @@ impl LearnArgs {
         let names = self.reading.known_labels(self.path(), task)?.finish();
         let labels = LabelRows::new(names.len());
         let options = self.documents.fields().over(&options);
-        let learned = learn::<&str>(&[], labels, names, options, params, task);
+        let learned = learn::<&str>(&[], labels, names, options, params.clone(), task);
         let (reader, dataset) = learned.map_err(text::lift)?;
-        Ok(Rows { dataset, reader: Some(reader) })
+        let text = self.documents.describe(&params, &reader, &dataset);
+        Ok(Rows { dataset, reader: Some(reader), text: Some(text) })
     }
 
     /// How text is read.
@@ -199,9 +280,8 @@ impl LearnArgs {
 
     /// What was decided on the text of DATA, if it is text, and how many of its rows have no label, if
     /// some do.
-    pub fn notes(&self, rows: &Dataset, reader: Option<&TextReader>) -> Vec<String> {
-        let text = reader.map(|reader| self.documents.describe(reader, rows));
-        text.into_iter().chain(unlabelled(self.path(), rows)).collect()
+    pub fn notes(&self, rows: &Dataset, text: Option<&str>) -> Vec<String> {
+        text.map(str::to_owned).into_iter().chain(unlabelled(self.path(), rows)).collect()
     }
 
     fn refuse_text_flags(&self) -> Result<()> {

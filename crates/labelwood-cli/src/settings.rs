@@ -19,13 +19,15 @@ use serde_json::{Map, Value, json};
 use crate::context::Context;
 
 /// Where the settings come from.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
-    /// What to learn; auto takes the grove, or what is better for these rows, and says why
+    /// What to learn; auto takes the grove, or what is better for these rows, and says why. `tune` chooses
+    /// among several, as in grove,craftml, and auto has it choose among all that do well alone
     /// [default: grove]
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(names()))]
-    algorithm: Option<String>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(names()))]
+    algorithm: Vec<String>,
 
     /// Settings to start from, which the flags below change; `labelwood train --algorithm NAME --help`
     /// lists those of an algorithm [default: default]
@@ -43,7 +45,7 @@ pub struct SettingsArgs {
 }
 
 /// The settings that were typed, by the names that they have in the library.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Typed(Map<String, Value>);
 
 /// A flag: the setting of this name, of all algorithms that have it.
@@ -262,9 +264,52 @@ pub enum Choice {
 impl SettingsArgs {
     /// What the flags mean, checked, for a model that favours such labels.
     pub fn resolve(&self, favour: Favour, context: &Context) -> Result<Choice> {
-        if self.algorithm.as_deref() != Some(AUTO) {
-            return Ok(Choice::Named(Box::new(self.named(favour, context)?)));
+        match &self.algorithm[..] {
+            [name] if name == AUTO => {
+                self.refuse_settings()?;
+                Ok(Choice::Auto { seed: context.seed })
+            }
+            [] | [_] => Ok(Choice::Named(Box::new(self.named(self.typed(), favour, context)?))),
+            several => bail!(
+                "--algorithm {}: choose one; `labelwood tune` chooses among several",
+                several.join(",")
+            ),
         }
+    }
+
+    /// The same for a choice among several: the settings of each algorithm to start from. What is typed is
+    /// for those that have such a setting. Nothing with auto, which depends on the rows.
+    pub fn starts(&self, favour: Favour, context: &Context) -> Result<Option<Vec<Settings>>> {
+        if self.algorithm.iter().any(|name| name == AUTO) {
+            if self.algorithm.len() > 1 {
+                bail!("--algorithm auto stands alone: it is a list of algorithms already");
+            }
+            self.refuse_settings()?;
+            return Ok(None);
+        }
+        let [_, _, ..] = &self.algorithm[..] else {
+            return Ok(Some(vec![self.named(self.typed(), favour, context)?]));
+        };
+        let mut names = self.algorithm.clone();
+        names.dedup();
+        let mut unknown = self.typed().clone();
+        let start = |name: &String| {
+            let args = SettingsArgs { algorithm: vec![name.clone()], ..self.clone() };
+            let table = Settings::named(name).map(|known| known.table()).unwrap_or_default();
+            let mut typed = self.typed().clone();
+            typed.retain(|typed, _| table.iter().any(|setting| setting.name == typed));
+            unknown.retain(|setting, _| !typed.contains_key(setting));
+            args.named(&typed, favour, context)
+        };
+        let starts = names.iter().map(start).collect::<Result<_>>()?;
+        if let Some(setting) = unknown.keys().next() {
+            bail!("--{} is no setting of {}", setting.replace('_', "-"), names.join(", "));
+        }
+        Ok(Some(starts))
+    }
+
+    /// Refuses settings beside auto.
+    fn refuse_settings(&self) -> Result<()> {
         let typed = self.typed().keys().next().cloned();
         let others = [("preset", self.preset.is_some()), ("settings", self.settings.is_some())];
         let other = others.iter().find(|(_, is_typed)| *is_typed).map(|(flag, _)| flag.to_string());
@@ -274,17 +319,23 @@ impl SettingsArgs {
                 "--{flag} does not go with auto, which chooses settings: leave it out, or choose an --algorithm"
             );
         }
-        Ok(Choice::Auto { seed: context.seed })
+        Ok(())
     }
 
-    fn named(&self, favour: Favour, context: &Context) -> Result<Settings> {
+    /// The algorithm that is named, with what was typed.
+    fn named(
+        &self,
+        typed: &Map<String, Value>,
+        favour: Favour,
+        context: &Context,
+    ) -> Result<Settings> {
         let (base, seed) = match &self.settings {
             Some(model) => (self.of_model(model)?, context.typed_seed),
             None => (self.of_preset()?, Some(context.seed)),
         };
         // What the model weighed is for what it favours.
         let base = if favour == self.favour()? { base } else { base.favouring(None) };
-        let mut typed = self.typed().clone();
+        let mut typed = typed.clone();
         if let Some(seed) = seed {
             typed.insert("seed".to_owned(), seed.into());
         }
@@ -298,7 +349,7 @@ impl SettingsArgs {
 
     fn of_preset(&self) -> Result<Settings> {
         let default = Settings::default().name();
-        let name = self.algorithm.as_deref().unwrap_or(default);
+        let name = self.algorithm.first().map_or(default, String::as_str);
         let preset = self.preset.as_deref().unwrap_or("default");
         Settings::preset(name, preset).ok_or_else(|| {
             let has = |name: &&str| Settings::preset(name, preset).is_some();
@@ -313,7 +364,7 @@ impl SettingsArgs {
     /// The algorithm and settings that a model was trained with.
     fn of_model(&self, model: &Path) -> Result<Settings> {
         let training = training(model)?;
-        if let Some(name) = self.algorithm.as_ref().filter(|name| **name != training.algorithm) {
+        if let Some(name) = self.algorithm.first().filter(|name| **name != training.algorithm) {
             bail!(
                 "--algorithm is {name}, but {} was trained with {}: leave one of --algorithm and \
                  --settings out",

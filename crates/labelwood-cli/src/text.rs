@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Command, FromArgMatches, value_parser};
 use labelwood::app::Fields;
 use labelwood::data::documents::{Documents, Format, Labels, Options, Separator, read_lines};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::run::Task;
 use labelwood::settings::{Kind, Setting};
-use labelwood::text::{Params, StopWords, TextError, TextReader, mostly_unshared};
+use labelwood::text::{Language, Params, StopWords, TextError, TextReader, mostly_unshared};
 use serde_json::{Map, Value, json};
 
 use crate::settings::{Flag, as_flag, default};
@@ -72,9 +73,9 @@ impl DocumentArgs {
         Ok(self.fields().open(path, format, base, labels, task)?)
     }
 
-    /// What was decided on text, in one line, and an example of labels in a second one if they may
-    /// have been meant otherwise.
-    pub fn describe(&self, reader: &TextReader, dataset: &Dataset) -> String {
+    /// What was decided on text that was to be read with the settings `asked`, in one line; an example of
+    /// labels in a second one if they may have been meant otherwise; and the language if it was guessed.
+    pub fn describe(&self, asked: &Params, reader: &TextReader, dataset: &Dataset) -> String {
         let terms = match reader.vectoriser().params().hashing {
             Some(columns) => format!("hashed to {columns} columns"),
             None => format!("{} terms", reader.vectoriser().columns()),
@@ -90,22 +91,56 @@ impl DocumentArgs {
         };
         let (documents, labels) = (dataset.len(), dataset.labels.columns());
         let line = format!("text: {documents} documents, {terms}, {labels} labels{split}");
-        match example(separator, dataset) {
-            Some(example) if self.label_separator.is_none() => {
-                format!("{line}\nlabels: {labels}, {example}")
-            }
-            _ => line,
-        }
+        let example = example(separator, dataset).filter(|_| self.label_separator.is_none());
+        let example = example.map(|example| format!("labels: {labels}, {example}"));
+        let lines = [Some(line), example, language(asked, reader)];
+        lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
     }
+}
+
+/// The language of texts, if it was guessed and matters, with the flag that changes it.
+fn language(asked: &Params, reader: &TextReader) -> Option<String> {
+    let is_used = asked.is_auto() || reader.finds_names();
+    if asked.language().is_some() || !is_used {
+        return None;
+    }
+    let params = reader.vectoriser().params();
+    let flag = if params.stem.is_none() && params.stop_words != StopWords::None {
+        "--stop-words"
+    } else {
+        "--stem"
+    };
+    Some(match (reader.language(), params.language()) {
+        (Some(found), Some(_)) => {
+            format!("language: {} (guessed; {flag} takes another)", name(found))
+        }
+        (Some(found), None) => {
+            format!(
+                "language: {} (guessed, to find names of labels in texts; {flag} takes another)",
+                name(found)
+            )
+        }
+        (None, _) if asked.is_auto() => {
+            format!("language: unsure, so no words are stemmed or left out ({flag} takes one)")
+        }
+        (None, _) => format!("language: unsure ({flag} takes one)"),
+    })
+}
+
+fn name(language: Language) -> &'static str {
+    Language::NAMES[language as usize]
 }
 
 /// How text becomes vectors: the settings that were typed, by the names that they have in [`Params`].
 #[derive(Debug)]
 pub struct VectoriserArgs {
     typed: Map<String, Value>,
-    /// A file, or `english`.
+    /// A file, a language, or another word for what is left out.
     stop_words: Option<PathBuf>,
 }
+
+/// What is typed for a setting that is left open.
+const NONE: &str = "none";
 
 /// The flag of a setting of text.
 fn flag(setting: Setting) -> Flag {
@@ -118,16 +153,25 @@ impl Args for VectoriserArgs {
         command.args(Params::table().into_iter().map(|setting| {
             let arg = flag(setting.clone()).arg(None).help_heading("Text to vectors");
             if setting.kind == Kind::Words {
-                let file = arg.value_name("FILE|english").value_parser(value_parser!(PathBuf));
+                let file = arg.value_name("LANGUAGE|FILE|auto").value_parser(value_parser!(PathBuf));
                 return file.help(
-                    "Leave out the words of a file, one per line; `english` has a list of its own",
+                    "Leave out the most common words of a language, one of those of --stem; auto guesses it from \
+                     the texts. Or those of a file, one per line; ./english is a file of that name [default: none]",
                 );
             }
             if setting.off.is_some() {
                 return arg;
             }
+            let arg = match setting.kind {
+                Kind::Choice(names) if setting.is_optional => {
+                    let names = names.iter().copied().chain([NONE]);
+                    let names = PossibleValuesParser::new(names.collect::<Vec<_>>());
+                    arg.value_parser(names.map(|name| if name == NONE { Value::Null } else { name.into() }))
+                }
+                _ => arg,
+            };
             let value = match &defaults[setting.name] {
-                Value::Null => "none".into(),
+                Value::Null => NONE.into(),
                 value => value.clone(),
             };
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -165,6 +209,12 @@ impl VectoriserArgs {
         self.stop_words.is_some() || self.typed.iter().any(is_changed)
     }
 
+    /// The settings that were typed, by name.
+    pub fn typed(&self) -> Vec<String> {
+        let stop_words = self.stop_words.is_some().then(|| "stop_words".to_owned());
+        self.typed.keys().cloned().chain(stop_words).collect()
+    }
+
     /// What was typed, and `base` for the rest, checked.
     pub fn over(&self, mut base: Params, task: &Task) -> Result<Params> {
         if let Some(file) = &self.stop_words {
@@ -181,8 +231,9 @@ impl VectoriserArgs {
 }
 
 fn stop_words(file: &Path, task: &Task) -> Result<StopWords> {
-    if file == Path::new("english") {
-        return Ok(StopWords::English);
+    let name = file.to_str().unwrap_or_default();
+    if [NONE, "auto"].contains(&name) || Language::NAMES.contains(&name) {
+        return Ok(serde_json::from_value(name.into())?);
     }
     let (mut words, mut bytes) = (Vec::new(), 0);
     read_lines(file, task, |line| {
@@ -194,7 +245,7 @@ fn stop_words(file: &Path, task: &Task) -> Result<StopWords> {
         }
         bytes
     })
-    .context("the stop words cannot be read: name a file, or english")?;
+    .context("the stop words cannot be read: name a file, a language such as english, or auto")?;
     Ok(StopWords::Words(words))
 }
 
@@ -278,7 +329,7 @@ mod tests {
     use super::*;
     use clap::Parser;
     use labelwood::run::Pool;
-    use labelwood::text::{CharNgramsIn, Frequency, Language, Tokens};
+    use labelwood::text::{CharNgramsIn, Frequency, Stem, Tokens};
 
     #[derive(clap::Parser)]
     struct Typed {
@@ -321,8 +372,8 @@ mod tests {
             tokens: Tokens::Unicode,
             min_token: 1,
             lowercase: false,
-            stem: Some(Language::Finnish),
-            stop_words: StopWords::English,
+            stem: Some(Stem::Of(Language::Finnish)),
+            stop_words: StopWords::Of(Language::English),
             word_ngrams: None,
             char_ngrams: Some((3, 5)),
             char_ngrams_in: CharNgramsIn::Text,
@@ -343,5 +394,13 @@ mod tests {
         let error =
             parse("--word-ngrams none").vectoriser.over(Params::default(), &run()).unwrap_err();
         assert!(error.to_string().starts_with("--word-ngrams is none"), "{error}");
+        let none = parse("--stem none --stop-words none").vectoriser;
+        let params =
+            none.over(Params { hashing: None, ..expected }, &run()).expect("they are possible");
+        assert_eq!((params.stem, params.stop_words), (None, StopWords::None));
+        assert_eq!(none.typed(), ["stem", "stop_words"]);
+        let auto = parse("--stem auto --stop-words auto").vectoriser;
+        let params = auto.over(Params::default(), &run()).expect("they are possible");
+        assert_eq!((params.stem, params.stop_words), (Some(Stem::Auto), StopWords::Auto));
     }
 }

@@ -91,7 +91,7 @@ impl Args {
             Choice::Named(settings) => return Ok(*settings),
             Choice::Auto { seed } => seed,
         };
-        let Rows { dataset, reader } = rows;
+        let Rows { dataset, reader, .. } = rows;
         let (threads, reader) = (task.threads(), reader.as_ref());
         let has_memory = |settings: &Settings| {
             let rows = dataset.view();
@@ -115,10 +115,21 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
     args.learn.check_data(&choice)?;
     let task = context.run()?;
-    let rows = args.learn.read(false, &task)?;
+    let text = match choice {
+        Choice::Auto { seed } => {
+            let note = |why: String| {
+                if !args.json {
+                    context.note(why)
+                }
+            };
+            args.learn.choose_text(seed, auto::Limits::default(), note, &task)?
+        }
+        Choice::Named(_) => None,
+    };
+    let rows = args.learn.read(false, text, &task)?;
     args.learn.check_rows(&rows.dataset)?;
     if !args.json {
-        let notes = args.learn.notes(&rows.dataset, rows.reader.as_ref());
+        let notes = args.learn.notes(&rows.dataset, rows.text.as_deref());
         notes.iter().for_each(|note| context.note(note));
     }
     let settings = args.choose(choice, calibrate, &rows, context, &task)?;

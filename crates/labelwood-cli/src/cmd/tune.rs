@@ -5,31 +5,38 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use labelwood::app::TrainingNeed;
+use labelwood::auto;
 use labelwood::data::write_own;
 use labelwood::run::{Progress, Stage, Task};
-use labelwood::tune::{Measure, Outcome, Plan, TuneError, tune};
+use labelwood::text::Params;
+use labelwood::tune::{
+    Measure, Outcome, Plan, TEXT_SAMPLE, TextOutcome, TextPlan, TuneError, tune,
+};
 use serde_json::json;
 
 use super::train::memory;
 use crate::context::Context;
 use crate::duration;
-use crate::learn::{LearnArgs, Rows, TrainRequest};
+use crate::learn::{LearnArgs, Rows, TextTrial, TuneRequest};
 use crate::output::print;
-use crate::settings::{Choice, TUNED, named};
+use crate::settings::{TUNED, named};
 use crate::signals::NOTHING_KEPT;
 use crate::split::selected;
+use crate::text;
 
 /// The files for people in the folder.
 const PAGE: &str = "table.md";
 const CHART: &str = "chart.svg";
+const TEXT_CHART: &str = "text.svg";
 
 /// Arguments of `labelwood tune`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A few settings are tried on few rows and with few trees, cross-validated; the best third goes on with \
-    three times as many, until the last round has all. Settings that are typed are not changed. Every finished trial is \
+    three times as many, until the last round has all. For text, ways to read it (stems, stop words, n-grams) are tried \
+    before, on some of the documents. Settings that are typed are not changed. Every finished trial is \
     kept in FOLDER: the same command goes on with a tuning that was stopped. FOLDER also gets a table (table.md), a chart \
     (chart.svg) and the settings to take, which `labelwood train DATA --settings FOLDER` does. The same data, settings and seed \
     give the same choice on any number of threads."
@@ -67,22 +74,28 @@ pub struct Args {
 
 /// Reads, tries, and says what to take.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let request = args.learn.request(context)?;
-    let Choice::Named(start) = &request.choice else {
-        bail!("--algorithm auto is for `train`: name the one to tune");
-    };
+    let request = args.learn.tune_request(context)?;
     let trials = Trials::default();
     let task = context.watched_run(trials.watch(), trials.kept(&args.output))?;
-    let rows = args.read(&task)?;
-    let dataset = &rows.dataset;
-    let keep = args.learn.typed_settings();
-    let plan = Plan::new(dataset.view(), start, &keep, args.measure, args.folds)?;
-    args.announce(&plan, &rows, context, &task)?;
     let until = args.budget.map(|budget| context.started() + budget);
-    let outcome = tune(dataset.view(), &plan, &args.output, &task.until(until))
+    let timed = &task.until(until);
+    let text = args.tune_text(&request, context, timed)?;
+    let rows = args.read(text.as_ref().map(|text| text.params.clone()), &task)?;
+    let dataset = &rows.dataset;
+    let starts = request.starts.clone().unwrap_or_else(|| {
+        let among = auto::algorithms(dataset.view(), context.seed).into_iter();
+        among.map(|settings| settings.favour(request.favour)).collect()
+    });
+    let keep = args.learn.typed_settings();
+    let plan = Plan::new(dataset.view(), &starts, &keep, args.measure, args.folds)?;
+    args.announce(&plan, &rows, context, &task)?;
+    let outcome = tune(dataset.view(), &plan, &args.output, timed)
         .map_err(|error| stopped_or(error, &args.output))?;
-    args.write(&outcome, &request, &rows)?;
-    print(&format_args!("{}\n{}\n", outcome.table(), outcome.verdict()))?;
+    let text = text.map(|text| text.outcome);
+    args.write(&outcome, text.as_ref(), &request, &rows)?;
+    for outcome in text.iter().chain([&outcome]) {
+        print(&format_args!("{}\n{}\n", outcome.table(), outcome.verdict()))?;
+    }
     if !outcome.is_finished() {
         context.note("the time is up; the same command goes on with the other rounds");
     }
@@ -95,16 +108,43 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 impl Args {
-    fn read(&self, task: &Task) -> Result<Rows> {
-        let Rows { dataset, reader } = self.learn.read(self.train_split.is_some(), task)?;
+    /// How DATA is read, if it is text and there are several ways to try.
+    fn tune_text(
+        &self,
+        request: &TuneRequest,
+        context: &Context,
+        task: &Task,
+    ) -> Result<Option<TextOutcome>> {
+        if self.train_split.is_some() {
+            return Ok(None);
+        }
+        let start = request.starts.as_ref().and_then(|starts| starts.first());
+        let seed = start.map_or(context.seed, |start| start.seed());
+        let Some(trial) = self.learn.sample(TEXT_SAMPLE, seed, task)? else { return Ok(None) };
+        let TextTrial { sample, start, keep } = &trial;
+        let plan = TextPlan::new(sample, start, keep, self.measure, self.folds, seed, task);
+        let Some(plan) = plan.map_err(text::lift)? else { return Ok(None) };
+        let (ways, folds) = (plan.plan().candidates().len(), self.folds);
+        context.note(format_args!(
+            "text: {ways} ways to read it are tried first, in {folds} folds of {} of {} documents",
+            sample.len(),
+            sample.documents()
+        ));
+        let found = plan.tune(Some(&self.output), task);
+        found.map(Some).map_err(|error| stopped_or(error, &self.output))
+    }
+
+    fn read(&self, text: Option<Params>, task: &Task) -> Result<Rows> {
+        let is_split = self.train_split.is_some();
+        let Rows { dataset, reader, text } = self.learn.read(is_split, text, task)?;
         let dataset = selected(dataset, self.train_split.as_deref(), self.split_column, task)?;
         self.learn.check_rows(&dataset)?;
-        Ok(Rows { dataset, reader })
+        Ok(Rows { dataset, reader, text })
     }
 
     /// Says what will be tried, and refuses what will not fit.
     fn announce(&self, plan: &Plan, rows: &Rows, context: &Context, task: &Task) -> Result<()> {
-        let notes = self.learn.notes(&rows.dataset, rows.reader.as_ref());
+        let notes = self.learn.notes(&rows.dataset, rows.text.as_deref());
         notes.iter().for_each(|note| context.note(note));
         for candidate in plan.candidates() {
             // A copy of most rows is learned from, and the model stays in memory.
@@ -128,22 +168,30 @@ impl Args {
     }
 
     /// Puts what came of it into the folder.
-    fn write(&self, outcome: &Outcome, request: &TrainRequest, rows: &Rows) -> Result<()> {
+    fn write(
+        &self,
+        outcome: &Outcome,
+        text: Option<&Outcome>,
+        request: &TuneRequest,
+        rows: &Rows,
+    ) -> Result<()> {
         let chosen = &outcome.chosen().settings;
         let mut training = json!({
             "algorithm": chosen.name(),
             "settings": chosen.values(),
             "data": format!("{:032x}", rows.dataset.digest()),
-            "calibrate": request.calibrate,
+            "calibrate": request.calibrate && !chosen.facts().is_calibrated,
             "favour": request.favour,
         });
         if let Some(reader) = &rows.reader {
             training["text"] = serde_json::to_value(reader.settings())?;
         }
         let training = serde_json::to_string_pretty(&training)? + "\n";
-        for (name, text) in
-            [(CHART, outcome.chart()), (PAGE, outcome.page(CHART)), (TUNED, training)]
-        {
+        let text_page = text.map(|text| text.page(TEXT_CHART) + "\n").unwrap_or_default();
+        let files =
+            [(CHART, outcome.chart()), (PAGE, text_page + &outcome.page(CHART)), (TUNED, training)];
+        let files = text.map(|text| (TEXT_CHART, text.chart())).into_iter().chain(files);
+        for (name, text) in files {
             let path = self.output.join(name);
             write_own(&path, |output| output.write_all(text.as_bytes()))?;
         }
@@ -216,7 +264,7 @@ fn stopped_or(error: TuneError, folder: &Path) -> anyhow::Error {
             anyhow::Error::from(source).context(kept(finished, total, folder))
         }
         TuneError::TimeUp { finished, total } => anyhow!(
-            "the time was up before the first round was done: {}, or allow a longer --budget",
+            "the time was up too early to choose: {}, or allow a longer --budget",
             kept(finished, total, folder)
         ),
         other => other.into(),

@@ -162,8 +162,8 @@ fn text_to_vectors(
     let documents =
         args.documents.open(&args.input, Some(from), &options, Labels::Required, task)?;
     let known = args.reading.known_labels(&args.input, task)?;
-    let (reader, dataset) = text::fit(documents, params, known, task)?;
-    context.note(args.documents.describe(&reader, &dataset));
+    let (reader, dataset) = text::fit(documents, params.clone(), known, task)?;
+    context.note(args.documents.describe(&params, &reader, &dataset));
     let names = dataset.label_names.clone().unwrap_or_default();
     let names_file = match to {
         Binary => None,

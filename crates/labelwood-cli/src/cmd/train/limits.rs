@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use labelwood::Settings;
 use labelwood::algorithms::Size;
 use labelwood::app::TrainingNeed;
@@ -10,8 +10,8 @@ use labelwood::auto;
 use labelwood::data::Dataset;
 use labelwood::model::{Limits, unfinished};
 use labelwood::run::{Bytes, Task};
-use labelwood::store::Manifest;
-use labelwood::text::TextReader;
+use labelwood::store::{Manifest, Training};
+use labelwood::text::{Params, TextReader, TextSettings};
 
 use super::memory::fits;
 use super::{Args, Choice};
@@ -74,10 +74,6 @@ impl Args {
             Choice::Named(settings) => return Ok((**settings).clone()),
             Choice::Auto { seed } => *seed,
         };
-        if let Some(settings) = self.chosen_before()? {
-            self.note(context, format!("auto: going on with {}", settings.name()));
-            return Ok(settings);
-        }
         let limits = self.limits.within(context.started());
         let (threads, keeps_model) = (task.threads(), self.model.is_none());
         let has_memory = |settings: &Settings| {
@@ -91,20 +87,49 @@ impl Args {
         Ok(settings)
     }
 
-    /// What an unfinished training that is to be resumed has chosen, or a finished one.
-    fn chosen_before(&self) -> Result<Option<Settings>> {
-        let Some(target) = self.model.as_ref().filter(|_| self.resume) else { return Ok(None) };
-        if let Some(settings) = unfinished(target)? {
-            return Ok(Some(settings));
+    /// How text is read if that is to be chosen, or was chosen before.
+    pub fn choose_text(
+        &self,
+        choice: &Choice,
+        before: Option<&Training>,
+        context: &Context,
+        task: &Task,
+    ) -> Result<Option<Params>> {
+        if let Some(text) = before.and_then(|training| training.text.clone()) {
+            let settings = serde_json::from_value::<TextSettings>(text);
+            let settings = settings.context("the text settings of the training cannot be read")?;
+            return Ok(Some(settings.vectoriser));
         }
-        let training = match Manifest::read(target) {
-            Ok(Manifest { training, .. }) if !self.overwrite => training,
-            _ => return Ok(None),
-        };
+        let &Choice::Auto { seed } = choice else { return Ok(None) };
+        if self.split.train_split.is_some() {
+            return Ok(None);
+        }
+        let limits = self.limits.within(context.started());
+        self.learn.choose_text(seed, limits, |why| self.note(context, why), task)
+    }
+
+    /// What an unfinished training that is to be resumed, or a finished one, was begun with, if that was
+    /// chosen then.
+    pub fn chosen_before(&self, choice: &Choice) -> Result<Option<Training>> {
+        let is_chosen = matches!(choice, Choice::Auto { .. });
+        let target = self.model.as_ref().filter(|_| self.resume && is_chosen);
+        let Some(target) = target else { return Ok(None) };
+        if let Some(training) = unfinished(target)? {
+            return Ok(Some(training));
+        }
+        match Manifest::read(target) {
+            Ok(Manifest { training, .. }) if !self.overwrite => Ok(Some(training)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The settings of a training that is gone on with.
+    pub fn going_on(&self, training: Training, context: &Context) -> Result<Settings> {
         let settings = Settings::from_values(&training.algorithm, training.settings);
-        settings.map(Some).map_err(|reason| {
-            anyhow!("{}: its settings cannot be read: {reason}", target.display())
-        })
+        let settings =
+            settings.map_err(|reason| anyhow!("its settings cannot be read: {reason}"))?;
+        self.note(context, format!("auto: going on with {}", settings.name()));
+        Ok(settings)
     }
 }
 

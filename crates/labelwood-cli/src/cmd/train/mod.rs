@@ -150,13 +150,15 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let trees = Trees::default();
     let task = context.watched_run(trees.watch(), trees.kept())?;
     let clock = Clock::start();
-    let rows = args.learn.read(args.split.train_split.is_some(), &task)?;
+    let before = args.chosen_before(&choice)?;
+    let text = args.choose_text(&choice, before.as_ref(), context, &task)?;
+    let rows = args.learn.read(args.split.train_split.is_some(), text, &task)?;
     let splits = args.split.read(rows.dataset.len(), &task)?;
     let read = clock.spent();
     // Read before the training so that a wrong name does not cost an hour.
     let test =
         args.test.as_ref().map(|test| args.learn.read_test(test, &rows, &task)).transpose()?;
-    let Rows { dataset, reader } = rows;
+    let Rows { dataset, reader, text } = rows;
     let select = |splits: &SplitFiles| splits.select(&dataset, args.split.one(), &task);
     let selected = splits.as_ref().map(select).transpose()?;
     let (train, split_test) = match &selected {
@@ -164,12 +166,15 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         None => (&dataset, None),
     };
     args.learn.check_rows(train)?;
-    let settings =
-        args.choose(&choice, calibrate, train, reader.as_ref(), context, &task)?.favour(favour);
+    let settings = match before {
+        Some(training) => args.going_on(training, context)?,
+        None => args.choose(&choice, calibrate, train, reader.as_ref(), context, &task)?,
+    };
+    let settings = settings.favour(favour);
     // The scores of a grove that auto chose are probabilities without.
     let calibrate = calibrate && !settings.facts().is_calibrated;
     let mut training =
-        Training { args: &args, context, task, settings, calibrate, favour, trees, reader };
+        Training { args: &args, context, task, settings, calibrate, favour, trees, reader, text };
     training.narrow(train);
     match single {
         Some(target) => training.one(train, split_test.or(test.as_ref()), target, read),
@@ -191,6 +196,8 @@ struct Training<'a> {
     trees: Trees,
     /// How text became the rows, if they were text.
     reader: Option<TextReader>,
+    /// What was decided on the text, if they were text.
+    text: Option<String>,
 }
 
 impl Training<'_> {
@@ -281,7 +288,7 @@ impl Training<'_> {
         let parts = parts_text(&self.settings.resolve(train.view())).into_iter();
         let weighting = weighting_text(&self.settings, train.features.view()).to_owned();
         let weighting = self.reader.is_none().then_some(weighting).into_iter();
-        let notes = weighting.chain(self.args.learn.notes(train, self.reader.as_ref()));
+        let notes = weighting.chain(self.args.learn.notes(train, self.text.as_deref()));
         notes.chain(parts).chain([text]).for_each(|note| self.args.note(self.context, note));
         Ok(())
     }

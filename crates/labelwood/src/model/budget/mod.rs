@@ -82,14 +82,14 @@ pub fn train_within(
     Ok(Trained::Written(manifest))
 }
 
-/// The algorithm of an unfinished training within limits into the folder `target`, if there is one.
+/// What an unfinished training within limits into the folder `target` was begun with, if there is one.
 ///
 /// A choice that was made by measuring may turn out otherwise the next time; a training that is to
 /// be resumed goes on with this one.
-pub fn unfinished(target: &Path) -> Result<Option<Settings>, StoreError> {
+pub fn unfinished(target: &Path) -> Result<Option<Training>, StoreError> {
     let Some(mut training) = Staging::training(target)? else { return Ok(None) };
     let is_limited = training.settings.as_object_mut().and_then(|map| map.remove(MARK)).is_some();
-    Ok(job::parsed(&training).ok().filter(|_| is_limited))
+    Ok(Some(training).filter(|training| is_limited && job::parsed(training).is_ok()))
 }
 
 /// Refuses what cannot be stopped at any time.

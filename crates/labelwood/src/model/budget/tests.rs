@@ -52,7 +52,7 @@ fn a_late_start_grows_nothing_and_a_later_one_goes_on() {
     let error = train(late, Start::default(), &task).unwrap_err();
     assert!(matches!(error, TrainError::TimeUp { finished: 0, .. }), "{error}");
     assert!(task.check().is_ok(), "the run may be used again");
-    assert_eq!(unfinished(&target).unwrap().map(|found| found.name()), Some("grove"));
+    assert_eq!(unfinished(&target).unwrap().map(|found| found.algorithm), Some("grove".to_owned()));
     let resume = Start { resume: true, ..Start::default() };
     let trained = train(Limits::default(), resume, &task).unwrap();
     let Trained::Written(manifest) = &trained else { panic!("nothing was there") };

@@ -4,6 +4,8 @@
 //! the grove where nothing speaks against it. Algorithms that are only good for few labels are tried
 //! beside it, on a sample of the rows, where labels are few.
 //!
+//! [`choose_text`] chooses how text is read, before there are rows.
+//!
 //! ```
 //! use labelwood::auto::{Limits, choose};
 //! use labelwood::data::{Dataset, generate::{Generator, Profile}};
@@ -17,6 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod text;
+
 use super::measure::Measure;
 use super::trial::{Rows, Trial, drawn, lead};
 pub use crate::algorithms::Limits;
@@ -24,6 +28,7 @@ use crate::algorithms::Settings;
 use crate::base::run::{Stopped, Task};
 use crate::data::DatasetView;
 use std::time::{Duration, Instant};
+pub use text::{TextChoice, choose_text, text_sample};
 
 /// Rows of a sample at most: enough to tell algorithms apart.
 const SAMPLE: usize = 20_000;
@@ -64,8 +69,7 @@ pub fn choose(
     let seeded = |settings: &Settings| {
         settings.with("seed", &seed.into()).unwrap_or_else(|_| settings.clone())
     };
-    let whole = Settings::all().find(|settings| !settings.parts().is_empty());
-    let whole = seeded(&whole.expect("one algorithm is made of others"));
+    let whole = seeded(&whole());
     let mut why = Vec::new();
     for rival in Settings::all().map(|settings| seeded(&settings)) {
         let is_tried = dataset.labels.columns() <= rival.facts().tried_up_to;
@@ -79,6 +83,25 @@ pub fn choose(
     }
     why.push(format!("so {} is trained", whole.name()));
     Ok(Choice { settings: whole, why })
+}
+
+/// What to choose among for these rows: the grove, and what of its parts does well alone.
+pub fn algorithms(dataset: DatasetView<'_>, seed: u64) -> Vec<Settings> {
+    let seeded = |settings: &Settings| {
+        settings.with("seed", &seed.into()).unwrap_or_else(|_| settings.clone())
+    };
+    let does_well = |part: &&Settings| {
+        part.facts().grows.is_some() || dataset.labels.columns() <= part.facts().tried_up_to
+    };
+    let whole = whole();
+    let parts = whole.parts().iter().filter(does_well).map(seeded).collect::<Vec<_>>();
+    [seeded(&whole)].into_iter().chain(parts).collect()
+}
+
+/// The algorithm that is made of others.
+fn whole() -> Settings {
+    let whole = Settings::all().find(|settings| !settings.parts().is_empty());
+    whole.expect("one algorithm is made of others")
 }
 
 /// Whether an algorithm for few labels is better than the grove.
@@ -105,8 +128,7 @@ fn compare(
     }
     let (test, train) = sample.split_at(sample.len() / HELD_OUT);
     let rows = Rows::new(dataset, train, test);
-    let share = |until: Instant| Instant::now() + left(until).mul_f64(RIVAL_SHARE);
-    let hurried = &task.until(limits.until.map(share));
+    let hurried = &task.until(share_of(limits, RIVAL_SHARE));
     let own = rows.try_out(rival, hurried);
     let (own, other) = match own.and_then(|own| Ok((own, rows.try_out(whole, hurried)?))) {
         Ok(both) => both,
@@ -145,6 +167,11 @@ fn compare(
         whole.name(),
     );
     Ok(Verdict { is_better: is_better && !is_slow && !is_large, why })
+}
+
+/// When this share of the time that is left will be over.
+fn share_of(limits: Limits, share: f64) -> Option<Instant> {
+    limits.until.map(|until| Instant::now() + left(until).mul_f64(share))
 }
 
 fn left(until: Instant) -> Duration {

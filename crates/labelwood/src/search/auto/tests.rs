@@ -1,5 +1,6 @@
 use super::*;
 use crate::base::run::Pool;
+use crate::base::sparse::{Csr, LabelRows};
 use crate::data::Dataset;
 use crate::data::generate::{Generator, Profile};
 
@@ -9,6 +10,19 @@ fn choice(rows: u64, threads: usize) -> Choice {
     let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..rows, &task).unwrap();
     let dataset = Dataset { features, labels, label_names: None, named: None };
     choose(dataset.view(), 7, Limits::default(), |_| true, &task).unwrap()
+}
+
+#[test]
+fn a_grove_and_what_of_it_does_well_alone_are_chosen_among() {
+    let among = |labels| {
+        let (features, labels) = (Csr::new(1), LabelRows::new(labels));
+        let dataset = Dataset { features, labels, label_names: None, named: None };
+        let found = algorithms(dataset.view(), 7);
+        assert!(found.iter().all(|one| one.seed() == 7));
+        found.iter().map(|one| one.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(among(100), ["grove", "craftml", "label-tree", "one-vs-rest"]);
+    assert_eq!(among(100_000), ["grove", "craftml", "label-tree"]);
 }
 
 #[test]

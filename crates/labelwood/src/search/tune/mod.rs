@@ -131,10 +131,8 @@ pub enum TuneError {
     /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The deadline passed before the first round was finished.
-    #[error(
-        "the time was up before the first round was done: {finished} of {total} trials are finished"
-    )]
+    /// The deadline passed before the first round was finished; of ways to read text, before the last.
+    #[error("the time was up too early: {finished} of {total} trials are finished")]
     TimeUp {
         /// Finished trials.
         finished: usize,
@@ -428,6 +426,11 @@ impl Outcome {
     /// Whether all rounds are finished.
     pub fn is_finished(&self) -> bool {
         self.rounds.len() == self.plan.rounds.len()
+    }
+
+    /// How good the settings to take were in the last finished round.
+    pub fn last(&self) -> Option<&Standing> {
+        self.rounds.last()?.iter().find(|standing| standing.candidate == self.chosen)
     }
 
     /// The settings to take.

@@ -92,12 +92,18 @@ impl TextPlan {
         &self.plan
     }
 
-    /// Tries what is planned. With a folder, each finished trial is kept there, as [`tune`] does.
+    /// Tries what is planned. With a folder, each finished trial is kept there, as [`tune`] does. The deadline
+    /// must leave time for all rounds: another choice would be of other rows to tune with.
     ///
     /// [`tune`]: super::tune
     pub fn tune(&self, folder: Option<&Path>, task: &Task) -> Result<TextOutcome, TuneError> {
         let rows: Vec<DatasetView<'_>> = self.rows.iter().map(Dataset::view).collect();
         let outcome = tune_each(&rows, &self.plan, folder, task)?;
+        if !outcome.is_finished() {
+            let done = &self.plan.rounds()[..outcome.rounds().len()];
+            let finished = done.iter().map(|round| round.candidates * self.plan.folds).sum();
+            return Err(TuneError::TimeUp { finished, total: self.plan.trials() });
+        }
         let params = self.ways[outcome.chosen].clone();
         Ok(TextOutcome { outcome, params })
     }
