@@ -290,8 +290,12 @@ impl SettingsArgs {
         let [_, _, ..] = &self.algorithm[..] else {
             return Ok(Some(vec![self.named(self.typed(), favour, context)?]));
         };
-        let mut names = self.algorithm.clone();
-        names.dedup();
+        let mut names: Vec<String> = Vec::new();
+        for name in &self.algorithm {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
         let mut unknown = self.typed().clone();
         let start = |name: &String| {
             let args = SettingsArgs { algorithm: vec![name.clone()], ..self.clone() };

@@ -57,6 +57,74 @@ fn training_says_what_it_decided() {
 }
 
 #[test]
+fn the_language_is_guessed_shown_and_kept() {
+    let folder = Folder::new();
+    folder.run("demo --write-corpus questions -q").succeeds();
+    let train = |flags: &str| {
+        let done = folder.run(&format!(
+            "train questions/train.tsv --algorithm label-tree --trees 1 --model model --overwrite {flags}"
+        ));
+        assert_eq!(done.code(), 0, "{}", done.stderr());
+        let manifest = folder.read("model/manifest.json");
+        let manifest: Value = serde_json::from_str(&manifest).expect("it is JSON");
+        (done.stderr(), manifest["text"]["vectoriser"].clone())
+    };
+    let (notes, text) = train("--stem auto --stop-words auto");
+    assert!(notes.contains("\nlanguage: english (guessed; --stem takes another)\n"), "{notes}");
+    assert_eq!((&text["stem"], &text["stop_words"]), (&"english".into(), &"english".into()));
+    let stated = folder.read("model/vectoriser.safetensors");
+    let (notes, same) = train("--stem english --stop-words english");
+    assert!(!notes.contains("language:"), "{notes}");
+    assert_eq!((same, folder.read("model/vectoriser.safetensors")), (text, stated));
+
+    let (notes, text) = train("");
+    let guessed =
+        "language: english (guessed, to find names of labels in texts; --stem takes another)";
+    assert!(notes.contains(guessed), "{notes}");
+    assert_eq!((&text["stem"], &text["stop_words"]), (&Value::Null, &"none".into()));
+
+    folder.write("finnish", "which\n");
+    let (_, text) = train("--stop-words ./finnish");
+    assert_eq!(text["stop_words"]["words"], serde_json::json!(["which"]));
+    let (_, text) = train("--stop-words finnish");
+    assert_eq!(text["stop_words"], "finnish");
+    let error = folder.run("train questions/train.tsv --model x --stop-words klingon").fails(1);
+    assert!(error.contains("name a file, a language such as english, or auto"), "{error}");
+
+    folder.write("codes.tsv", "x1 x2\ta1\nx2 x3\tb2\nx1 x3\ta1\n".repeat(9));
+    let done = folder.run("train codes.tsv --algorithm label-tree --model codes --stem auto");
+    let unsure = "language: unsure, so no words are stemmed or left out (--stem takes one)";
+    assert!(done.stderr().contains(unsure), "{}", done.stderr());
+}
+
+#[test]
+fn auto_reads_text_in_the_way_that_is_best() {
+    let folder = Folder::new();
+    folder.run("demo --write-corpus questions -q").succeeds();
+    let done = folder.run("train questions/train.tsv --algorithm auto --model model --budget 20s");
+    let notes = done.stderr();
+    assert_eq!(done.code(), 0, "{notes}");
+    let why =
+        "auto: 7 ways to read text were tried on 436 documents: stem english, stop_words english";
+    assert!(notes.contains(why) && notes.contains("points better than text as it is"), "{notes}");
+    let manifest: Value = serde_json::from_str(&folder.read("model/manifest.json")).expect("JSON");
+    assert_eq!(manifest["text"]["vectoriser"]["stem"], "english");
+    let resumed = "train questions/train.tsv --algorithm auto --model model --budget 20s --resume";
+    let done = folder.run(resumed);
+    assert!(done.stderr().contains("auto: going on with"), "{}", done.stderr());
+    assert_eq!(done.code(), 0, "{}", done.stderr());
+
+    let texts = folder.read("questions/train.tsv");
+    let train = "train - --from tsv --algorithm auto --model piped --budget 20s";
+    let done = folder.run_with_input(train, texts.as_bytes());
+    assert_eq!(done.code(), 0, "{}", done.stderr());
+    let kept = "train questions/train.tsv --algorithm auto --model kept --budget 20s --stem none";
+    folder.run(&format!("{kept} --stop-words none -q")).succeeds();
+    let manifest: Value = serde_json::from_str(&folder.read("kept/manifest.json")).expect("JSON");
+    assert_eq!(manifest["text"]["vectoriser"]["stem"], Value::Null);
+}
+
+#[test]
 fn the_three_formats_train_the_same_model() {
     let folder = trained();
     let (mut csv, mut jsonl) = ("nr,title,rest,tags\n".to_owned(), String::new());

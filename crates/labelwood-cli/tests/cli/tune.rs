@@ -78,8 +78,8 @@ fn other_data_and_settings_are_refused_in_a_line() {
         (tune.replace("train.txt", "test.txt"), "it was begun with other data"),
         (tune.replace("--folds 2", "--folds 3"), "folds was 2, but is 3 now"),
         (tune.replace("craftml", "label-tree"), "algorithm was craftml, but is label-tree now"),
-        (tune.replace("--trees 3", "--trees 4"), "the setting trees was another"),
-        (format!("{tune} --seed 7"), "the setting seed was another"),
+        (tune.replace("--trees 3", "--trees 4"), "the setting craftml.trees was another"),
+        (format!("{tune} --seed 7"), "the setting craftml.seed was another"),
         (format!("{tune} --measure p@1"), "measure was p, but is p@1 now"),
         (format!("{tune} --repel 0.3"), "nothing is left to tune"),
         (tune.replace("craftml", "auto"), "does not go with auto"),
@@ -122,6 +122,74 @@ fn text_is_read_as_it_was_tuned() {
     folder.run("train questions/train.tsv --settings found --model model -q").succeeds();
     let manifest: Value = serde_json::from_str(&folder.read("model/manifest.json")).expect("JSON");
     assert!(manifest["text"].to_string().contains("english"), "{}", manifest["text"]);
+}
+
+#[test]
+fn ways_to_read_text_are_tried_before_settings() {
+    let folder = Folder::new();
+    folder.run("demo --write-corpus questions -q").succeeds();
+    let tune = "tune questions/train.tsv --algorithm label-tree --trees 1 --weight-threshold 0.1 \
+        --branches 16 --folds 2";
+    let done = folder.run(&format!("{tune} --output found"));
+    let (found, notes) = (done.stdout(), done.stderr());
+    assert_eq!(done.code(), 0, "{notes}");
+    let ways = "text: 7 ways to read it are tried first, in 2 folds of 436 of 436 documents";
+    assert!(notes.contains(ways), "{notes}");
+    assert!(found.contains("| stem english, stop_words english "), "{found}");
+    assert_eq!(found.matches("\nby the mean of ").count(), 2, "{found}");
+    let training: Value =
+        serde_json::from_str(&folder.read("found/settings.json")).expect("it is JSON");
+    assert_eq!(training["text"]["vectoriser"]["stem"], "english");
+    let page = folder.read("found/table.md");
+    assert!(page.starts_with("# Settings of reading text\n"), "{page}");
+    assert!(folder.read("found/text.svg").starts_with("<svg "));
+    assert_eq!(trials(&folder, "found/text").len(), 2 * (7 + 3));
+
+    let again = folder.run(&format!("{tune} --output found --threads 1 -q")).succeeds();
+    assert_eq!(timeless(&again), timeless(&found));
+    for path in trials(&folder, "found/text").iter().chain(&trials(&folder, "found")).step_by(2) {
+        fs::remove_file(path).expect("it is there");
+    }
+    let resumed = folder.run(&format!("{tune} --output found -q")).succeeds();
+    assert_eq!(timeless(&resumed), timeless(&found));
+    let error = folder.run(&format!("{tune} --stem none --output found")).fails(1);
+    assert!(error.contains("found: another tuning is here"), "{error}");
+
+    let pinned = "--stem none --stop-words none --word-ngrams 1 --char-ngrams none";
+    let plain = folder.run(&format!("{tune} {pinned} --output plain -q")).succeeds();
+    assert_eq!(plain.matches("\nby the mean of ").count(), 1, "{plain}");
+    let late = folder.run(&format!("{tune} --budget 0.000001 --output late")).fails(1);
+    assert!(late.contains("of 20 trials are kept in late"), "{late}");
+}
+
+#[test]
+fn algorithms_are_chosen_among() {
+    let folder = generated();
+    let tune =
+        "tune train.txt --folds 2 --trees 2 --leaf 10 --branches 16 --weight-threshold 0.1 -q";
+    let several = format!("{tune} --algorithm craftml,label-tree,craftml --output found");
+    let table = folder.run(&several).succeeds();
+    assert!(table.contains("| algorithm label-tree, cost 0.3 "), "{table}");
+    assert!(table.contains("| (as given) "), "{table}");
+    let training: Value =
+        serde_json::from_str(&folder.read("found/settings.json")).expect("it is JSON");
+    let name = training["algorithm"].as_str().expect("it is a name");
+    assert!(["craftml", "label-tree"].contains(&name), "{name}");
+    folder.run("train train.txt --settings found --model model -q").succeeds();
+    for (args, expected) in [
+        (format!("{tune} --algorithm craftml,auto --output a"), "auto stands alone"),
+        (
+            "tune train.txt --algorithm craftml,label-tree --submodels 3 --output a".to_owned(),
+            "--submodels is no setting of craftml, label-tree",
+        ),
+        (
+            "train train.txt --algorithm craftml,label-tree --model a".to_owned(),
+            "choose one; `labelwood tune` chooses among several",
+        ),
+    ] {
+        let error = folder.run(&args).fails(1);
+        assert!(error.contains(expected), "{args}: {error}");
+    }
 }
 
 #[test]

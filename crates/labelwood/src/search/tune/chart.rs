@@ -116,7 +116,7 @@ impl Outcome {
     }
 
     fn draw_axes(&self, svg: &mut String, axes: &Axes) {
-        let name = self.plan.algorithms().join(", ");
+        let name = self.plan.title();
         let measure = self.plan.measure.title();
         let title = format!(
             "{name}: lead over the settings as given, in points of the {measure}, and its standard error"

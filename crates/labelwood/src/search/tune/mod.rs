@@ -207,6 +207,14 @@ impl Plan {
         names
     }
 
+    /// What is tuned.
+    fn title(&self) -> String {
+        match self.text {
+            Some(_) => "reading text".to_owned(),
+            None => self.algorithms().join(", "),
+        }
+    }
+
     /// All that the trials follow from.
     fn written(&self) -> Value {
         let changes: Vec<_> = self.candidates.iter().map(|one| &one.changes).collect();

@@ -110,7 +110,7 @@ impl Outcome {
              rows. The lead over the settings as given, its standard error and the size of the model \
              are those of the last round that a candidate was in; the time is that of all its trainings. Rounds before the last also \
              have fewer trees.\n\n![What was tried]({chart})\n",
-            self.plan.algorithms().join(", "),
+            self.plan.title(),
             self.table(),
             self.plan.measure.title(),
             self.plan.folds,
