@@ -195,7 +195,7 @@ impl LearnArgs {
     /// Reads DATA, of which a part is to be learned if `is_split`. Text is read as `chosen`, if that is
     /// decided, else as the flags say.
     pub fn read(&self, is_split: bool, chosen: Option<Params>, task: &Task) -> Result<Rows> {
-        let Some(data) = data else { return self.read_vocabulary(task) };
+        let Some(data) = &self.data else { return self.read_vocabulary(task) };
         let kind = Kind::required(data, self.from)?;
         let Some(Kind::Text(format)) = kind else {
             self.refuse_text_flags()?;

@@ -83,11 +83,11 @@ impl Fitting {
         self.analyser.params()
     }
 
-    /// Takes the language of these texts, the first ones, for every one that is to be guessed. Gives the
-    /// language that is stated or found.
-    pub(super) fn settle<T: AsRef<str>>(&mut self, texts: &[T]) -> Option<Language> {
+    /// Takes a language for every one that is to be guessed, before the first text. Gives the language
+    /// that is stated or guessed.
+    pub(super) fn settle(&mut self, guess: impl FnOnce() -> Option<Language>) -> Option<Language> {
         let params = self.params();
-        let language = params.language().or_else(|| Language::guess(texts));
+        let language = params.language().or_else(guess);
         if params.is_auto() {
             self.analyser = Analyser::new(params.clone().in_language(language));
         }
@@ -118,7 +118,7 @@ impl Fitting {
         mut meter: impl FnMut(usize) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
         if !texts.is_empty() && self.params().is_auto() {
-            self.settle(texts);
+            self.settle(|| Language::guess(texts));
         }
         for ranges in ranges(texts).chunks(PIECES * task.threads()) {
             let mut pieces = task.install(|| {

@@ -47,7 +47,11 @@ impl NamedFitting {
         task: &Task,
         mut meter: impl FnMut(usize) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
-        let language = *self.language.get_or_insert_with(|| self.fitting.settle(texts));
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let settle = || self.fitting.settle(|| Language::guess(texts));
+        let language = *self.language.get_or_insert_with(settle);
         self.stems.append(&Stems::read(texts, language, task)?);
         let stems = self.stems.bytes();
         self.fitting.add_metered(texts, task, |bytes| meter(bytes + stems))
@@ -57,7 +61,7 @@ impl NamedFitting {
     pub(super) fn finish(mut self, labels: &LabelIndex, task: &Task) -> Result<Fitted, TextError> {
         let documents = self.fitting.len();
         let language = match documents {
-            0 => self.fitting.params().stem.or_else(|| language_of(labels)),
+            0 => self.fitting.settle(|| language_of(labels)),
             _ => self.language.flatten(),
         };
         let matcher = Matcher::new(labels, language);
