@@ -152,13 +152,13 @@ fn ways_to_read_text_are_tried_before_settings() {
     }
     let resumed = folder.run(&format!("{tune} --output found -q")).succeeds();
     assert_eq!(timeless(&resumed), timeless(&found));
-    let error = folder.run(&format!("{tune} --stem none --output found")).fails(1);
+    let error = folder.run(&format!("{tune} --stem none --output found -q")).fails(1);
     assert!(error.contains("found: another tuning is here"), "{error}");
 
     let pinned = "--stem none --stop-words none --word-ngrams 1 --char-ngrams none";
     let plain = folder.run(&format!("{tune} {pinned} --output plain -q")).succeeds();
     assert_eq!(plain.matches("\nby the mean of ").count(), 1, "{plain}");
-    let late = folder.run(&format!("{tune} --budget 0.000001 --output late")).fails(1);
+    let late = folder.run(&format!("{tune} --budget 0.000001 --output late -q")).fails(1);
     assert!(late.contains("of 20 trials are kept in late"), "{late}");
 }
 
