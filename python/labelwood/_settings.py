@@ -559,11 +559,12 @@ class TextVectoriserSettings:
         Words of fewer characters than this are left out.
     lowercase : bool, default=True
         Whether text is put into lower case first.
-    stem : {"arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"} or None, default=None
-        The language whose Snowball stemmer cuts the endings off words.
-    stop_words : "english", list of str or None, default=None
-        Words that are left out, before stemming: english, which is a list of the most common
-        English ones, or others (for the command, those of a file with one in a line).
+    stem : {"auto", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"} or None, default=None
+        The language whose Snowball stemmer cuts the endings off words; auto guesses it from the
+        texts, and stems nothing if that is unsure.
+    stop_words : str, list of str or None, default=None
+        Words that are left out, before stemming: a language, whose most common words are taken;
+        auto, which guesses it; or others (for the command, those of a file with one in a line).
     word_ngrams : (int, int) or None, default=(1, 1)
         From how many to how many words in a row make a term; none for terms of characters only.
     char_ngrams : (int, int) or None, default=None
@@ -596,8 +597,8 @@ class TextVectoriserSettings:
         tokens: Literal["word", "unicode"] = "word",
         min_token: int = 2,
         lowercase: bool = True,
-        stem: Literal["arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"] | None = None,
-        stop_words: Literal["english"] | Iterable[str] | None = None,
+        stem: Literal["auto", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"] | None = None,
+        stop_words: str | Iterable[str] | None = None,
         word_ngrams: tuple[int, int] | None = (1, 1),
         char_ngrams: tuple[int, int] | None = None,
         char_ngrams_in: Literal["words", "text"] = "words",
@@ -636,8 +637,8 @@ class TextTaggerSettings:
         tokens: Literal["word", "unicode"] = "word",
         min_token: int = 2,
         lowercase: bool = True,
-        stem: Literal["arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"] | None = None,
-        stop_words: Literal["english"] | Iterable[str] | None = None,
+        stem: Literal["auto", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"] | None = None,
+        stop_words: str | Iterable[str] | None = None,
         word_ngrams: tuple[int, int] | None = (1, 1),
         char_ngrams: tuple[int, int] | None = None,
         char_ngrams_in: Literal["words", "text"] = "words",

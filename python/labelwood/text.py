@@ -345,10 +345,10 @@ def _stop_words(words):
     """As the native part takes them."""
     if words is None:
         return "none"
-    if isinstance(words, str) and words == "english":
+    if isinstance(words, str):
         return words
-    if isinstance(words, Iterable) and not isinstance(words, (str, bytes)):
+    if isinstance(words, Iterable) and not isinstance(words, bytes):
         words = list(words)
         if all(isinstance(word, str) for word in words):
             return {"words": words}
-    raise InputError(f"stop_words is {words!r}, but must be english, a list of words or None")
+    raise InputError(f"stop_words is {words!r}, but must be a language, auto, a list of words or None")

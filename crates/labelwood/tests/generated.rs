@@ -190,7 +190,7 @@ fn python_type(setting: &Setting) -> String {
         }
         Kind::Lengths => "tuple[int, int]".to_owned(),
         Kind::CountOrShare => "int | float".to_owned(),
-        Kind::Words => "Literal[\"english\"] | Iterable[str] | None".to_owned(),
+        Kind::Words => "str | Iterable[str] | None".to_owned(),
         _ => "Any".to_owned(),
     };
     if setting.is_optional { format!("{kind} | None") } else { kind }
@@ -199,7 +199,7 @@ fn python_type(setting: &Setting) -> String {
 fn python_doc_type(setting: &Setting) -> String {
     let kind = match setting.kind {
         Kind::Choice(_) => python_type(setting).replace("Literal[", "{").replace(']', "}"),
-        Kind::Words => "\"english\", list of str or None".to_owned(),
+        Kind::Words => "str, list of str or None".to_owned(),
         Kind::Lengths => "(int, int) or None".to_owned(),
         _ => python_type(setting),
     };

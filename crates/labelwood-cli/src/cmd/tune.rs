@@ -79,7 +79,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let task = context.watched_run(trials.watch(), trials.kept(&args.output))?;
     let until = args.budget.map(|budget| context.started() + budget);
     let timed = &task.until(until);
-    let text = args.tune_text(&request, context, timed)?;
+    let text = args.tune_text(&request, context, &task, timed)?;
     let rows = args.read(text.as_ref().map(|text| text.params.clone()), &task)?;
     let dataset = &rows.dataset;
     let starts = request.starts.clone().unwrap_or_else(|| {
@@ -108,12 +108,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 impl Args {
-    /// How DATA is read, if it is text and there are several ways to try.
+    /// How DATA is read, if it is text and there are several ways to try, which `timed` has the time for.
     fn tune_text(
         &self,
         request: &TuneRequest,
         context: &Context,
         task: &Task,
+        timed: &Task,
     ) -> Result<Option<TextOutcome>> {
         if self.train_split.is_some() {
             return Ok(None);
@@ -130,7 +131,7 @@ impl Args {
             sample.len(),
             sample.documents()
         ));
-        let found = plan.tune(Some(&self.output), task);
+        let found = plan.tune(Some(&self.output), timed);
         found.map(Some).map_err(|error| stopped_or(error, &self.output))
     }
 

@@ -1,10 +1,13 @@
 //! The settings of a vectoriser.
 
 use crate::base::settings::{Kind, ParamError, SettingType, choices, settings};
-use serde::{Deserialize, Serialize};
+use serde::de::{self, IntoDeserializer as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+/// The name of no stop words.
+const NONE: &str = "none";
 /// The name of a language that is guessed.
 const AUTO: &str = "auto";
 
@@ -84,7 +87,7 @@ choices! {
 }
 
 /// Whose stemmer cuts the endings off words. A fitted vectoriser has a language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stem {
     /// That of the language that the texts are written in, as [`Language::guess`] says.
@@ -95,7 +98,7 @@ pub enum Stem {
 }
 
 /// Words that are left out. A fitted vectoriser has no [`StopWords::Auto`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopWords {
     /// None.
@@ -134,16 +137,55 @@ choices! {
     }
 }
 
-impl SettingType for Stem {
-    const KIND: Kind = Kind::Choice(&{
-        let mut names = [AUTO; Language::NAMES.len() + 1];
-        let mut at = 0;
-        while at < Language::NAMES.len() {
-            names[at + 1] = Language::NAMES[at];
-            at += 1;
+/// The names that stop words have; without the first, those that stems have.
+const NAMES: [&str; Language::NAMES.len() + 2] = {
+    let mut names = [NONE; Language::NAMES.len() + 2];
+    names[1] = AUTO;
+    let mut at = 0;
+    while at < Language::NAMES.len() {
+        names[at + 2] = Language::NAMES[at];
+        at += 1;
+    }
+    names
+};
+
+/// The language of this name.
+fn named<E: de::Error>(name: &str, names: &'static [&'static str]) -> Result<Language, E> {
+    let found = Language::deserialize(name.into_deserializer());
+    found.map_err(|_: de::value::Error| E::unknown_variant(name, names))
+}
+
+// By hand, so that a wrong name is answered with the right ones.
+impl<'de> Deserialize<'de> for Stem {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            AUTO => Ok(Stem::Auto),
+            name => named(name, &NAMES[1..]).map(Stem::Of),
         }
-        names
-    });
+    }
+}
+
+impl<'de> Deserialize<'de> for StopWords {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Name(String),
+            List { words: Vec<String> },
+        }
+        match Written::deserialize(deserializer)? {
+            Written::List { words } => Ok(StopWords::Words(words)),
+            Written::Name(name) => match name.as_str() {
+                NONE => Ok(StopWords::None),
+                AUTO => Ok(StopWords::Auto),
+                name => named(name, &NAMES).map(StopWords::Of),
+            },
+        }
+    }
+}
+
+impl SettingType for Stem {
+    const KIND: Kind = Kind::Choice(NAMES.split_at(1).1);
 }
 
 impl SettingType for StopWords {
@@ -309,8 +351,10 @@ mod tests {
         assert_eq!(auto.clone().in_language(Some(Language::Tamil)), read("tamil", "tamil"));
         assert_eq!(auto.in_language(None), Params::default());
         assert_eq!(read("auto", "none").in_language(None), Params::default());
-        assert!(serde_json::from_str::<StopWords>("\"klingon\"").is_err());
-        assert!(serde_json::from_str::<Stem>("\"klingon\"").is_err());
+        let error = serde_json::from_str::<StopWords>("\"klingon\"").unwrap_err().to_string();
+        assert!(error.contains("expected one of `none`, `auto`, `arabic`, "), "{error}");
+        let error = serde_json::from_str::<Stem>("\"klingon\"").unwrap_err().to_string();
+        assert!(error.contains("expected one of `auto`, `arabic`, "), "{error}");
     }
 
     #[test]
