@@ -18,6 +18,7 @@ __all__ = [
     "algorithms",
     "check_indices",
     "check_offsets",
+    "choose_text",
     "evaluate",
     "generate",
     "group_memory",
@@ -214,6 +215,15 @@ def group_memory() -> int | None: ...
 def check_offsets(indptr: NDArray[Any], name: str, rows: int, entries: int) -> None: ...
 def check_indices(indices: NDArray[Any], name: str, limit: int) -> None: ...
 def vectoriser_defaults() -> str: ...
+def choose_text(
+    vectoriser: str,
+    documents: str,
+    texts: Sequence[str],
+    tags: Sequence[Sequence[str]],
+    vocabulary: _Vocabulary,
+    seed: int,
+    threads: int,
+) -> tuple[str, str]: ...
 def read(
     path: str | os.PathLike[str],
     format: str | None,

@@ -9,7 +9,7 @@ from . import _native
 from ._base import Estimator
 from ._errors import InputError, MissingError
 from .estimators import BY_ALGORITHM
-from .text import TextTagger
+from .text import TextTagger, in_python
 
 
 def refuse_missing(path: str | os.PathLike[str]) -> None:
@@ -58,13 +58,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True) -> Estimator | Text
         estimator._take(model)
         return estimator
     text = manifest["text"]
-    settings = text["vectoriser"]
-    words = settings["stop_words"]
-    settings["stop_words"] = words["words"] if isinstance(words, dict) else words
-    if words == "none":
-        settings["stop_words"] = None
-    for name in ("word_ngrams", "char_ngrams"):
-        settings[name] = settings[name] and tuple(settings[name])
+    settings = in_python(text["vectoriser"])
     tagger = TextTagger(estimator, separator=text["documents"]["separator"], **settings)
     tagger._take(model)
     return tagger

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, overload
 
@@ -165,6 +166,35 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
             )
             self._take(model)
         return self
+
+    def choose_text(
+        self,
+        texts: Iterable[str],
+        tags: Iterable[Iterable[str]],
+        *,
+        vocabulary: str | os.PathLike[str] | Mapping[str, str | Iterable[str]] | None = None,
+        language: str | None = None,
+        random_state: int = 42,
+    ) -> Self:
+        """Sets how text is read to the best of a few ways, as the command's ``--algorithm auto`` does.
+
+        Stems, stop words, pairs of words and pieces of words are tried on at most 20,000 of the texts,
+        where the parameters have their defaults. These stay unless another way is surely better.
+        ``verbose`` says why.
+
+        >>> from labelwood import TextTagger, datasets
+        >>> questions = datasets.load_questions()
+        >>> tagger = TextTagger().choose_text(questions.train_texts, questions.train_tags)
+        >>> tagger.stem, tagger.stop_words
+        ('english', 'english')
+        """
+        chosen, why = _native.choose_text(
+            self._vectoriser(), *self._documents(texts, tags, vocabulary, language),
+            whole("random_state", random_state), threads(self.n_jobs),
+        )
+        if self.verbose:
+            print(f"{type(self).__name__}: {why}", file=sys.stderr)
+        return self.set_params(**in_python(json.loads(chosen)))
 
     def _defaults(self):
         return {"estimator": Grove()}
@@ -339,6 +369,17 @@ def _vocabulary(vocabulary, language) -> tuple[str | None, list[str], str | None
             storable(cell, "of the vocabulary,")
         lines.append("\t".join(cells))
     return None, lines, language
+
+
+def in_python(settings: dict) -> dict:
+    """The settings of text as the parameters have them."""
+    words = settings["stop_words"]
+    settings["stop_words"] = words["words"] if isinstance(words, dict) else words
+    if words == "none":
+        settings["stop_words"] = None
+    for name in ("word_ngrams", "char_ngrams"):
+        settings[name] = settings[name] and tuple(settings[name])
+    return settings
 
 
 def _stop_words(words):

@@ -67,7 +67,7 @@ mod _native {
         preset, presets,
         rows::{check_indices, check_offsets},
         share::{Combiner, ModelShare},
-        text::{Vectoriser, vectoriser_defaults},
+        text::{Vectoriser, choose_text_of, vectoriser_defaults},
     };
     use pyo3::prelude::*;
 

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use labelwood::app::known_labels;
+use labelwood::auto::{Limits, TextChoice, choose_text, text_sample};
 use labelwood::data::documents::Options;
 use labelwood::data::{Dataset, LabelIndex, LabelIndexBuilder};
 use labelwood::run::Task;
 use labelwood::sparse::{Csr, LabelRows};
 use labelwood::text::{
-    Arrays, Fitting, Params, TextError, TextReader, Vectoriser as Inner, learn, mostly_unshared,
+    Arrays, Fitting, Params, TextError, TextReader, TextSample, Vectoriser as Inner, learn,
+    mostly_unshared,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -124,6 +126,25 @@ fn numbers<T, const N: usize>(bytes: &Bound<'_, PyBytes>, number: fn([u8; N]) ->
 /// The names of tags: a file or lines of codes and names, and the language of those in a file.
 pub type Vocabulary = (Option<PathBuf>, Vec<PyBackedStr>, Option<String>);
 
+/// The settings of the best of a few ways to read texts, as JSON, and why.
+#[pyfunction]
+#[pyo3(name = "choose_text")]
+#[expect(clippy::too_many_arguments, reason = "they are the parameters of Python's")]
+pub fn choose_text_of(
+    py: Python<'_>,
+    vectoriser: &str,
+    documents: &str,
+    texts: Vec<PyBackedStr>,
+    tags: Vec<Vec<PyBackedStr>>,
+    vocabulary: Vocabulary,
+    seed: u64,
+    threads: usize,
+) -> PyResult<(String, String)> {
+    let reading = Reading::parse(py, vectoriser, documents, vocabulary)?;
+    let choice = work::run(py, threads, None, |task| reading.choose(&texts, &tags, seed, task))?;
+    Ok((serde_json::to_string(&choice.params).expect(PLAIN), choice.why))
+}
+
 /// How texts are read.
 pub struct Reading {
     vectoriser: Params,
@@ -146,6 +167,31 @@ impl Reading {
         })
     }
 
+    /// The tags that are known beforehand.
+    fn known(&self, task: &Task) -> Result<LabelIndexBuilder, TextError> {
+        let (file, lines, language) = &self.vocabulary;
+        Ok(match file {
+            Some(file) => known_labels(file, Some(file), language.as_deref(), task)?,
+            None => {
+                LabelIndexBuilder::new(&LabelIndex::from_lines(lines.iter().map(|line| &**line)))
+            }
+        })
+    }
+
+    /// The best of a few ways to read texts like these, and why.
+    fn choose(
+        &self,
+        texts: &[PyBackedStr],
+        tags: &[Vec<PyBackedStr>],
+        seed: u64,
+        task: &Task,
+    ) -> Result<TextChoice, TextError> {
+        let limits = Limits::default();
+        let documents = texts.iter().zip(tags);
+        let sample = TextSample::of(documents, self.known(task)?, text_sample(limits), seed);
+        choose_text(&sample, &self.vectoriser, &[], seed, limits, task)
+    }
+
     /// The rows of texts with their tags, and what reads more of them.
     pub fn learn(
         self,
@@ -153,11 +199,7 @@ impl Reading {
         tags: &[Vec<PyBackedStr>],
         task: &Task,
     ) -> Result<(Dataset, TextReader), TextError> {
-        let (file, lines, language) = self.vocabulary;
-        let known = match file {
-            Some(file) => known_labels(&file, Some(&file), language.as_deref(), task)?,
-            None => LabelIndexBuilder::new(&LabelIndex::from_lines(lines.iter().map(|line| &**line))),
-        };
+        let known = self.known(task)?;
         let (labels, names) = number(tags, known);
         let (reader, dataset) = learn(texts, labels, names, self.documents, self.vectoriser, task)?;
         if let Some(unshared) = mostly_unshared(dataset.features.view()) {

@@ -16,10 +16,9 @@ const WEIGHTING: &str = "weighting";
 const NAMES: &str = "names";
 
 /// All combinations of the values that the algorithm's settings are tried with, the settings to start
-/// from first. Settings in `pinned` are not changed. An algorithm other than the first is a change, too.
+/// from first. Settings in `pinned` are not changed.
 pub(super) fn candidates(
     base: &Settings,
-    first: &Settings,
     rows: DatasetView<'_>,
     pinned: &[String],
 ) -> Vec<Candidate> {
@@ -52,13 +51,7 @@ pub(super) fn candidates(
         let changed: Vec<_> = changes.iter().flat_map(with).collect();
         all.extend(changed);
     }
-    let mut found: Vec<Candidate> =
-        all.into_iter().filter_map(|changes| candidate(base, changes)).collect();
-    if base.name() != first.name() {
-        let algorithm = ("algorithm".to_owned(), json!(base.name()));
-        found.iter_mut().for_each(|one| one.changes.insert(0, algorithm.clone()));
-    }
-    found
+    all.into_iter().filter_map(|changes| candidate(base, changes)).collect()
 }
 
 /// The settings with these changes, if they are possible.
@@ -93,7 +86,7 @@ mod tests {
         let rows = Dataset { features, labels, label_names: None, named: None };
         let base = Settings::preset(name, "default").unwrap();
         let pinned: Vec<String> = pinned.iter().map(|name| (*name).to_owned()).collect();
-        let found = candidates(&base, &base, rows.view(), &pinned);
+        let found = candidates(&base, rows.view(), &pinned);
         assert_eq!(found[0].settings, base);
         for (at, one) in found.iter().enumerate() {
             assert!(found[..at].iter().all(|other| other.settings != one.settings), "{one:?}");
@@ -127,21 +120,6 @@ mod tests {
             ("names", 3),
         ];
         assert_eq!(counts(2.0), whole);
-    }
-
-    #[test]
-    fn another_algorithm_is_a_change() {
-        let [first, other] = ["craftml", "names"].map(|name| Settings::named(name).unwrap());
-        let rows = Dataset {
-            features: Csr::new(1),
-            labels: LabelRows::new(1),
-            label_names: None,
-            named: None,
-        };
-        let found = candidates(&other, &first, rows.view(), &[]);
-        assert_eq!(found[0].describe(), "algorithm names");
-        assert!(found[1].describe().starts_with("algorithm names, "), "{}", found[1].describe());
-        assert_eq!(found[0].settings, other);
     }
 
     #[test]

@@ -169,10 +169,7 @@ impl Plan {
                 "{folds} folds of {rows} rows: there must be 2 folds or more, with 10 rows each"
             )));
         }
-        let candidates: Vec<Candidate> = starts
-            .iter()
-            .flat_map(|start| grid::candidates(start, &starts[0], dataset, keep))
-            .collect();
+        let candidates = among(starts, dataset, keep);
         if candidates.len() < 2 {
             let names: Vec<&str> = starts.iter().map(|start| start.name()).collect();
             return Err(TuneError::Refused(format!(
@@ -232,6 +229,24 @@ impl Plan {
             "candidates": changes,
         })
     }
+}
+
+/// What to try for each of these algorithms; one that is not the first is a change, too.
+fn among(starts: &[Settings], dataset: DatasetView<'_>, keep: &[String]) -> Vec<Candidate> {
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for (at, start) in starts.iter().enumerate() {
+        let mut own = grid::candidates(start, dataset, keep);
+        if starts.len() > 1 {
+            // With every combination for every algorithm, chance would decide.
+            own.retain(|one| one.changes.len() <= 1);
+        }
+        if at > 0 {
+            let algorithm = ("algorithm".to_owned(), json!(start.name()));
+            own.iter_mut().for_each(|one| one.changes.insert(0, algorithm.clone()));
+        }
+        candidates.extend(own);
+    }
+    candidates
 }
 
 impl Candidate {

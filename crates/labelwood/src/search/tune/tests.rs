@@ -161,6 +161,30 @@ fn what_cannot_be_tuned_is_refused() {
 }
 
 #[test]
+fn of_several_algorithms_one_setting_at_a_time_is_changed() {
+    let dataset = rows(100);
+    let starts = ["craftml", "label-tree"].map(|name| Settings::named(name).unwrap());
+    let keep = ["weighting", "weight_threshold", "branches", "names"].map(str::to_owned);
+    let plan = Plan::new(dataset.view(), &starts, &keep, Measure::Precision, 2).unwrap();
+    let described: Vec<String> = plan.candidates().iter().map(Candidate::describe).collect();
+    assert_eq!(
+        described,
+        [
+            "(as given)",
+            "leaf 5",
+            "leaf 20",
+            "repel 0",
+            "repel 0.5",
+            "algorithm label-tree",
+            "algorithm label-tree, cost 0.3",
+            "algorithm label-tree, cost 3",
+        ]
+    );
+    assert_eq!(plan.candidates()[5].settings, starts[1]);
+    assert_eq!(plan.written()["algorithm"], "craftml, label-tree");
+}
+
+#[test]
 fn the_table_shows_each_candidate_once() {
     let dataset = rows(600);
     let plan = plan(&dataset, 2);
