@@ -8,6 +8,7 @@ use labelwood::data::{self, DatasetView, Format, ReadOptions};
 use labelwood::model::TrainOptions;
 use labelwood::run::Task;
 use labelwood::shard::{Options, Plan as Inner, ShardError, Work};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
@@ -122,35 +123,54 @@ impl Plan {
         Ok((status.done, status.missing, status.broken, status.foreign, status.shards))
     }
 
-    /// Trains what is missing of a stage of a shard, on rows that are handed over or on those of the
-    /// plan, which are mapped; gives how many units were trained.
+    /// Trains what is missing of a stage of a shard, on rows that are handed over, as arrays or as the
+    /// content of the plan's file of rows, or on those of this file, which are mapped; gives how many
+    /// units were trained.
     fn train(
         &self,
         py: Python<'_>,
         shard: usize,
         stage: usize,
-        rows: Option<(FeatureArrays<'_>, LabelArrays<'_>)>,
+        rows: Option<Handed<'_>>,
         threads: usize,
     ) -> PyResult<usize> {
         let work = Work { stage: Some(stage), ..Work::default() };
         let train = |dataset: DatasetView<'_>, task: &Task| -> Result<usize, Fault> {
             Ok(self.0.train(dataset, &[shard], work, task)?.0)
         };
-        let Some((features, labels)) = rows else {
-            return work::run(py, threads, None, |task| {
-                let options = ReadOptions { ignore_label_names: true, ..ReadOptions::default() };
+        let options = ReadOptions { ignore_label_names: true, ..ReadOptions::default() };
+        match rows {
+            None => work::run(py, threads, None, |task| {
                 train(data::read(&self.0.data(), &options, task)?.dataset.view(), task)
-            });
-        };
-        let rows = Rows::new(features, labels, None)?;
-        let dataset = rows.view(py)?;
-        work::run(py, threads, None, |task| train(dataset, task))
+            }),
+            Some(Handed::File(content)) => {
+                let content = content.as_slice()?;
+                work::run(py, threads, None, |task| {
+                    let read = data::read_bytes(content, "data.lwd", &options, task)?;
+                    train(read.dataset.view(), task)
+                })
+            }
+            Some(Handed::Arrays(features, labels)) => {
+                let rows = Rows::new(features, labels, None)?;
+                let dataset = rows.view(py)?;
+                work::run(py, threads, None, |task| train(dataset, task))
+            }
+        }
     }
 
     /// Makes the model of the units.
     fn merge(&self, py: Python<'_>, target: PathBuf, overwrite: bool) -> PyResult<()> {
         work::run(py, 0, None, |task| self.0.merge(&[], &target, overwrite, task)).map(|_| ())
     }
+}
+
+/// Rows that are handed over to a worker.
+#[derive(FromPyObject)]
+enum Handed<'py> {
+    /// The content of a file of rows, which may have names.
+    File(PyReadonlyArray1<'py, u8>),
+    /// Features and labels.
+    Arrays(FeatureArrays<'py>, LabelArrays<'py>),
 }
 
 /// Makes a plan, or takes up the one that is there if it is for the same training.

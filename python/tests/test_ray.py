@@ -15,6 +15,7 @@ from conftest import bytes_of
 
 from labelwood import (
     CraftML,
+    Grove,
     InputError,
     LabelTree,
     MachineError,
@@ -157,13 +158,20 @@ def test_texts_are_tagged_as_locally(fit, tmp_path):
     import labelwood.ray
 
     questions = datasets.load_questions()
-    tagger = TextTagger(CraftML(trees=4))
-    tagger.fit(questions.train_texts, questions.train_tags, folder=tmp_path / "local")
-    fit(tagger, questions.train_texts, questions.train_tags, folder=tmp_path / "ray")
+    # Every part of the default, the names of tags among them, and tags that no text has.
+    tagger = TextTagger(Grove(CraftML(trees=4)))
+    rows = (questions.train_texts, questions.train_tags)
+    names = {"vocabulary": {"x:1": ["local history", "town history"], "x:2": ["beekeeping", "bees"]}}
+    tagger.fit(*rows, folder=tmp_path / "local", **names)
+    fit(tagger, *rows, folder=tmp_path / "ray", **names)
     assert bytes_of(tmp_path / "ray" / "model") == bytes_of(tmp_path / "local")
-    fit(tagger, questions.train_texts, questions.train_tags, folder=tmp_path / "ray")
-    scores = labelwood.ray.predict(tmp_path / "ray" / "model", questions.test_texts, batch=30)
-    assert (scores != tagger.predict_top_k(questions.test_texts)).nnz == 0
+    fit(tagger, *rows, folder=tmp_path / "ray", **names)
+    asked = ["Where do bees live?", *questions.test_texts]
+    expected = tagger.predict_top_k(asked)
+    assert tagger.classes_[expected.indices[0]] == "beekeeping"
+    for by in ("rows", "model"):
+        scores = labelwood.ray.predict(tmp_path / "ray" / "model", asked, batch=30, by=by)
+        assert (scores != expected).nnz == 0
 
 
 def test_a_second_call_goes_on_and_another_training_is_refused(fit, rows, tmp_path):

@@ -64,16 +64,23 @@ fn a_model_knows_its_labels_by_every_name_and_shows_any_language() {
 #[test]
 fn shards_merge_to_the_model_with_all_names_of_the_vocabulary() {
     let folder = folder();
-    folder.run(&format!("{TRAIN} --model model")).succeeds();
-    let plan = TRAIN.replace("train", "plan") + " --shards 2 --output plan";
-    folder.run(&plan).succeeds();
-    for shard in 0..2 {
-        folder.run(&format!("shard --plan plan --index {shard} -q")).succeeds();
+    // Enough rows to decide on parts.
+    folder.write("zoo.tsv", titles().repeat(40));
+    for train in [TRAIN.to_owned(), TRAIN.replace("--algorithm one-vs-rest", "--trees 3")] {
+        folder.run(&format!("{train} --model model --overwrite")).succeeds();
+        let plan = train.replace("train", "plan") + " --shards 2 --output plan --overwrite";
+        folder.run(&plan).succeeds();
+        for (shard, stage) in [(0, 1), (1, 1), (0, 2), (1, 2)] {
+            let shard = format!("shard --plan plan --index {shard} --stage {stage} -q");
+            assert_eq!(folder.run(&shard).code(), 0);
+        }
+        folder.run("merge --plan plan --model merged --overwrite -q").succeeds();
+        let manifest = |model: &str| {
+            fs::read(folder.path(model).join("manifest.json")).expect("it was written")
+        };
+        assert_eq!(manifest("model"), manifest("merged"), "{train}");
     }
-    folder.run("merge --plan plan --model merged -q").succeeds();
-    let manifest =
-        |model: &str| fs::read(folder.path(model).join("manifest.json")).expect("it was written");
-    assert_eq!(manifest("model"), manifest("merged"));
+    assert!(folder.read("model/manifest.json").contains("kept: "));
 }
 
 #[test]

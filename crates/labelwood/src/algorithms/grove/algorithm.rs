@@ -35,11 +35,12 @@ impl Algorithm for Params {
             "Whether what the parts' scores are worth is learned from held-out rows.";
         let choose = "Whether held-out rows decide which parts stay, and how many of their trees.";
         let label_trees = "Label trees of a grove, while trees says how many trees its forest has.";
+        let chosen = Setting::new::<bool>("chosen", "What was decided, in words.").elsewhere();
         vec![
             Setting { kind: Kind::Parts, ..Setting::new::<bool>("parts", parts).elsewhere() },
             Setting::new::<bool>("learn_ranker", learn_ranker).elsewhere(),
             Setting::new::<bool>(CHOOSE, choose).common(),
-            Setting::new::<bool>("chosen", "What was decided, in words.").elsewhere(),
+            Setting { kind: Kind::Words, is_optional: true, ..chosen },
             Setting::new::<usize>(LABEL_TREES, label_trees).within(1.0, 1_048_576.0).common(),
         ]
     }
