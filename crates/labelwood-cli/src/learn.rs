@@ -242,6 +242,10 @@ impl LearnArgs {
         task: &Task,
     ) -> Result<Option<Params>> {
         let Some(trial) = self.sample(auto::text_sample(limits), seed, task)? else {
+            if matches!(Kind::of(self.path(), self.from), Some(Kind::Text(_))) {
+                let why = "standard input cannot be read twice, so text is read as it is without";
+                note(format!("auto: {why}"));
+            }
             return Ok(None);
         };
         let TextTrial { sample, start, keep } = &trial;

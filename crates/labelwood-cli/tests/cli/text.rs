@@ -124,6 +124,11 @@ fn auto_reads_text_in_the_way_that_is_best() {
     let train = "train - --from tsv --algorithm auto --model piped --budget 20s";
     let done = folder.run_with_input(train, texts.as_bytes());
     assert_eq!(done.code(), 0, "{}", done.stderr());
+    assert!(
+        done.stderr().contains("auto: standard input cannot be read twice"),
+        "{}",
+        done.stderr()
+    );
     let kept = "train questions/train.tsv --algorithm auto --model kept --budget 20s --stem none";
     folder.run(&format!("{kept} --stop-words none -q")).succeeds();
     let manifest: Value = serde_json::from_str(&folder.read("kept/manifest.json")).expect("JSON");

@@ -141,7 +141,7 @@ fn ways_to_read_text_are_tried_before_settings() {
         serde_json::from_str(&folder.read("found/settings.json")).expect("it is JSON");
     assert_eq!(training["text"]["vectoriser"]["stem"], "english");
     let page = folder.read("found/table.md");
-    assert!(page.starts_with("# Settings of reading text\n"), "{page}");
+    assert!(page.starts_with("# Settings of text\n"), "{page}");
     assert!(folder.read("found/text.svg").starts_with("<svg "));
     assert_eq!(trials(&folder, "found/text").len(), 2 * (7 + 3));
 

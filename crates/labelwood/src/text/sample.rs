@@ -11,8 +11,8 @@ use crate::data::{Dataset, LabelIndex, LabelIndexBuilder};
 
 /// What the documents of a sample are drawn for.
 const SAMPLING: u64 = 0x7465_7874;
-/// Bytes of text that a sample has at most.
-const BYTES: usize = 32 << 20;
+/// Bytes of text that a sample has at most. Pieces of words take fifty times as much while they are tried.
+const BYTES: usize = 8 << 20;
 
 /// Some of the documents, each as likely as any other, in their order.
 ///

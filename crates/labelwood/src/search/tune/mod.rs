@@ -207,7 +207,7 @@ impl Plan {
     /// What is tuned.
     fn title(&self) -> String {
         match self.text {
-            Some(_) => "reading text".to_owned(),
+            Some(_) => "text".to_owned(),
             None => self.algorithms().join(", "),
         }
     }
