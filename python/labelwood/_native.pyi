@@ -116,7 +116,7 @@ class ModelShare:
     @staticmethod
     def open(path: str | os.PathLike[str], index: int, of: int) -> ModelShare: ...
     def scores(
-        self, features: _Features, k: int, beam: int | None, threads: int
+        self, asked: _Features | Sequence[str], k: int, beam: int | None, threads: int
     ) -> NDArray[np.uint8]: ...
 
 @final

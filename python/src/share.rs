@@ -10,12 +10,20 @@ use labelwood::sparse::Query;
 use labelwood::store::Options;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
 
 use crate::errors::Fault;
 use crate::model::Model;
 use crate::rows::{FeatureArrays, Features, prediction_arrays};
 use crate::work;
+
+/// What a share is asked about.
+#[derive(FromPyObject)]
+enum Asked<'py> {
+    Rows(FeatureArrays<'py>),
+    Texts(Vec<PyBackedStr>),
+}
 
 /// A share of a model.
 #[pyclass(frozen, module = "labelwood._native")]
@@ -31,21 +39,31 @@ impl ModelShare {
         work::run(py, 0, None, open).map(ModelShare)
     }
 
-    /// What the share has to say about rows, as bytes.
+    /// What the share has to say about rows or texts, as bytes.
     fn scores<'py>(
         &self,
         py: Python<'py>,
-        features: FeatureArrays<'_>,
+        asked: Asked<'_>,
         k: usize,
         beam: Option<usize>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let features = Features::new(features)?;
-        let rows = features.view(py)?;
         let query = Query { k, beam, allowed: None };
-        let bytes = work::run(py, threads, None, |task| -> Result<Vec<u8>, Fault> {
-            Ok(self.0.scores(rows, query, task)?.to_bytes())
-        })?;
+        let bytes = match asked {
+            Asked::Rows(arrays) => {
+                let features = Features::new(arrays)?;
+                let rows = features.view(py)?;
+                work::run(py, threads, None, |task| -> Result<Vec<u8>, Fault> {
+                    Ok(self.0.scores(rows, query, task)?.to_bytes())
+                })?
+            }
+            Asked::Texts(texts) => {
+                work::run(py, threads, None, |task| -> Result<Vec<u8>, Fault> {
+                    let rows = self.0.model().read_texts(&texts, task)?;
+                    Ok(self.0.scores(rows.view(), query, task)?.to_bytes())
+                })?
+            }
+        };
         Ok(PyArray1::from_vec(py, bytes))
     }
 }

@@ -19,7 +19,7 @@ from .._inputs import features, refuse_impossible
 from .._progress import Callback
 from ..estimators import BY_ALGORITHM
 from ..persistence import load, refuse_missing
-from ..text import TextTagger, _texts
+from ..text import _texts
 from ._cluster import (
     AHEAD,
     ONCE,
@@ -231,9 +231,7 @@ def _by_shares(
 def _arrays(model: _native.Model):
     """What makes of rows what the shares of a model take, with the checks of local prediction."""
     if model.reads_text:
-        tagger = TextTagger()
-        tagger._take(model)
-        return lambda texts: (*tagger._vectorise(texts), tagger._columns)
+        return _texts
     manifest = json.loads(model.manifest)
     estimator = BY_ALGORITHM[manifest["algorithm"]]._with_settings(manifest["settings"])
     estimator._take(model)

@@ -7,7 +7,7 @@
 //! rows works.
 //!
 //! How a name was found says more than a share can: where it stands, how long the text is. A
-//! grove's ranker is told these numbers ([`Predict::numbers`](crate::algorithms::Predict::numbers)).
+//! grove's ranker is told these numbers (`Algorithm::numbers`).
 
 mod algorithm;
 mod counts;
