@@ -70,6 +70,16 @@ fn a_grove_is_trained_inspected_and_asked() {
 }
 
 #[test]
+fn all_parts_that_can_learn_from_the_rows_stay_on_request() {
+    let folder = generated();
+    folder.run(&format!("{GROVE} --model model --choose false")).succeeds();
+    let inside = json(&folder.run("inspect model --json").succeeds());
+    let parts = inside["settings"]["parts"].as_array().expect("a list").iter();
+    let names: Vec<&str> = parts.filter_map(|part| part["algorithm"].as_str()).collect();
+    assert_eq!(names, ["craftml", "label-tree", "one-vs-rest", "neighbours"]);
+}
+
+#[test]
 fn a_grove_has_the_same_bytes_on_any_number_of_threads_and_when_repeated() {
     let folder = generated();
     folder.run(&format!("{GROVE} --model one --threads 1")).succeeds();

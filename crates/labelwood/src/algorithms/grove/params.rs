@@ -124,9 +124,10 @@ impl Params {
     }
 
     /// The settings with all choices made for these rows but those that need a training: without parts
-    /// that can do nothing with such rows, or that cost much and are hardly ever of use there.
+    /// that can do nothing with such rows and, if parts are tried, those that cost much and are hardly ever
+    /// of use there.
     pub(super) fn resolved(&self, rows: DatasetView<'_>) -> Params {
-        let parts = self.parts.iter().filter(|part| !self.choose || self.is_possible(part, rows));
+        let parts = self.parts.iter().filter(|part| self.is_possible(part, rows));
         let parts: Vec<Settings> = parts.map(|part| part.resolve(rows)).collect();
         let parts = if parts.is_empty() { self.parts.clone() } else { parts };
         let is_tellable = rows.len() >= LEAST_ROWS;
@@ -142,12 +143,13 @@ impl Params {
         }
     }
 
-    /// Whether a part is worth a trial: names need texts with names, and one classifier for each label
-    /// beside trees of such classifiers needs rows that can tell which is better, and few labels.
+    /// Whether a part can do something with such rows, as names can with texts, and is worth a trial if
+    /// parts are tried: one classifier for each label beside trees of such classifiers needs rows that can
+    /// tell which is better, and few labels.
     fn is_possible(&self, part: &Settings, rows: DatasetView<'_>) -> bool {
         match part.name() {
             _ if part.facts().reads_names => rows.named.is_some(),
-            "one-vs-rest" => {
+            "one-vs-rest" if self.choose => {
                 let trees = self.parts.iter().find(|part| part.name() == LABEL_TREE);
                 trees.is_none_or(|trees| {
                     rows.len() >= LEAST_ROWS && seconds(part, rows) < seconds(trees, rows)
