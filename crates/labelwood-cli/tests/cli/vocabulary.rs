@@ -81,6 +81,14 @@ fn shards_merge_to_the_model_with_all_names_of_the_vocabulary() {
         assert_eq!(manifest("model"), manifest("merged"), "{train}");
     }
     assert!(folder.read("model/manifest.json").contains("kept: "));
+    // A worker may have the counts of names, and another the trees.
+    let whole = folder.run("predict model zoo.tsv --format tsv").succeeds();
+    for share in 0..3 {
+        let asked = format!("predict model zoo.tsv --shares 3 --index {share} --output said -q");
+        folder.run(&asked).succeeds();
+    }
+    let joined = folder.run("predict model zoo.tsv --format tsv --join said").succeeds();
+    assert_eq!(joined, whole);
 }
 
 #[test]

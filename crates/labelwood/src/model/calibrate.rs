@@ -7,7 +7,7 @@ use crate::base::settings::ParamError;
 use crate::base::sparse::Query;
 use crate::base::store::{FormatError, Stored};
 use crate::data::DatasetView;
-use crate::learn::calibration::{Calibration, hold_out};
+use crate::learn::calibration::{Calibration, held_out, hold_out};
 
 /// The name of the unit.
 pub(super) const UNIT: &str = "calibration";
@@ -22,7 +22,7 @@ fn calibrate(
     settings: &Settings,
     task: &Task,
 ) -> Result<Calibration, Interrupted> {
-    let (held_out, rest) = hold_out(dataset.len(), 0);
+    let (held_out, rest) = hold_out(dataset.len(), held_out(dataset.len()), 0);
     if held_out.is_empty() {
         return Ok(Calibration::learn([]));
     }

@@ -3,6 +3,7 @@
 use super::answers::Answers;
 use super::params::{CHOOSE, LABEL_TREE, LABEL_TREES, Prior};
 use super::ranker::{Ranker, Said, Scratch, learning_bytes};
+use super::trial::held_out;
 use super::{BLOCK, Grove, Params, RANKER, Trainer, known, prefix, write_ranker};
 use crate::algorithms::{
     Algorithm, Budget, Change, Cost, Costs, Facts, GrowError, Growth, Interrupted, NewRows,
@@ -183,7 +184,7 @@ impl Algorithm for Params {
         let reduced: Vec<Estimate> = params.reduced().parts.iter().map(of).collect();
         let kept: u64 = reduced.iter().map(|part| part.model).sum();
         let reduced = reduced.iter().map(|part| copied + part.memory.saturating_add(kept));
-        let learning = learning_bytes((rows.len() / 10).min(10_000), params.parts.len());
+        let learning = learning_bytes(held_out(rows.len()), params.parts.len());
         let needs = whole.iter().map(|part| part.memory).chain(reduced).chain([copied + learning]);
         let memory = needs.max().unwrap_or(0);
         Estimate { memory, model: whole.iter().map(|part| part.model).sum() }

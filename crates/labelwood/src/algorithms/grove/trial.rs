@@ -10,6 +10,19 @@ use crate::base::sparse::{Query, Rows};
 use crate::data::DatasetView;
 use crate::learn::calibration::hold_out;
 
+/// A tenth of the rows is held out, at most so many,
+const MOST_HELD_OUT: usize = 10_000;
+/// but of few rows up to a quarter, until there are so many: on fewer, much of what is learned is chance.
+const ENOUGH: usize = 2500;
+
+/// How many of the rows are held out.
+pub(super) fn held_out(rows: usize) -> usize {
+    match rows {
+        ..10 => 0,
+        _ => (rows / 10).clamp((rows / 4).min(ENOUGH), MOST_HELD_OUT),
+    }
+}
+
 /// What smaller parts say of rows that they were not learned from.
 pub(super) struct Trial {
     /// The rows that were held out.
@@ -43,7 +56,7 @@ impl Trial {
         task: &Task,
     ) -> Result<Option<Trial>, Interrupted> {
         let seed = params.parts[0].seed();
-        let (held_out, rest) = hold_out(rows.len(), seed);
+        let (held_out, rest) = hold_out(rows.len(), held_out(rows.len()), seed);
         if held_out.is_empty() || !params.learn_ranker {
             return Ok(None);
         }
@@ -128,5 +141,16 @@ impl Trial {
         rows: DatasetView<'r>,
     ) -> impl ExactSizeIterator<Item = &'r [u32]> {
         self.held_out.iter().map(move |&row| rows.labels.row(row).indices)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_of_few_rows_are_held_out() {
+        let rows = [0, 9, 10, 1000, 9999, 10_000, 25_000, 40_000, 1_000_000];
+        assert_eq!(rows.map(held_out), [0, 0, 2, 250, 2499, 2500, 2500, 4000, 10_000]);
     }
 }

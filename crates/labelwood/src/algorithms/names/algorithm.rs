@@ -1,7 +1,7 @@
 //! Names behind the traits of the registry: one unit, the counts.
 
 use super::counts::Counts;
-use super::{Names, Params};
+use super::{Found, Names, Params, best};
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Train, Trained, UnitSink, UnitSpec, Updates, count_units,
@@ -12,7 +12,6 @@ use crate::base::sparse::{Csr, Predictions, Query, RowsView, Scored};
 use crate::base::store::{FormatError, StoreError};
 use crate::data::{DatasetView, NamedView};
 use crate::learn::favour::Scores;
-use crate::text::Match;
 use serde_json::{Value, json};
 
 /// The only unit, and the only member.
@@ -152,7 +151,7 @@ impl Predict for Names {
             task.check()?;
             let mut predictions = Predictions::default();
             let votes = self.votes_of(rows, query);
-            votes.iter().for_each(|row| predictions.push_row(&self.best(row, query.k)));
+            votes.iter().for_each(|row| predictions.push_row(&best(row, query.k)));
             Ok(predictions)
         })
     }
@@ -168,7 +167,7 @@ impl Predict for Names {
     }
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
-        self.best(&votes[0], query.k)
+        best(&votes[0], query.k)
     }
 
     fn numbers_of(&self, votes: &[RowVotes], labels: &[Scored]) -> Vec<f32> {
@@ -176,15 +175,14 @@ impl Predict for Names {
         let mut numbers = Vec::with_capacity(labels.len() * NUMBERS.len());
         for label in labels {
             let at = votes.binary_search_by_key(&label.id, |&(id, _)| id);
-            let found = Match::unpack(at.map_or(0, |at| votes[at].1) as u32);
-            let seen = self.counts.as_ref().map_or(0, |counts| counts.found(label.id));
+            let Found { how, seen, .. } = Found::unpack(at.map_or(0, |at| votes[at].1));
             numbers.extend([
-                found.stems as f32,
-                found.times as f32,
-                f32::from(u8::from(found.is_phrase)),
-                found.position as f32,
-                found.words as f32,
-                libm::log1pf(seen as f32),
+                how.stems as f32,
+                how.times as f32,
+                f32::from(u8::from(how.is_phrase)),
+                how.position as f32,
+                how.words as f32,
+                libm::log1pf(seen.into()),
                 votes.len() as f32,
             ]);
         }

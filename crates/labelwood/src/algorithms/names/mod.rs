@@ -19,6 +19,7 @@ use crate::algorithms::RowVotes;
 use crate::base::sparse::{Query, RowsView, Scored, top_k};
 use crate::text::Match;
 use counts::Counts;
+use half::f16;
 
 /// What was counted in the training rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,29 +29,61 @@ struct Names {
     counts: Option<Counts>,
 }
 
-impl Names {
-    /// The labels whose names are in each row, with how they were found.
-    fn votes_of(&self, rows: RowsView<'_>, query: Query<'_>) -> Vec<RowVotes> {
-        let Some((matches, _)) = rows.matches.zip(self.counts.as_ref()) else {
-            return vec![RowVotes::new(); rows.len()];
-        };
-        let allowed = |(label, _): &(u32, u32)| query.allows(*label);
-        let of_row = |row: usize| matches.row(row).iter().filter(allowed);
-        let votes = |row| of_row(row).map(|(label, found)| (label, found.into())).collect();
-        (0..rows.len()).map(votes).collect()
+/// What is known of a label whose name is in a text. It is all that who combines votes needs: the counts
+/// may be elsewhere.
+struct Found {
+    /// How the name was found.
+    how: Match,
+    /// The share of texts in which it was found so that have the label.
+    share: f16,
+    /// In how many training rows it was found, at most 65,535.
+    seen: u16,
+}
+
+impl Found {
+    /// As a vote.
+    fn pack(&self) -> u64 {
+        u64::from(self.how.pack())
+            | u64::from(self.share.to_bits()) << 32
+            | u64::from(self.seen) << 48
     }
 
-    /// The best labels of a row.
-    fn best(&self, votes: &RowVotes, k: usize) -> Vec<Scored> {
-        let Some(counts) = &self.counts else { return Vec::new() };
-        let scored = |&(id, found): &(u32, u64)| Scored {
-            id,
-            score: counts.share(id, Match::unpack(found as u32), self.params.smoothing),
-        };
-        let mut best: Vec<Scored> = votes.iter().map(scored).collect();
-        top_k(&mut best, k);
-        best
+    /// Of a vote; any number is one.
+    fn unpack(vote: u64) -> Self {
+        let share = f16::from_bits((vote >> 32) as u16);
+        Found {
+            how: Match::unpack(vote as u32),
+            share: if share.is_nan() { f16::ZERO } else { share },
+            seen: (vote >> 48) as u16,
+        }
     }
+}
+
+impl Names {
+    /// The labels whose names are in each row, with what is known of them.
+    fn votes_of(&self, rows: RowsView<'_>, query: Query<'_>) -> Vec<RowVotes> {
+        let Some((matches, counts)) = rows.matches.zip(self.counts.as_ref()) else {
+            return vec![RowVotes::new(); rows.len()];
+        };
+        let vote = |(label, packed): (u32, u32)| {
+            let how = Match::unpack(packed);
+            let share = f16::from_f32(counts.share(label, how, self.params.smoothing));
+            let seen = counts.found(label).min(u16::MAX.into()) as u16;
+            (label, Found { how, share, seen }.pack())
+        };
+        let allowed = |(label, _): &(u32, u32)| query.allows(*label);
+        let of_row = |row: usize| matches.row(row).iter().filter(allowed).map(vote);
+        (0..rows.len()).map(|row| of_row(row).collect()).collect()
+    }
+}
+
+/// The best labels of a row.
+fn best(votes: &RowVotes, k: usize) -> Vec<Scored> {
+    let scored =
+        |&(id, vote): &(u32, u64)| Scored { id, score: Found::unpack(vote).share.to_f32() };
+    let mut best: Vec<Scored> = votes.iter().map(scored).collect();
+    top_k(&mut best, k);
+    best
 }
 
 #[cfg(test)]

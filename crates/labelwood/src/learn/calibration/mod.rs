@@ -93,12 +93,17 @@ fn terms(score: f32) -> [f64; TERMS] {
     [1.0, libm::log(score.max(0.0) + FLOOR), score]
 }
 
-/// The rows that are held out to learn from and the others, both in order.
-pub(crate) fn hold_out(rows: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
+/// How many of the rows are held out to learn a calibration from.
+pub(crate) fn held_out(rows: usize) -> usize {
+    (rows / HELD_OUT).min(MOST_HELD_OUT)
+}
+
+/// So many rows that are held out, and the others, both in order.
+pub(crate) fn hold_out(rows: usize, count: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
     let seed = derive(seed, HOLDING_OUT);
     let mut drawn: Vec<usize> = (0..rows).collect();
     drawn.sort_by_cached_key(|&row| derive(seed, row as u64));
-    let mut rest = drawn.split_off((rows / HELD_OUT).min(MOST_HELD_OUT));
+    let mut rest = drawn.split_off(count);
     drawn.sort_unstable();
     rest.sort_unstable();
     (drawn, rest)
@@ -133,14 +138,13 @@ mod tests {
 
     #[test]
     fn a_tenth_of_the_rows_is_held_out_and_at_most_ten_thousand() {
-        let (held_out, rest) = hold_out(25, 1);
-        assert_eq!((held_out.len(), rest.len()), (2, 23));
-        let mut all = [held_out, rest].concat();
+        let (drawn, rest) = hold_out(25, held_out(25), 1);
+        assert_eq!((drawn.len(), rest.len()), (2, 23));
+        let mut all = [drawn, rest].concat();
         all.sort_unstable();
         assert_eq!(all, (0..25).collect::<Vec<_>>());
-        assert!(hold_out(9, 1).0.is_empty());
-        assert_eq!(hold_out(200_000, 1).0.len(), 10_000);
-        assert_ne!(hold_out(1000, 1).0, hold_out(1000, 2).0);
+        assert_eq!([9, 1000, 200_000].map(held_out), [0, 100, 10_000]);
+        assert_ne!(hold_out(1000, 100, 1).0, hold_out(1000, 100, 2).0);
     }
 
     proptest! {
