@@ -3,6 +3,7 @@
 use crate::algorithms::Size;
 use crate::algorithms::{Settings, craftml, label_tree, names, neighbours, one_vs_rest};
 use crate::base::settings::ParamError;
+use crate::base::sparse::CsrView;
 use crate::data::DatasetView;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +64,10 @@ impl Default for Params {
 
 /// Of fewer rows, the tenth that is held out cannot tell parts from each other.
 const LEAST_ROWS: usize = 1000;
+
+/// A search for neighbours looks at the entries of other rows that share a feature with the one that is
+/// asked about, as far as bounds do not spare it. More than so many take longer than all other parts.
+const MOST_MET: f64 = 1e6;
 
 /// Whether held-out rows decide.
 pub(super) const CHOOSE: &str = "choose";
@@ -145,7 +150,7 @@ impl Params {
 
     /// Whether a part can do something with such rows, as names can with texts, and is worth a trial if
     /// parts are tried: one classifier for each label beside trees of such classifiers needs rows that can
-    /// tell which is better, and few labels.
+    /// tell which is better, and few labels, and neighbours need rows with few features in common.
     fn is_possible(&self, part: &Settings, rows: DatasetView<'_>) -> bool {
         match part.name() {
             _ if part.facts().reads_names => rows.named.is_some(),
@@ -155,9 +160,16 @@ impl Params {
                     rows.len() >= LEAST_ROWS && seconds(part, rows) < seconds(trees, rows)
                 })
             }
+            "neighbours" if self.choose => entries_met(rows.features) <= MOST_MET,
             _ => true,
         }
     }
+}
+
+/// How many entries of other rows share a feature with a row, on average.
+fn entries_met(rows: CsrView<'_>) -> f64 {
+    let squares = rows.column_counts().into_iter().map(|count| f64::from(count).powi(2));
+    squares.sum::<f64>() / rows.len().max(1) as f64
 }
 
 /// How long learning a part takes, about.
