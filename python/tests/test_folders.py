@@ -92,7 +92,7 @@ def test_the_default_is_that_of_the_command(command, tmp_path):
     loaded = labelwood.load(tmp_path / "theirs")
     assert isinstance(loaded.estimator, labelwood.Grove) and loaded.estimator.one_vs_rest == "drop"
     assert loaded.chosen_ == tagger.chosen_ and loaded.chosen_.startswith("kept: craftml, label-tree")
-    assert loaded.predict("Where do bees live?")[0][0] == "beekeeping"
+    assert "beekeeping" in [tag for tag, _ in loaded.predict("Where do bees live?")]
 
 
 def test_a_model_of_whole_fields_is_opened_with_its_separator(command, tmp_path):

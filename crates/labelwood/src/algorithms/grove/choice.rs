@@ -146,7 +146,9 @@ impl<'t> Part<'t> {
 
     /// Sees how many trees are worth it, if bytes have this price.
     fn set_trees(&mut self, price: f64) {
-        let worth = (self.missing(self.lacking.most()) / self.cost_of_tree(price)).sqrt().ceil();
+        // What a few trees add is little, and chance hides it easily.
+        let lacking = self.lacking.mean + 2.0 * self.lacking.error;
+        let worth = (self.missing(lacking) / self.cost_of_tree(price)).sqrt().ceil();
         if self.half.is_some() {
             self.trees = (worth as usize).clamp(1, trees(self.settings));
         }
