@@ -249,6 +249,10 @@ impl LearnArgs {
             return Ok(None);
         };
         let TextTrial { sample, start, keep } = &trial;
+        if sample.labels() == 0 {
+            // All rows will be refused.
+            return Ok(None);
+        }
         let choice = auto::choose_text(sample, start, keep, seed, limits, task);
         let auto::TextChoice { params, why } = choice.map_err(text::lift)?;
         note(format!("auto: {why}"));
