@@ -39,7 +39,7 @@ impl Fixture {
         let generator = Generator::new(profile, 1).expect("the profile is right");
         let (features, labels) = generator.rows(0..60, &RUN).expect("nobody cancels");
         let rows = features.view().slice(0..4);
-        let dataset = Dataset { features, labels, label_names: None };
+        let dataset = Dataset { features, labels, label_names: None, named: None };
         let model = Model::train(dataset.view(), Default::default(), &settings, &RUN)
             .expect("there are rows");
         let folder = format!("labelwood-fuzz-{at}-{}", std::process::id());

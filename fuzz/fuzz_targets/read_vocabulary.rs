@@ -13,6 +13,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(Vocabulary { labels, .. }) = Vocabulary::from_bytes(file, name, language) else {
         return;
     };
+    assert!(labels.joined(&labels).len() >= labels.len());
     let tags: Vec<&str> = labels.languages().collect();
     for id in 0..labels.len() as u32 {
         labels.find(labels.display(id)).expect("what is shown is found");
