@@ -52,6 +52,8 @@ fn a_grove_is_trained_inspected_and_asked() {
         "algorithm   grove\n",
         "\nranker: ",
         "  craftml  ",
+        "\nranker trees: ",
+        " best score  ",
         "\ncraftml-tree-0005 ",
         "\nlabel-tree-tree-0001 ",
     ] {

@@ -371,22 +371,32 @@ impl Inside<'_> {
     /// What scores mean, if they are probabilities.
     fn write_probabilities(&self, out: &mut Formatter<'_>) -> fmt::Result {
         for Table { name, title, rows } in &self.model.learned().tables() {
-            writeln!(out, "\n{name}: {title}")?;
+            writeln!(out, "\n{}: {title}", name.replace('_', " "))?;
             let columns = rows.first().into_iter().flat_map(|row| row.keys());
             let mut columns: Vec<&String> = columns.collect();
             columns.sort_by_key(|column| *column != "instances");
-            for column in &columns {
-                write!(out, "{:>width$}", column.replace('_', " "), width = width(column) + 2)?;
+            let cell = |row: &Map<String, Value>, column: &String| match row.get(column) {
+                Some(Value::String(text)) => text.replace('_', " "),
+                Some(number) if column == "percent" => {
+                    format!("{:.1}", number.as_f64().unwrap_or(0.0))
+                }
+                Some(Value::Number(number)) if number.is_f64() => {
+                    format!("{:.3}", number.as_f64().unwrap_or(0.0))
+                }
+                other => other.map(Value::to_string).unwrap_or_default(),
+            };
+            let widest = |column: &&String| {
+                let cells = rows.iter().map(|row| cell(row, column).len() + 2);
+                cells.chain([width(column) + 2]).max().unwrap_or(0)
+            };
+            let widths: Vec<usize> = columns.iter().map(widest).collect();
+            for (column, width) in columns.iter().zip(&widths) {
+                write!(out, "{:>width$}", column.replace('_', " "))?;
             }
             writeln!(out)?;
             for row in rows {
-                for column in &columns {
-                    let cell = match row.get(*column).and_then(Value::as_f64) {
-                        Some(number) if number.fract() != 0.0 => format!("{number:.3}"),
-                        Some(number) => number.to_string(),
-                        None => String::new(),
-                    };
-                    write!(out, "{cell:>width$}", width = width(column) + 2)?;
+                for (column, width) in columns.iter().zip(&widths) {
+                    write!(out, "{:>width$}", cell(row, column))?;
                 }
                 writeln!(out)?;
             }

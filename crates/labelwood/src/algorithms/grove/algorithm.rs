@@ -426,16 +426,17 @@ impl Predict for Grove {
         let title = "the probability of a label with so many training rows that scores 0.5 in one part or all";
         let mut tables = vec![Table { name: "ranker", title, rows: [300, 30, 3].map(row).into() }];
         if self.ranker.has_trees() {
-            let title =
-                "how much of what the ranker's trees gain comes from each number, in percent";
+            let title = "how much of what the ranker's trees gain comes from each number";
             let percent = |share: f64| json!((share * 1000.0).round() / 10.0);
+            let mut numbers: Vec<_> = self.ranker.importance().collect();
+            numbers.sort_by(|one, other| other.2.total_cmp(&one.2));
             let row = |(part, number, share): (Option<usize>, &str, f64)| {
                 let part = part.map_or("label", |part| &names[part]);
                 let cells =
-                    [("part", json!(part)), ("number", json!(number)), ("share", percent(share))];
+                    [("part", json!(part)), ("number", json!(number)), ("percent", percent(share))];
                 Map::from_iter(cells.map(|(column, cell)| (column.to_owned(), cell)))
             };
-            let rows = self.ranker.importance().map(row).collect();
+            let rows = numbers.into_iter().map(row).collect();
             tables.push(Table { name: "ranker_trees", title, rows });
         }
         tables
