@@ -14,7 +14,7 @@ use crate::learn::boosting::{self, Boosted, Question};
 use crate::learn::calibration::logistic::{Truth, probability};
 
 /// Of fewer held-out rows the trees would learn by heart.
-const LEAST_ROWS: usize = 100;
+const LEAST_ROWS: usize = 30;
 /// Labels of each part that a blend is learned from when it must be quick.
 const FEW: usize = 5;
 /// Of wrong labels that no part has among its best so many, which are most,
