@@ -75,7 +75,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         args.vocabulary.as_deref(),
         &task,
     )?;
-    if args.data.is_none() && dataset.label_names.as_ref() == model.labels().names() {
+    let is_known = args.data.is_none() && dataset.label_names.as_ref() == model.labels().names();
+    if is_known && args.output.is_none() {
         context.note(format_args!(
             "{}: the model has all these names, there is nothing left to do",
             args.model.display()

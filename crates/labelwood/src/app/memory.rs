@@ -73,7 +73,9 @@ impl<'a> TrainingNeed<'a> {
         if self.settings.find("choose") != Some(true.into()) || bytes(self.settings) <= limit {
             return None;
         }
-        let is_possible = |part: &Settings| self.rows.named.is_some() || !part.facts().reads_names;
+        let possible = self.settings.resolve(self.rows);
+        let is_possible =
+            |part: &Settings| possible.parts().iter().any(|one| one.name() == part.name());
         let mut settings = self.settings.keeping(is_possible)?;
         while bytes(&settings) > limit {
             let alone = |part: &Settings| settings.keeping(|other| other == part);

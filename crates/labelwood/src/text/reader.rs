@@ -230,16 +230,9 @@ impl TextReader {
         })
     }
 
-    /// The names of each label as a row, like a text; nothing if there is none to be found in texts.
-    pub(crate) fn rows_of_names(
-        &self,
-        labels: &LabelIndex,
-        task: &Task,
-    ) -> Result<Option<Csr>, Stopped> {
-        if Matcher::new(labels, self.language).is_empty() {
-            return Ok(None);
-        }
-        self.vectoriser.transform(&texts_of(labels), task).map(Some)
+    /// The names of each label as a row, like a text; it is empty where there is none.
+    pub(crate) fn rows_of_names(&self, labels: &LabelIndex, task: &Task) -> Result<Csr, Stopped> {
+        self.vectoriser.transform(&texts_of(labels), task)
     }
 
     /// Which fields of a file are read, and what separates labels.

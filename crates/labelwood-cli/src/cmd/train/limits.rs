@@ -126,8 +126,8 @@ impl Args {
     /// The settings of a training that is gone on with.
     pub fn going_on(&self, training: Training, context: &Context) -> Result<Settings> {
         let settings = Settings::from_values(&training.algorithm, training.settings);
-        let settings =
-            settings.map_err(|reason| anyhow!("its settings cannot be read: {reason}"))?;
+        let settings = settings
+            .map_err(|reason| anyhow!("the settings to go on with cannot be read: {reason}"))?;
         self.note(context, format!("auto: going on with {}", settings.name()));
         Ok(settings)
     }

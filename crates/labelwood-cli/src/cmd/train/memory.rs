@@ -19,7 +19,9 @@ pub fn narrowed(need: &TrainingNeed<'_>, allowed: Option<Bytes>) -> Option<(Sett
     let names =
         |settings: &Settings| settings.parts().iter().map(|part| part.name()).collect::<Vec<_>>();
     let kept = names(&settings);
-    let gone = names(need.settings).into_iter().filter(|name| !kept.contains(name));
+    // Of those that could do something with the rows.
+    let possible = need.settings.resolve(need.rows);
+    let gone = names(&possible).into_iter().filter(|name| !kept.contains(name));
     let gone = gone.collect::<Vec<_>>().join(", ");
     Some((settings, format!("memory: left out for want of it: {gone}")))
 }

@@ -85,7 +85,7 @@ pub(super) fn choose(
 fn settle(parts: &mut [Part<'_>], room: Option<u64>, price: &mut f64) -> Option<usize> {
     loop {
         parts.iter_mut().for_each(|part| part.set_trees(*price));
-        let surplus = parts.iter().map(|part| part.gain.most() - part.cost(*price)).enumerate();
+        let surplus = parts.iter().map(|part| part.gain.most(1.0) - part.cost(*price)).enumerate();
         let worst = surplus.min_by(|one, other| one.1.total_cmp(&other.1));
         if let Some((at, _)) = worst.filter(|&(_, surplus)| surplus < 0.0 && parts.len() > 1) {
             return Some(at);
@@ -147,8 +147,7 @@ impl<'t> Part<'t> {
     /// Sees how many trees are worth it, if bytes have this price.
     fn set_trees(&mut self, price: f64) {
         // What a few trees add is little, and chance hides it easily.
-        let lacking = self.lacking.mean + 2.0 * self.lacking.error;
-        let worth = (self.missing(lacking) / self.cost_of_tree(price)).sqrt().ceil();
+        let worth = (self.missing(self.lacking.most(2.0)) / self.cost_of_tree(price)).sqrt().ceil();
         if self.half.is_some() {
             self.trees = (worth as usize).clamp(1, trees(self.settings));
         }
@@ -186,9 +185,9 @@ impl Gain {
         Gain { mean, error: (spread / rows).sqrt() }
     }
 
-    /// What it may well be.
-    fn most(self) -> f64 {
-        self.mean + self.error
+    /// What it may well be, if so many errors are allowed for.
+    fn most(self, errors: f64) -> f64 {
+        self.mean + errors * self.error
     }
 }
 

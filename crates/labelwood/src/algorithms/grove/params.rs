@@ -62,7 +62,7 @@ impl Default for Params {
     }
 }
 
-/// Of fewer rows, the tenth that is held out cannot tell parts from each other.
+/// Of fewer rows, those that are held out cannot tell parts from each other.
 const LEAST_ROWS: usize = 1000;
 
 /// A search for neighbours looks at the entries of other rows that share a feature with the one that is

@@ -190,14 +190,15 @@ impl LabelIndex {
         let [own, other] = [self, more].map(|index| index.thesaurus().unwrap_or(&none));
         let tags = own.languages.iter().chain(&other.languages).map(|(tag, _)| tag);
         let tags: BTreeSet<&String> = tags.collect();
-        let of = |all: &'_ Thesaurus, tag: &String| {
-            all.languages.iter().find(|(found, _)| found == tag).map(|(_, index)| index.clone())
-        };
+        let empty = LabelIndex::default();
         let language = |tag: &&String| {
-            let [own, other] = [own, other].map(|all| of(all, tag).unwrap_or_default());
+            let [own, other] = [own, other].map(|all| {
+                let found = all.languages.iter().find(|(found, _)| found == *tag);
+                found.map_or(&empty, |(_, index)| index)
+            });
             let mut lines = LineCollector::default();
             for (place, ids) in (0..).zip(&ids) {
-                lines.push(&joined_line("", (&own, place), (&other, ids)));
+                lines.push(&joined_line("", (own, place), (other, ids)));
             }
             ((*tag).clone(), lines.finish())
         };

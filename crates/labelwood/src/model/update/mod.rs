@@ -142,8 +142,8 @@ pub fn update(
     let mut all = all.map_err(StoreError::from)?;
     if let Some((all, (reader, names))) = all.as_mut().zip(model.text().zip(names.as_ref())) {
         let names = reader.rows_of_names(names, task).map_err(Interrupted::from)?;
-        let matches = || Csr::empty(all.len(), all.labels.columns());
-        all.named = names.map(|names| Named { names, matches: matches() });
+        let matches = Csr::empty(all.len(), all.labels.columns());
+        all.named = Some(Named { names, matches });
     }
     let work = Work { model, added: added.view(), all };
     let labels_of_rows = added.labels.view().indices().iter().copied();
@@ -248,8 +248,9 @@ fn begin(
 
 /// Whether two updates added the same rows.
 fn is_same(one: Option<&Update>, other: Option<&Update>) -> bool {
-    let told = |update: &Update| (update.data.clone(), update.rows, update.names.clone());
-    one.zip(other).is_some_and(|(one, other)| told(one) == told(other))
+    one.zip(other).is_some_and(|(one, other)| {
+        (&one.data, one.rows, &one.names) == (&other.data, other.rows, &other.names)
+    })
 }
 
 /// The rows with the features of the model, and with all labels.

@@ -66,12 +66,9 @@ pub fn choose(
     fits: impl Fn(&Settings) -> bool,
     task: &Task,
 ) -> Result<Choice, Stopped> {
-    let seeded = |settings: &Settings| {
-        settings.with("seed", &seed.into()).unwrap_or_else(|_| settings.clone())
-    };
-    let whole = seeded(&whole());
+    let whole = seeded(&whole(), seed);
     let mut why = Vec::new();
-    for rival in Settings::all().map(|settings| seeded(&settings)) {
+    for rival in Settings::all().map(|settings| seeded(&settings, seed)) {
         let is_tried = dataset.labels.columns() <= rival.facts().tried_up_to;
         if is_tried && fits(&rival) {
             let verdict = compare(&rival, &whole, dataset, seed, limits, task)?;
@@ -87,15 +84,17 @@ pub fn choose(
 
 /// What to choose among for these rows: the grove, and what of its parts does well alone.
 pub fn algorithms(dataset: DatasetView<'_>, seed: u64) -> Vec<Settings> {
-    let seeded = |settings: &Settings| {
-        settings.with("seed", &seed.into()).unwrap_or_else(|_| settings.clone())
-    };
     let does_well = |part: &&Settings| {
         part.facts().grows.is_some() || dataset.labels.columns() <= part.facts().tried_up_to
     };
     let whole = whole();
-    let parts = whole.parts().iter().filter(does_well).map(seeded).collect::<Vec<_>>();
-    [seeded(&whole)].into_iter().chain(parts).collect()
+    let parts = whole.parts().iter().filter(does_well);
+    [&whole].into_iter().chain(parts).map(|settings| seeded(settings, seed)).collect()
+}
+
+/// The settings with this seed.
+fn seeded(settings: &Settings, seed: u64) -> Settings {
+    settings.with("seed", &seed.into()).unwrap_or_else(|_| settings.clone())
 }
 
 /// The algorithm that is made of others.
