@@ -9,24 +9,24 @@ use labelwood_fuzz::RUN;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for format in [Format::Tsv, Format::Csv, Format::Jsonl] {
-        for labels in [Labels::Required, Labels::Optional] {
+        for labels in [Labels::Required, Labels::Optional, Labels::Alone] {
             read(bytes, format, labels);
         }
     }
 });
 
 fn read(bytes: &[u8], format: Format, labels: Labels) {
-    let options = Options { labels: "labels[].uri".to_owned(), ..Options::default() };
+    let options = Options { labels: vec!["labels[].uri".to_owned()], ..Options::default() };
     let documents = Documents::from_bytes(bytes, "fuzz", format, &options, labels, &RUN);
-    let Ok(mut documents) = documents else { return };
+    let Ok(documents) = documents else { return };
+    let mut documents = documents.keeping_fields();
+    let width = documents.header().map_or(1, |header| header.names.len());
     let mut names = LabelIndexBuilder::default();
-    let mut rows = 0;
     while let Ok(Some(batch)) = documents.next_batch() {
-        assert_eq!(batch.first_row(), rows);
-        rows += batch.len() as u64;
         assert_eq!(batch.texts().len(), batch.len());
         for row in 0..batch.len() {
             assert_ne!(batch.id(row), Some(""));
+            assert_eq!(batch.fields(row).len(), width);
             for label in batch.labels(row) {
                 assert!(!label.is_empty());
                 names.id(label);

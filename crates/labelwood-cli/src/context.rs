@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -10,7 +10,7 @@ use labelwood::run::{Bytes, Memory, Pool, Progress, Task};
 
 use crate::args::Common;
 use crate::machine::{self, Clock};
-use crate::{log, progress, signals};
+use crate::{log, progress, signals, terminal};
 
 /// The seed, unless `--seed` says otherwise.
 const SEED: u64 = 42;
@@ -32,7 +32,7 @@ pub struct Context {
 impl Context {
     /// Sets up the log and the progress bar.
     pub fn new(common: &Common) -> Self {
-        let bar = progress::bar(!common.quiet && io::stderr().is_terminal());
+        let bar = progress::bar(!common.quiet && terminal::can_redraw(io::stderr().is_terminal()));
         log::start(common, &bar);
         Context {
             seed: common.seed.unwrap_or(SEED),
@@ -58,7 +58,18 @@ impl Context {
         watch: impl Fn(Progress) -> Progress + Send + Sync + 'static,
         kept: impl Fn() -> String + Send + Sync + 'static,
     ) -> Result<Task> {
-        let draw = progress::observer(self.bar.clone());
+        self.run_within(None, watch, kept)
+    }
+
+    /// The same run, of which the progress bar shows how much of this time has passed since the command
+    /// started.
+    pub fn run_within(
+        &self,
+        limit: Option<Duration>,
+        watch: impl Fn(Progress) -> Progress + Send + Sync + 'static,
+        kept: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Result<Task> {
+        let draw = progress::observer(self.bar.clone(), limit.map(|limit| (self.started(), limit)));
         let machine = machine::memory_limit();
         let memory = self.max_memory.or(machine);
         let for_input = machine.map(|limit| Bytes(Memory::for_input(limit.0)));

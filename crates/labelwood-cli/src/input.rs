@@ -37,9 +37,10 @@ pub struct InputArgs {
     #[arg(long)]
     pub lenient: bool,
 
-    /// The labels with their names: one per line, or code, TAB and names (.txt, .tsv, .csv), or SKOS
-    /// (.ttl, .nt, .rdf), each also with .gz or .zst; by default labels.txt beside the data, if
-    /// there is one
+    /// The labels with their names, such as a SKOS file
+    ///
+    /// One per line, or code, TAB and names (.txt, .tsv, .csv), or SKOS (.ttl, .nt, .rdf), each also with .gz
+    /// or .zst; by default NAME.labels.txt or labels.txt beside the data NAME.*, if there is one.
     #[arg(long, value_name = "FILE")]
     pub vocabulary: Option<PathBuf>,
 

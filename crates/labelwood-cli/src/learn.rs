@@ -2,30 +2,35 @@
 //! the rows.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use labelwood::Settings;
 use labelwood::auto::{self, Limits};
-use labelwood::data::documents::{Labels, Options};
+use labelwood::data::documents::{self, Documents, Labels, Options};
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::model::check_rows;
 use labelwood::run::Task;
 use labelwood::settings::Favour;
 use labelwood::sparse::LabelRows;
 use labelwood::text::{Params, TextReader, TextSample, learn};
+use labelwood::words::plural;
 
 use crate::args::choice;
 use crate::context::Context;
 use crate::input::{FORMATS, InputArgs, Kind};
 use crate::settings::{Choice, SettingsArgs, named};
+use crate::split;
 use crate::text::{self, DocumentArgs, VectoriserArgs};
 
 /// What to learn, and from what.
 #[derive(Debug, clap::Args)]
 pub struct LearnArgs {
-    /// The rows to learn from; - for standard input. The algorithm names needs none with a --vocabulary
-    #[arg(value_name = "DATA", required_unless_present = "vocabulary")]
-    data: Option<PathBuf>,
+    /// The rows to learn from, in one file or several
+    ///
+    /// - is standard input. The algorithm names needs none with a --vocabulary.
+    #[arg(value_name = "DATA", num_args = 1.., required_unless_present = "vocabulary")]
+    data: Vec<PathBuf>,
 
     /// Make scores probabilities, which --threshold then cuts on; costs a second training, on nine
     /// tenths of the rows. The scores of a grove are probabilities without
@@ -39,7 +44,7 @@ pub struct LearnArgs {
     favour: Option<Favour>,
 
     /// The format of DATA, if its ending does not tell; a model of text keeps it
-    #[arg(long, value_name = "FORMAT", visible_alias = "format", value_parser = choice(&FORMATS))]
+    #[arg(long, value_name = "FORMAT", alias = "format", value_parser = choice(&FORMATS))]
     pub from: Option<Kind>,
 
     #[command(flatten)]
@@ -53,6 +58,10 @@ pub struct LearnArgs {
 
     #[command(flatten)]
     settings: SettingsArgs,
+
+    /// Which documents of DATA are learned from, if not all.
+    #[arg(skip)]
+    learned: Option<Arc<[bool]>>,
 }
 
 /// What is asked for.
@@ -100,8 +109,9 @@ pub struct TextTrial {
 pub fn unlabelled(path: &Path, rows: &Dataset) -> Option<String> {
     let unlabelled = rows.labels.rows().filter(|row| row.indices.is_empty()).count();
     let have = if unlabelled == 1 { "has" } else { "have" };
-    (unlabelled > 0)
-        .then(|| format!("{}: {unlabelled} of {} rows {have} no label", path.display(), rows.len()))
+    (unlabelled > 0).then(|| {
+        format!("{}: {unlabelled} of {} {have} no label", path.display(), plural(rows.len(), "row"))
+    })
 }
 
 /// Warns of a test with the rows that were learned.
@@ -157,7 +167,8 @@ impl LearnArgs {
 
     /// DATA and the flags that say how to read it, but for those that a model's settings tell.
     pub fn data_words(&self) -> Vec<String> {
-        let mut words = vec![self.path().display().to_string()];
+        let mut words: Vec<String> =
+            self.data.iter().map(|path| path.display().to_string()).collect();
         if let Some((format, ..)) = FORMATS.iter().find(|(.., kind)| Some(*kind) == self.from) {
             words.extend(["--from".to_owned(), format.to_string()]);
         }
@@ -171,10 +182,33 @@ impl LearnArgs {
         words
     }
 
-    /// DATA, or the vocabulary that is learned from alone.
+    /// DATA, the first file if there are several, or the vocabulary that is learned from alone.
     pub fn path(&self) -> &Path {
-        let path = self.data.as_ref().or(self.reading.vocabulary.as_ref());
+        let path = self.data.first().or(self.reading.vocabulary.as_ref());
         path.expect("the parser asks for one of both")
+    }
+
+    /// The files of DATA.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.data
+    }
+
+    /// What all files of DATA hold: text, or vectors.
+    fn kind(&self) -> Result<Option<Kind>> {
+        let kind = Kind::required(self.path(), self.from)?;
+        let is_text = |kind| matches!(kind, Some(Kind::Text(_)));
+        for other in self.data.iter().skip(1) {
+            if is_text(Kind::required(other, self.from)?) != is_text(kind) {
+                let (one, other) = (self.path().display(), other.display());
+                bail!("{one} and {other}: one is text, the other vectors: learn from one of both");
+            }
+        }
+        Ok(kind)
+    }
+
+    /// The format of text that was stated.
+    fn stated(&self) -> Option<documents::Format> {
+        self.from.and_then(Kind::text)
     }
 
     /// Refuses to learn without rows what needs them.
@@ -183,7 +217,7 @@ impl LearnArgs {
             Choice::Auto { .. } => true,
             Choice::Named(settings) => settings.facts().needs_rows,
         };
-        if self.data.is_none() && needs_rows {
+        if self.data.is_empty() && needs_rows {
             bail!(
                 "DATA is missing: name the rows to learn from, or add --algorithm names, which finds the \
                  labels of a vocabulary without any"
@@ -195,12 +229,12 @@ impl LearnArgs {
     /// Reads DATA, of which a part is to be learned if `is_split`. Text is read as `chosen`, if that is
     /// decided, else as the flags say.
     pub fn read(&self, is_split: bool, chosen: Option<Params>, task: &Task) -> Result<Rows> {
-        let Some(data) = &self.data else { return self.read_vocabulary(task) };
-        let kind = Kind::required(data, self.from)?;
-        let Some(Kind::Text(format)) = kind else {
+        if self.data.is_empty() {
+            return self.read_vocabulary(task);
+        }
+        let Some(Kind::Text(_)) = self.kind()? else {
             self.refuse_text_flags()?;
-            let dataset = self.reading.read(data, kind.and_then(Kind::vectors), task)?;
-            return Ok(Rows { dataset, reader: None, text: None });
+            return Ok(Rows { dataset: self.read_vectors(task)?, reader: None, text: None });
         };
         if is_split {
             bail!(
@@ -209,25 +243,73 @@ impl LearnArgs {
             );
         }
         let (options, asked) = self.text_settings(task)?;
-        let documents =
-            self.documents.open(data, Some(format), &options, Labels::Required, task)?;
-        let names = self.reading.known_labels(data, task)?;
+        let documents = self.open(&options, task)?;
+        let names = self.reading.known_labels(self.path(), task)?;
         let params = chosen.unwrap_or_else(|| asked.clone());
         let (reader, dataset) = text::fit(documents, params, names, task)?;
         let text = self.documents.describe(&asked, &reader, &dataset);
         Ok(Rows { dataset, reader: Some(reader), text: Some(text) })
     }
 
+    /// Opens DATA, which is text; gives the documents that are learned from.
+    fn open<'t>(&self, options: &Options, task: &'t Task) -> Result<(Documents<'t>, Options)> {
+        let (documents, options) =
+            self.documents.open(&self.data, self.stated(), options, Labels::Required, task)?;
+        Ok(match &self.learned {
+            Some(learned) => (documents.only(learned.clone()), options),
+            None => (documents, options),
+        })
+    }
+
+    /// Holds about this share of the documents of DATA out, equal texts on one side, if DATA is text.
+    pub fn hold_out(&mut self, share: f64, seed: u64, task: &Task) -> Result<()> {
+        if !matches!(self.kind()?, Some(Kind::Text(_))) {
+            return Ok(());
+        }
+        if self.data.iter().any(|data| data == Path::new("-")) {
+            bail!("--holdout reads DATA twice, which standard input does not allow: give a file");
+        }
+        let (options, _) = self.text_settings(task)?;
+        let (documents, _) = self.open(&options, task)?;
+        let is_test = split::divide_documents(self.path(), documents, None, share, seed, task)?;
+        self.learned = Some(is_test.iter().map(|is_test| !is_test).collect());
+        Ok(())
+    }
+
+    /// The documents of DATA that are held out, read as the others.
+    pub fn read_held_out(&self, rows: &Rows, task: &Task) -> Result<Option<Dataset>> {
+        let (Some(learned), Some(reader)) = (&self.learned, &rows.reader) else { return Ok(None) };
+        let held_out = learned.iter().map(|is_learned| !is_learned).collect();
+        let options = reader.options();
+        let (documents, _) =
+            self.documents.open(&self.data, self.stated(), options, Labels::Required, task)?;
+        read_as(documents.only(held_out), reader, rows, task).map(Some)
+    }
+
+    /// The rows of all files of DATA, which are vectors.
+    fn read_vectors(&self, task: &Task) -> Result<Dataset> {
+        let read = |path: &PathBuf| {
+            let format = Kind::required(path, self.from)?.and_then(Kind::vectors);
+            self.reading.read(path, format, task)
+        };
+        let (first, more) = self.data.split_first().context("DATA is missing")?;
+        let mut all = read(first)?;
+        for path in more {
+            let appended = all.append(&read(path)?);
+            appended.map_err(|reason| anyhow!("{}: {reason}", path.display()))?;
+        }
+        Ok(all)
+    }
+
     /// At most so many documents of DATA, if it is text that can be read twice.
     pub fn sample(&self, most: usize, seed: u64, task: &Task) -> Result<Option<TextTrial>> {
-        let Some(data) = self.data.as_deref().filter(|data| *data != Path::new("-")) else {
+        if self.data.is_empty() || self.data.iter().any(|data| data == Path::new("-")) {
             return Ok(None);
-        };
-        let Some(Kind::Text(format)) = Kind::required(data, self.from)? else { return Ok(None) };
+        }
+        let Some(Kind::Text(_)) = self.kind()? else { return Ok(None) };
         let (options, start) = self.text_settings(task)?;
-        let (documents, _) =
-            self.documents.open(data, Some(format), &options, Labels::Required, task)?;
-        let names = self.reading.known_labels(data, task)?;
+        let (documents, _) = self.open(&options, task)?;
+        let names = self.reading.known_labels(self.path(), task)?;
         let sample = TextSample::read(documents, names, most, seed, task).map_err(text::lift)?;
         Ok(Some(TextTrial { sample, start, keep: self.vectoriser.typed() }))
     }
@@ -282,8 +364,10 @@ impl LearnArgs {
 
     /// Refuses rows of DATA that nothing can be learned from.
     pub fn check_rows(&self, rows: &Dataset) -> Result<()> {
-        let Some(data) = &self.data else { return Ok(()) };
-        check_rows(rows.view()).with_context(|| data.display().to_string())
+        if self.data.is_empty() {
+            return Ok(());
+        }
+        check_rows(rows.view()).with_context(|| self.path().display().to_string())
     }
 
     /// What was decided on the text of DATA, if it is text, and how many of its rows have no label, if
@@ -307,13 +391,22 @@ impl LearnArgs {
     /// Reads the rows of `--test`, of the kind that was learned.
     pub fn read_test(&self, test: &Path, rows: &Rows, task: &Task) -> Result<Dataset> {
         let trained_on = rows.reader.as_ref().map(|reader| reader.options().format);
-        let kind = Kind::expected(test, None, trained_on)?;
+        Kind::expected(test, None, trained_on)?;
         let Some(reader) = &rows.reader else { return self.reading.read(test, None, task) };
-        let format = kind.and_then(Kind::text);
         let options = reader.options();
-        let (documents, _) = self.documents.open(test, format, options, Labels::Required, task)?;
-        let none = LabelIndex::default();
-        let names = rows.dataset.label_names.as_ref().unwrap_or(&none);
-        reader.read(documents, names, task).map_err(text::lift)
+        let (documents, _) = self.documents.open(&[test], None, options, Labels::Required, task)?;
+        read_as(documents, reader, rows, task)
     }
+}
+
+/// Reads documents as those that were learned, with the same labels.
+fn read_as(
+    documents: Documents<'_>,
+    reader: &TextReader,
+    learned: &Rows,
+    task: &Task,
+) -> Result<Dataset> {
+    let none = LabelIndex::default();
+    let names = learned.dataset.label_names.as_ref().unwrap_or(&none);
+    reader.read(documents, names, task).map_err(text::lift)
 }

@@ -11,13 +11,14 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::args::Common;
+use crate::terminal::has_colours;
 
 /// Sends messages to stderr: warnings by default, more with `-v`, none with `--quiet`.
 pub fn start(common: &Common, bar: &ProgressBar) {
     let bar = bar.clone();
     tracing_subscriber::fmt()
         .with_max_level(level(common.quiet, common.verbose))
-        .with_ansi(io::stderr().is_terminal())
+        .with_ansi(has_colours(io::stderr().is_terminal()))
         .with_writer(move || BesideBar(bar.clone()))
         .event_format(Line)
         .init();

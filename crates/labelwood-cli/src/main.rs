@@ -22,6 +22,8 @@ mod settings;
 mod signals;
 mod split;
 mod spread;
+mod table;
+mod terminal;
 mod text;
 mod worker;
 

@@ -33,6 +33,20 @@ pub fn as_object<K: Serialize, V: Serialize, S: Serializer>(
     serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
 }
 
+/// A word as a shell takes it for one.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./@:+,=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A path as a shell takes it for one.
+pub fn quoted_path(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
 /// Writes a file, which takes its place when it is complete. What goes wrong with the output is told
 /// with its name, all else as it is.
 pub fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
@@ -137,6 +151,14 @@ static BEFORE_MAIN: extern "C" fn() = replace_closed_stdout;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        assert_eq!(quoted("out/train-1.txt"), "out/train-1.txt");
+        assert_eq!(quoted("my data.txt"), "'my data.txt'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
 
     #[test]
     fn two_outputs_are_not_one_file() {

@@ -3,17 +3,18 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use labelwood::app::{LabelFiles, RowOptions, names_in};
 use labelwood::data::{Dataset, LabelIndex};
-use labelwood::metrics::{Evaluation, MetricOptions, Metrics, TrainingCounts};
+use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::Model;
 use labelwood::run::Task;
 use labelwood::sparse::{LabelSet, Predictions, Query, Scored, top_k};
 use labelwood::store::{Load, Options};
 
-use crate::args::choice;
+use crate::args::{at_least_1, choice};
 use crate::input::{FORMATS, Kind};
 use crate::text::DocumentArgs;
 
@@ -48,9 +49,10 @@ impl LoadArgs {
 
 /// How a model is opened and asked.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Model")]
 pub struct ModelArgs {
     /// Follow at most N paths in each tree; 1 is the fastest. By default the model's own setting
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
     beam: Option<NonZeroUsize>,
 
     /// Name only the labels in FILE: one a line, as training had it or by its name, or by its
@@ -62,11 +64,11 @@ pub struct ModelArgs {
     #[arg(long, value_name = "FILE")]
     without_labels: Option<PathBuf>,
 
-    /// How its files are opened.
     /// Show the names of labels in this language, where they have some, such as fi or pt-br
     #[arg(long, value_name = "TAG")]
     language: Option<String>,
 
+    /// How its files are opened.
     #[command(flatten)]
     pub loading: LoadArgs,
 }
@@ -109,20 +111,75 @@ impl RowArgs {
     pub fn options(&self) -> RowOptions {
         RowOptions { format: self.from, lenient: self.lenient, fields: self.documents.fields() }
     }
+
+    /// The column of ids.
+    pub fn id_column(&self) -> &str {
+        self.documents.id_column()
+    }
+
+    /// What stands between two labels, if that was typed.
+    pub fn separator(&self) -> Option<&str> {
+        self.documents.separator()
+    }
 }
 
-/// Predicts as many labels of each row as [`measured`] looks at.
+/// The least score of labels that are given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// The one that the model learned from held-out rows.
+    Auto,
+    /// This one.
+    Of(f32),
+}
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("auto", _) => Ok(Threshold::Auto),
+            (_, Ok(number)) if f32::is_finite(number) => Ok(Threshold::Of(number)),
+            _ => Err("expected a number such as 0.25, or auto".to_owned()),
+        }
+    }
+}
+
+impl Threshold {
+    /// The number that it is for a model.
+    pub fn of(self, model: &Model) -> Result<f32> {
+        match self {
+            Threshold::Auto => model.threshold().context(
+                "--threshold auto: the model has learned none: train a grove, or add --calibrate to \
+                 train, or state a number",
+            ),
+            Threshold::Of(least) if model.gives_probabilities() && !(0.0..=1.0).contains(&least) => {
+                bail!("--threshold {least}: the scores are probabilities, which lie between 0 and 1")
+            }
+            Threshold::Of(least) => Ok(least),
+        }
+    }
+}
+
+/// Labels of each row that are looked at where a threshold decides, not a cut.
+pub const ENOUGH: usize = 30;
+
+/// Predicts as many labels of each row as are looked at by default, or where a threshold decides.
 pub fn predicted(model: &Model, rows: &Dataset, task: &Task) -> Result<Predictions> {
     let deepest = MetricOptions::default().at.into_iter().max().unwrap_or(1);
-    Ok(model.predict(rows.rows(), Query::top(deepest), task)?)
+    let k = if model.threshold().is_some() { ENOUGH } else { deepest };
+    Ok(model.predict(rows.rows(), Query::top(k), task)?)
 }
 
 /// How good predictions are for rows, at the default cuts, by what training saw.
-pub fn measured(model: &Model, rows: &Dataset, predictions: &Predictions) -> Result<Metrics> {
+pub fn measured<'a>(
+    model: &'a Model,
+    rows: &'a Dataset,
+    predictions: &'a Predictions,
+) -> Result<Evaluation<'a>> {
     let instances = model.manifest().instances as usize;
     let training = TrainingCounts { instances, labels: model.labels().counts() };
     let options = MetricOptions::default();
-    Ok(Evaluation::new(rows.labels.view(), predictions, training, &options)?.metrics())
+    Ok(Evaluation::new(rows.labels.view(), predictions, training, &options)?)
 }
 
 /// The `k` most frequent labels of training as the prediction of each of so many rows.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::builder::{BoolValueParser, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use labelwood::Settings;
 use labelwood::algorithms::SetError;
 use labelwood::settings::Favour;
@@ -16,17 +16,16 @@ use labelwood::text::{Frequency, TextSettings};
 use serde::de::{DeserializeOwned, IntoDeserializer, value};
 use serde_json::{Map, Value, json};
 
+use crate::args::whole;
 use crate::context::Context;
 
 /// Where the settings come from.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
-    /// What to learn; auto takes the grove, or what is better for these rows, and says why. `tune` chooses
-    /// among several, as in grove,craftml, and auto has it choose among all that do well alone
-    /// [default: grove]
-    #[arg(long, value_name = "NAME", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(names()))]
+    /// What to learn; auto chooses [default: grove]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true,
+        value_parser = PossibleValuesParser::new(names()), long_help = algorithm_help())]
     algorithm: Vec<String>,
 
     /// Settings to start from, which the flags below change; `labelwood train --algorithm NAME --help`
@@ -91,12 +90,21 @@ impl Flag {
         }
         match setting.kind {
             Kind::Whole { .. } => {
-                arg.value_name("N").value_parser(value_parser!(u64).map(Value::from))
+                let kind = setting.kind.clone();
+                arg.value_name("N").allow_negative_numbers(true).value_parser(move |text: &str| {
+                    let number = whole(text).map(Value::from);
+                    number.map_err(|problem| match (text.parse::<i128>(), &kind) {
+                        (Ok(..0), Kind::Whole { least, .. }) => format!("must be at least {least}"),
+                        _ => problem,
+                    })
+                })
             }
-            Kind::Number { .. } => arg
-                .value_name("X")
-                .allow_negative_numbers(true)
-                .value_parser(|text: &str| text.parse::<f64>().map(Value::from)),
+            Kind::Number { .. } => {
+                arg.value_name("X").allow_negative_numbers(true).value_parser(|text: &str| {
+                    let number = text.parse::<f64>().map(Value::from);
+                    number.map_err(|_| "expected a number such as 0.5")
+                })
+            }
             Kind::Flag => {
                 arg.value_name("true|false").value_parser(BoolValueParser::new().map(Value::from))
             }
@@ -220,6 +228,16 @@ pub fn default(setting: &Setting, value: &Value) -> String {
         _ => String::new(),
     };
     format!(" [default: {}{range}]", setting.shown(value))
+}
+
+/// What `--algorithm` takes.
+fn algorithm_help() -> String {
+    format!(
+        "What to learn [default: grove]: {}\n\nauto takes the grove, or what is better for these rows, and says \
+         why. `tune` chooses among several, as in grove,craftml, and auto has it choose among all that do well \
+         alone.",
+        names().join(", ")
+    )
 }
 
 /// The algorithm that is chosen for the data.

@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
+use labelwood::app::{Alike, row_key, text_key, value_key};
+use labelwood::data::documents::Documents;
 use labelwood::data::{Dataset, Splits};
 use labelwood::run::{Bytes, Task};
+use labelwood::words::plural;
 
 /// The flags that divide one data file.
 #[derive(Debug, clap::Args)]
@@ -80,9 +83,9 @@ impl SplitArgs {
             && test.len() != train.len()
         {
             bail!(
-                "{} has {} columns but {} has {}: give two files of the same splits",
+                "{} has {} but {} has {}: give two files of the same splits",
                 train_path.display(),
-                train.len(),
+                plural(train.len(), "column"),
                 test_path.display(),
                 test.len()
             );
@@ -127,7 +130,8 @@ pub fn select(dataset: &Dataset, rows: &[usize], task: &Task) -> Result<Dataset>
     };
     let needed = rows.iter().map(bytes).fold(0, u64::saturating_add);
     task.memory().hold().set(needed).with_context(|| {
-        format!("the {} rows of the split take {}: give a smaller split", rows.len(), Bytes(needed))
+        let rows = plural(rows.len(), "row");
+        format!("the split has {rows} that take {}: give a smaller split", Bytes(needed))
     })?;
     Ok(dataset.select(rows))
 }
@@ -141,6 +145,47 @@ pub fn selected(
 ) -> Result<Dataset> {
     let Some(path) = split else { return Ok(dataset) };
     select(&dataset, Splits::read(path, dataset.len(), task)?.column(column)?, task)
+}
+
+/// Says for each document whether it is held out to test with: about a share of them, equal texts on
+/// one side, and those with the same id if that is what `by` tells.
+pub fn divide_documents(
+    path: &Path,
+    mut documents: Documents<'_>,
+    by: Option<&str>,
+    share: f64,
+    seed: u64,
+    task: &Task,
+) -> Result<Vec<bool>> {
+    let (mut alike, mut held) = (Alike::default(), task.memory().hold());
+    while let Some(batch) = documents.next_batch()? {
+        for (row, text) in batch.texts().enumerate() {
+            let value = by.and_then(|_| batch.id(row)).map(value_key);
+            alike.push([text_key(text)].into_iter().chain(value));
+        }
+        held.set(alike.bytes() as u64).context("too many rows to divide at once")?;
+    }
+    alike.divide(share, seed).with_context(|| {
+        let by = by.map(|by| format!(" or the same {by}")).unwrap_or_default();
+        format!("{}: all rows have the same text{by}: there is nothing to divide", path.display())
+    })
+}
+
+/// The rows to learn from, and about a share of them to test with; equal rows are on one side.
+pub fn divide_rows(
+    path: &Path,
+    dataset: &Dataset,
+    share: f64,
+    seed: u64,
+    task: &Task,
+) -> Result<(Dataset, Dataset)> {
+    let mut alike = Alike::default();
+    dataset.features.rows().for_each(|row| alike.push([row_key(row)]));
+    let is_test = alike.divide(share, seed).with_context(|| {
+        format!("{}: all rows are equal: there is nothing to divide", path.display())
+    })?;
+    let (test, train): (Vec<usize>, Vec<usize>) = (0..dataset.len()).partition(|&row| is_test[row]);
+    Ok((select(dataset, &train, task)?, select(dataset, &test, task)?))
 }
 
 /// The models of `count` splits: `DIR-01`, `DIR-02` and so on.

@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use serde::Serialize;
 
 use crate::output::as_object;
+use labelwood::words::plural;
 
 /// The figures of several splits: each one's mean and sample standard deviation.
 #[derive(Debug, PartialEq, Serialize)]
@@ -35,7 +36,11 @@ impl Spread {
 
 impl Display for Spread {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(out, "{} splits: mean and standard deviation, in percent\n", self.splits)?;
+        writeln!(
+            out,
+            "{}: mean and standard deviation, in percent\n",
+            plural(self.splits, "split")
+        )?;
         for ((name, mean), (_, deviation)) in self.means.iter().zip(&self.deviations) {
             writeln!(out, "{name:14}{:>8.2}  ± {:.2}", 100.0 * mean, 100.0 * deviation)?;
         }

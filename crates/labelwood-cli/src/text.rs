@@ -2,31 +2,39 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use anyhow::{Context as _, Result, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Command, FromArgMatches, value_parser};
 use labelwood::app::Fields;
 use labelwood::data::documents::{Documents, Format, Labels, Options, Separator, read_lines};
 use labelwood::data::{Dataset, LabelIndexBuilder};
 use labelwood::run::Task;
 use labelwood::settings::{Kind, Setting};
-use labelwood::text::{Language, Params, StopWords, TextError, TextReader, mostly_unshared};
+use labelwood::text::{
+    Language, Params, Pieces, Script, StopWords, TextError, TextReader, Tokens, mostly_unshared,
+};
+use labelwood::words::plural;
 use serde_json::{Map, Value, json};
 
+use crate::output::quoted;
 use crate::settings::{Flag, as_flag, default};
 
 /// Which fields of a file are text, labels and id.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Text")]
 pub struct DocumentArgs {
-    /// The columns of a CSV file, or fields of a JSONL file, that make up the text [default: text]
+    /// The columns or fields of the text [default: text]
+    ///
+    /// Of a table with a header, or of JSON objects, where a path such as record.title leads into them;
+    /// several are joined.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     text_column: Vec<String>,
 
-    /// The column or field of the labels; a path such as subjects[].uri leads into JSON objects
-    /// [default: labels]
-    #[arg(long, value_name = "NAME")]
-    label_column: Option<String>,
+    /// The columns or fields of the labels [default: labels]
+    ///
+    /// A path such as subjects[].uri leads into JSON objects.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    label_column: Vec<String>,
 
     /// The column or field of the document's id [default: id, if there is one]
     #[arg(long, value_name = "NAME")]
@@ -56,29 +64,47 @@ impl DocumentArgs {
         }
     }
 
+    /// The flags that were typed for text and labels, as they are typed.
+    pub fn words(&self) -> String {
+        let flags = [("--text-column", &self.text_column), ("--label-column", &self.label_column)];
+        let typed = flags.into_iter().filter(|(_, names)| !names.is_empty());
+        typed.map(|(flag, names)| format!(" {flag} {}", quoted(&names.join(",")))).collect()
+    }
+
+    /// The column of ids.
+    pub fn id_column(&self) -> &str {
+        self.id_column.as_deref().unwrap_or("id")
+    }
+
+    /// What stands between two labels, if that was typed.
+    pub fn separator(&self) -> Option<&str> {
+        self.label_separator.as_ref().and_then(Separator::text)
+    }
+
     /// The first flag that was typed, if any.
     pub fn typed(&self) -> Option<&'static str> {
         self.fields().stated()
     }
 
-    /// Opens a file of documents; what was not typed is as in `base`.
+    /// Opens files of documents; what was not typed is as in `base`.
     pub fn open<'a>(
         &self,
-        path: &Path,
+        paths: &[impl AsRef<Path>],
         format: Option<Format>,
         base: &Options,
         labels: Labels,
         task: &'a Task,
     ) -> Result<(Documents<'a>, Options)> {
-        Ok(self.fields().open(path, format, base, labels, task)?)
+        Ok(self.fields().open(paths, format, base, labels, task)?)
     }
 
     /// What was decided on text that was to be read with the settings `asked`, in one line; an example of
-    /// labels in a second one if they may have been meant otherwise; and the language if it was guessed.
+    /// labels in a second one if they may have been meant otherwise; the scripts that are not read in words
+    /// alone; and the language if it was guessed.
     pub fn describe(&self, asked: &Params, reader: &TextReader, dataset: &Dataset) -> String {
         let terms = match reader.vectoriser().params().hashing {
-            Some(columns) => format!("hashed to {columns} columns"),
-            None => format!("{} terms", reader.vectoriser().columns()),
+            Some(columns) => format!("hashed to {}", plural(columns, "column")),
+            None => plural(reader.vectoriser().columns(), "term"),
         };
         let separator = reader.options().separator.as_ref();
         let split = match separator {
@@ -90,36 +116,77 @@ impl DocumentArgs {
             None => String::new(),
         };
         let (documents, labels) = (dataset.len(), dataset.labels.columns());
-        let line = format!("text: {documents} documents, {terms}, {labels} labels{split}");
+        let line = format!(
+            "text: {}, {terms}, {}{split}",
+            plural(documents, "document"),
+            plural(labels, "label")
+        );
         let example = example(separator, dataset).filter(|_| self.label_separator.is_none());
         let example = example.map(|example| format!("labels: {labels}, {example}"));
-        let lines = [Some(line), example, language(asked, reader)];
+        let lines = [Some(line), example, scripts(reader), language(asked, reader)];
         lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
     }
 }
 
-/// The language of texts, if it was guessed and matters, with the flag that changes it.
+/// The scripts that are not read in words alone, what becomes of them, and the flag that changes it.
+fn scripts(reader: &TextReader) -> Option<String> {
+    let params = reader.vectoriser().params();
+    let words = params.word_ngrams.filter(|_| params.tokens == Tokens::Auto)?;
+    let scripts = reader.vectoriser().scripts();
+    let of = |kind: Pieces| {
+        let names = scripts.iter().filter(|script| script.pieces() == kind);
+        let names = names.map(|script| script.name()).collect::<Vec<_>>().join(", ");
+        (!names.is_empty()).then_some((names, kind.lengths(words)))
+    };
+    let spaceless = [Pieces::Characters, Pieces::Sounds].into_iter().filter_map(|kind| {
+        let (names, (least, most)) = of(kind)?;
+        Some(format!("{names} (no spaces between words): terms of {least} to {most} characters"))
+    });
+    let syllables = of(Pieces::Syllables).map(|(names, (least, most))| {
+        let lengths = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+        format!("{names}: words, and terms of {lengths} syllables in them")
+    });
+    let found: Vec<String> = spaceless.chain(syllables).collect();
+    (!found.is_empty())
+        .then(|| format!("script: {} (--tokens word takes whole runs)", found.join("; ")))
+}
+
+/// The language of texts, if it was guessed and matters, with the flag that changes it, and whether pieces
+/// of its words are terms.
 fn language(asked: &Params, reader: &TextReader) -> Option<String> {
-    let is_used = asked.is_auto() || reader.finds_names();
+    let params = reader.vectoriser().params();
+    let guessed = guessed(asked, reader);
+    let (Some((least, _)), None) = (params.char_ngrams, asked.char_ngrams) else {
+        return guessed;
+    };
+    let language = guessed.or_else(|| Some(format!("language: {}", name(reader.language()?))))?;
+    Some(format!(
+        "{language}; it joins words, so pieces of {least} characters are terms, too (--tokens word takes \
+         words alone)"
+    ))
+}
+
+/// The language of texts, if it was guessed and matters, with the flag that changes it.
+fn guessed(asked: &Params, reader: &TextReader) -> Option<String> {
+    let params = reader.vectoriser().params();
+    let has_pieces = params.char_ngrams != asked.char_ngrams;
+    let is_used = asked.is_auto() || reader.finds_names() || has_pieces;
     if asked.language().is_some() || !is_used {
         return None;
     }
-    let params = reader.vectoriser().params();
     let flag = if params.stem.is_none() && params.stop_words != StopWords::None {
         "--stop-words"
     } else {
         "--stem"
     };
     Some(match (reader.language(), params.language()) {
-        (Some(found), Some(_)) => {
-            format!("language: {} (guessed; {flag} takes another)", name(found))
-        }
-        (Some(found), None) => {
+        (Some(found), None) if reader.finds_names() => {
             format!(
                 "language: {} (guessed, to find names of labels in texts; {flag} takes another)",
                 name(found)
             )
         }
+        (Some(found), _) => format!("language: {} (guessed; {flag} takes another)", name(found)),
         (None, _) if asked.is_auto() => {
             format!("language: unsure, so no words are stemmed or left out ({flag} takes one)")
         }
@@ -127,7 +194,8 @@ fn language(asked: &Params, reader: &TextReader) -> Option<String> {
     })
 }
 
-fn name(language: Language) -> &'static str {
+/// What a language is called.
+pub fn name(language: Language) -> &'static str {
     Language::NAMES[language as usize]
 }
 
@@ -137,6 +205,56 @@ pub struct VectoriserArgs {
     typed: Map<String, Value>,
     /// A file, a language, or another word for what is left out.
     stop_words: Option<PathBuf>,
+}
+
+/// What languages call themselves, and their codes, beside what they are called here.
+const OWN_NAMES: [(&str, &str); 40] = [
+    ("العربية", "arabic"),
+    ("ar", "arabic"),
+    ("dansk", "danish"),
+    ("da", "danish"),
+    ("nederlands", "dutch"),
+    ("nl", "dutch"),
+    ("en", "english"),
+    ("suomi", "finnish"),
+    ("fi", "finnish"),
+    ("français", "french"),
+    ("francais", "french"),
+    ("fr", "french"),
+    ("deutsch", "german"),
+    ("de", "german"),
+    ("ελληνικά", "greek"),
+    ("el", "greek"),
+    ("magyar", "hungarian"),
+    ("hu", "hungarian"),
+    ("italiano", "italian"),
+    ("it", "italian"),
+    ("norsk", "norwegian"),
+    ("no", "norwegian"),
+    ("português", "portuguese"),
+    ("portugues", "portuguese"),
+    ("pt", "portuguese"),
+    ("română", "romanian"),
+    ("romana", "romanian"),
+    ("ro", "romanian"),
+    ("русский", "russian"),
+    ("ru", "russian"),
+    ("español", "spanish"),
+    ("espanol", "spanish"),
+    ("es", "spanish"),
+    ("svenska", "swedish"),
+    ("sv", "swedish"),
+    ("தமிழ்", "tamil"),
+    ("ta", "tamil"),
+    ("türkçe", "turkish"),
+    ("turkce", "turkish"),
+    ("tr", "turkish"),
+];
+
+/// What a language is called here that is called otherwise.
+fn english(own: &str) -> Option<&'static str> {
+    let own = own.to_lowercase();
+    OWN_NAMES.iter().find(|(name, _)| *name == own).map(|(_, english)| *english)
 }
 
 /// What is typed for a setting that is left open.
@@ -164,9 +282,14 @@ impl Args for VectoriserArgs {
             }
             let arg = match setting.kind {
                 Kind::Choice(names) if setting.is_optional => {
-                    let names = names.iter().copied().chain([NONE]);
-                    let names = PossibleValuesParser::new(names.collect::<Vec<_>>());
-                    arg.value_parser(names.map(|name| if name == NONE { Value::Null } else { name.into() }))
+                    let own = OWN_NAMES.iter().map(|(own, _)| PossibleValue::new(*own).hide(true));
+                    let names = names.iter().copied().chain([NONE]).map(PossibleValue::new);
+                    let names = PossibleValuesParser::new(names.chain(own).collect::<Vec<_>>());
+                    arg.value_parser(names.try_map(|name| match english(&name) {
+                        Some(english) => Err(format!("that language is called {english} here")),
+                        None if name == NONE => Ok(Value::Null),
+                        None => Ok(name.into()),
+                    }))
                 }
                 _ => arg,
             };
@@ -235,6 +358,9 @@ fn stop_words(file: &Path, task: &Task) -> Result<StopWords> {
     if [NONE, "auto"].contains(&name) || Language::NAMES.contains(&name) {
         return Ok(serde_json::from_value(name.into())?);
     }
+    if let Some(english) = english(name).filter(|_| !file.exists()) {
+        bail!("--stop-words {name}: that language is called {english} here");
+    }
     let (mut words, mut bytes) = (Vec::new(), 0);
     read_lines(file, task, |line| {
         let word = line.trim();
@@ -260,20 +386,29 @@ pub fn fit(
     let (reader, dataset) =
         TextReader::fit(documents, &options, params, names, task).map_err(lift)?;
     if let Some(unshared) = mostly_unshared(dataset.features.view()) {
-        let remedy = match reader.vectoriser().params().char_ngrams {
-            None => "try --char-ngrams 1,2 if no spaces separate words, as in Chinese",
-            Some(_) => "see that --text-column names the text, or give more rows",
+        let params = reader.vectoriser().params();
+        let is_spaceless = |script: &Script| script.pieces() != Pieces::Syllables;
+        let remedy = match params.char_ngrams {
+            _ if params.tokens != Tokens::Auto
+                && reader.vectoriser().scripts().iter().any(is_spaceless) =>
+            {
+                "try --tokens auto, since no spaces separate their words"
+            }
+            None => "try --char-ngrams 3,5, which takes pieces of words, or give more rows",
+            Some(_) => "see that they are the texts that you mean, or give more rows",
         };
         tracing::warn!(
-            "{unshared} of {} documents have no term that another document has, so the model can \
-             learn little from them: {remedy}",
-            dataset.len()
+            "{unshared} of {} have no term that another document has, so the model can learn little from \
+             them: {remedy}",
+            plural(dataset.len(), "document")
         );
     }
     let more = dataset.labels.columns() - known;
     if known > 0 && more > 0 {
+        let (are, they) = if more == 1 { ("is", "it comes") } else { ("are", "they come") };
         tracing::warn!(
-            "{more} labels of the data are not among the {known} of the vocabulary; they come after them"
+            "{} of the data {are} not among the {known} of the vocabulary; {they} after them",
+            plural(more, "label")
         );
     }
     Ok((reader, dataset))
@@ -283,11 +418,11 @@ pub fn fit(
 pub fn lift(error: TextError) -> anyhow::Error {
     match error {
         TextError::Params(error) => as_flag(error),
-        TextError::NoTerms { documents, min_df, max_df } => anyhow::anyhow!(
-            "no term of the {documents} documents is kept (--min-df {min_df}, --max-df {max_df}): \
-             give more text, add --min-df 1, or --char-ngrams 1,2 if no spaces separate words, as in \
-             Chinese"
-        ),
+        TextError::NoTerms(error) => anyhow::anyhow!(error.describe(|changes| {
+            let flag =
+                |(name, value): &(&str, &str)| format!(" --{} {value}", name.replace('_', "-"));
+            format!("add{}", changes.iter().map(flag).collect::<String>())
+        })),
         other => other.into(),
     }
 }
@@ -329,7 +464,7 @@ mod tests {
     use super::*;
     use clap::Parser;
     use labelwood::run::Pool;
-    use labelwood::text::{CharNgramsIn, Frequency, Stem, Tokens};
+    use labelwood::text::{CharNgramsIn, Frequency, Stem};
 
     #[derive(clap::Parser)]
     struct Typed {
@@ -350,11 +485,11 @@ mod tests {
     #[test]
     fn flags_go_over_what_a_model_keeps() {
         let command = parse("--text-column title,abstract --label-separator \\t");
-        let base = Options { labels: "tags".to_owned(), ..Options::default() };
+        let base = Options { labels: vec!["tags".to_owned()], ..Options::default() };
         let options = command.documents.fields().over(&base);
         assert_eq!(options.text, ["title", "abstract"]);
         let tab = Separator::Text("\t".to_owned());
-        assert_eq!((options.labels.as_str(), options.separator), ("tags", Some(tab)));
+        assert_eq!((options.labels.clone(), options.separator), (base.labels.clone(), Some(tab)));
         let options = parse("--label-separator none").documents.fields().over(&base);
         assert_eq!(options.separator, Some(Separator::None));
         assert_eq!(command.documents.typed(), Some("--text-column"));

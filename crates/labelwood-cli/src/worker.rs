@@ -4,15 +4,17 @@ use std::num::NonZeroUsize;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::args::{at_least_1, count};
+
 /// Which worker this is.
 #[derive(Debug, clap::Args)]
 pub struct WorkerArgs {
     /// The number of this worker, counted from 0 [default: what mpirun, Slurm or Kubernetes set]
-    #[arg(long, value_name = "I")]
+    #[arg(long, value_name = "I", value_parser = count, allow_negative_numbers = true)]
     pub index: Option<usize>,
 
     /// How many workers there are [default: what mpirun or Slurm set, else as many as shards]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
     pub workers: Option<NonZeroUsize>,
 }
 

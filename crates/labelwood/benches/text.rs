@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("word n-grams 1,2", Params { word_ngrams: Some((1, 2)), ..base() }),
         ("character n-grams 3,5", Params { char_ngrams: Some((3, 5)), ..base() }),
         ("English stems", Params { stem: Some(Stem::Of(Language::English)), ..base() }),
+        ("plain words", Params { tokens: Tokens::Word, ..base() }),
         ("Unicode words", Params { tokens: Tokens::Unicode, ..base() }),
     ];
     let mut default = 0.0;

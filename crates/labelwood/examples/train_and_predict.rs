@@ -30,7 +30,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let model = Model::open(&path, Default::default(), &task)?;
     let predictions = model.predict(features.view(), Query::top(5), &task)?;
     for label in predictions.row(0) {
-        println!("row 0: label {} with a score of {:.3}", label.id, label.score);
+        println!("row 1: label {} with a score of {:.3}", label.id, label.score);
     }
 
     let training = TrainingCounts { instances: rows.len(), labels: model.labels().counts() };

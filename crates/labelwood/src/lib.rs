@@ -75,9 +75,14 @@ pub mod store {
     };
 }
 
+/// Counts with their nouns, as people write them.
+pub mod words {
+    pub use crate::base::words::{counted, plural};
+}
+
 /// The table of settings, and the types that settings of several algorithms have.
 pub mod settings {
-    pub use crate::base::settings::{Kind, ParamError, Setting};
+    pub use crate::base::settings::{Kind, ParamError, Setting, shown_number, with_short_numbers};
     pub use crate::learn::favour::{Favour, Scores};
     pub use crate::learn::linear::{Link, Precision};
     pub use crate::learn::solver::{Loss, Params as SolverParams};

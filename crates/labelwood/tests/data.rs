@@ -80,10 +80,7 @@ fn empty_lines_are_rows_except_at_the_end() {
     assert_eq!(rows("0 1:1\n\n1 2:1\n\n\r\n", "a.svm"), 3);
     assert_eq!(rows("0 1:1\n \n", "a.svm"), 2, "a space is a row");
     let error = read("1 2 2\n0 0:1\n \n", "a.txt").unwrap_err().to_string();
-    assert!(
-        error.starts_with("a.txt:1:1: the header declares 1 rows, but there are 2:"),
-        "{error}"
-    );
+    assert!(error.starts_with("a.txt:1:1: the header declares 1 row, but there are 2:"), "{error}");
 }
 
 #[test]
@@ -125,8 +122,8 @@ fn wrong_files_are_refused_with_place_and_reason() {
             "1 99999999999999999999999 4\n",
             "a.txt:1:3: the header declares 99999999999999999999999 features",
         ),
-        ("3 2 2\n0 0:1\n", "a.txt:1:1: the header declares 3 rows, but there are 1"),
-        ("1 2 2\n0 0:1\n1 1:1\n", "a.txt:1:1: the header declares 1 rows, but there are 2"),
+        ("3 2 2\n0 0:1\n", "a.txt:1:1: the header declares 3 rows, but there is 1"),
+        ("1 2 2\n0 0:1\n1 1:1\n", "a.txt:1:1: the header declares 1 row, but there are 2"),
         (
             "1 2 983\n5,983 0:1\n",
             "a.txt:2:3: label 983 is out of range: the header declares 983 labels",
@@ -183,7 +180,7 @@ fn garbage_is_cut_short_in_messages() {
 #[test]
 fn a_lying_header_reserves_nothing() {
     let error = read("4294967295 4294967295 4294967295\n0 0:1\n", "a.txt").unwrap_err();
-    assert!(error.to_string().contains("declares 4294967295 rows, but there are 1"));
+    assert!(error.to_string().contains("declares 4294967295 rows, but there is 1"));
 }
 
 #[test]
@@ -236,7 +233,7 @@ fn label_names_are_found_beside_the_data_or_where_told() {
     assert!(matches!(&xc.warnings[..], [warning] if warning.ends_with(expected)));
     assert_eq!(open("a.svm", None).unwrap().dataset.labels.columns(), 3, "the names tell");
     let error = open("a.txt", Some(path("short.txt"))).unwrap_err().to_string();
-    assert!(error.contains("1 label names for 2 labels"), "{error}");
+    assert!(error.contains("1 label name for 2 labels"), "{error}");
 }
 
 #[test]

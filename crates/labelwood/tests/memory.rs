@@ -1,7 +1,7 @@
 //! Whatever is read, it takes no more memory than may be used, and the error says so.
 
 use labelwood::data::documents::{self, Documents, Labels, Options};
-use labelwood::data::predictions::{PredictionFormat, read_file_for};
+use labelwood::data::predictions::{KnownLabels, PredictionFormat, read_file_for};
 use labelwood::data::{
     self, LabelIndex, LabelIndexBuilder, ReadError, ReadOptions, Splits, Vocabulary,
 };
@@ -121,15 +121,17 @@ fn files_beside_the_data_stop_at_the_memory_that_may_be_used() {
 #[test]
 fn predictions_stop_at_the_memory_that_may_be_used() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, text, format) in [
-        ("rows.tsv", "1 0.5\n", PredictionFormat::Tsv),
-        ("line.tsv", "1 0.5\t", PredictionFormat::Tsv),
-        ("rows.xc", "1:0.5\n", PredictionFormat::Xc),
-        ("rows.jsonl", "{\"labels\":[]}\n", PredictionFormat::Jsonl),
-        ("zeros.npz", "\0\0\0\0\0\0\0\0", PredictionFormat::Npz),
+    let known = KnownLabels { count: 5, id: &|_| None, separator: ";" };
+    for (name, header, text, format) in [
+        ("rows.tsv", "", "1 0.5\n", PredictionFormat::Tsv),
+        ("line.tsv", "", "1 0.5\t", PredictionFormat::Tsv),
+        ("rows.xc", "", "1:0.5\n", PredictionFormat::Xc),
+        ("rows.jsonl", "", "{\"labels\":[]}\n", PredictionFormat::Jsonl),
+        ("zeros.npz", "", "\0\0\0\0\0\0\0\0", PredictionFormat::Npz),
+        ("rows.csv", "id,labels\n", "x,1\n", PredictionFormat::Csv),
     ] {
-        let path = file(&folder, name, "", text);
-        assert_full(&path, read_file_for(&path, format, 5, |_| None, &[], &run()));
+        let path = file(&folder, name, header, text);
+        assert_full(&path, read_file_for(&path, format, known, "id", &[], &run()));
     }
 }
 

@@ -5,7 +5,7 @@
 use labelwood::data::{ReadOptions, read};
 use labelwood::run::Pool;
 use labelwood::sparse::Csr;
-use labelwood::text::{Fitting, Frequency, Params};
+use labelwood::text::{Fitting, Frequency, Params, Tokens};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fs::File;
@@ -50,7 +50,8 @@ fn vectors_are_those_of_scikit_learn() {
     let task = Pool::new(2).unwrap().task();
     for case in &fixture.cases {
         let name = Value::from(case.settings.clone()).to_string();
-        let mut settings = serde_json::to_value(Params::default()).unwrap();
+        let plain = Params { tokens: Tokens::Word, ..Params::default() };
+        let mut settings = serde_json::to_value(plain).unwrap();
         settings.as_object_mut().unwrap().extend(case.settings.clone());
         let mut fitting = Fitting::new(serde_json::from_value(settings).unwrap()).unwrap();
         fitting.add(&fixture.documents, &task).unwrap();
@@ -78,7 +79,12 @@ fn word_characters_and_white_space_are_those_of_python() {
         .filter_map(char::from_u32)
         .collect();
     let texts: Vec<String> = known.iter().map(|character| format!("xx{character}yy")).collect();
-    let base = Params { lowercase: false, min_df: Frequency::Count(1), ..Params::default() };
+    let base = Params {
+        tokens: Tokens::Word,
+        lowercase: false,
+        min_df: Frequency::Count(1),
+        ..Params::default()
+    };
     let rows = |params| {
         let mut fitting = Fitting::new(params).unwrap();
         fitting.add(&texts, &task).unwrap();
@@ -127,7 +133,8 @@ fn texts_of_the_real_sets_give_the_vectors_that_come_with_them() {
         let vectors = |name: &str| {
             read(&file(name), &ReadOptions::default(), &task).unwrap().dataset.features
         };
-        let mut fitting = Fitting::new(Params::default()).unwrap();
+        let plain = Params { tokens: Tokens::Word, ..Params::default() };
+        let mut fitting = Fitting::new(plain).unwrap();
         for batch in texts(&file("train.tsv.zst")).chunks(10_000) {
             fitting.add(batch, &task).unwrap();
         }

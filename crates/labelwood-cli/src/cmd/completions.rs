@@ -9,8 +9,6 @@ use crate::output::print;
 
 /// Arguments of `labelwood completions`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: labelwood completions bash > \
-    ~/.local/share/bash-completion/completions/labelwood")]
 pub struct Args {
     /// The shell to complete in
     shell: Shell,

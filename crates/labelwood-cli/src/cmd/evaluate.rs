@@ -8,22 +8,26 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use labelwood::data::documents::Batch;
-use labelwood::data::predictions::{PredictionFormat, read_file_for};
+use labelwood::data::predictions::{
+    KnownLabels, PredictionFormat, ReadPredictions, read_file_for, separator_of,
+};
 use labelwood::data::{Dataset, LabelIndex, Splits, read_filter, write_atomically};
-use labelwood::metrics::{Evaluation, MetricOptions, Metrics, Propensity, TrainingCounts};
+use labelwood::metrics::{
+    AtThreshold, Evaluation, MetricOptions, Metrics, Propensity, TrainingCounts,
+};
 use labelwood::model::Model;
 use labelwood::report::{EvaluationReport, Spent};
 use labelwood::run::Task;
 use labelwood::sparse::{LabelRows, Predictions};
 use serde::Serialize;
 
-use crate::args::choice;
+use crate::args::{at_least_1, choice};
 use crate::context::Context;
 use crate::input::Kind;
 use crate::learn::warn_of_learned_rows;
 use crate::machine::{Clock, sum};
 use crate::output::{check_outputs, print, print_json};
-use crate::prediction::{ModelArgs, RowArgs, most_frequent};
+use crate::prediction::{ENOUGH, ModelArgs, RowArgs, Threshold, most_frequent};
 use crate::split::{Column, numbered, select, selected};
 use crate::spread::Spread;
 
@@ -46,12 +50,22 @@ pub struct Args {
     data: PathBuf,
 
     /// The cuts k
-    #[arg(long, value_name = "K,..", value_delimiter = ',', default_value = "1,3,5")]
+    #[arg(long, value_name = "K,..", value_delimiter = ',', default_value = "1,3,5", value_parser = cut,
+        allow_negative_numbers = true)]
     at: Vec<NonZeroUsize>,
 
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
+
+    /// Show all figures, those of frequent and rare labels apart, and the time that it took
+    #[arg(long)]
+    all: bool,
+
+    /// Show F1, precision and recall of the labels with at least this score; auto is the threshold that the
+    /// model learned, which is shown anyway
+    #[arg(long, value_name = "S|auto", allow_negative_numbers = true)]
+    threshold: Option<Threshold>,
 
     /// A of the propensity model: 0.5 for the Wikipedia sets, 0.6 for Amazon
     #[arg(long, value_name = "A", default_value_t = Propensity::default().a)]
@@ -106,12 +120,17 @@ struct ForeignArgs {
     predictions: Option<PathBuf>,
 
     /// The format of the predictions, if the ending does not tell
-    #[arg(long, value_name = "FORMAT", conflicts_with = "model", value_parser = choice(&FORMATS))]
-    predictions_format: Option<PredictionFormat>,
+    #[arg(long, value_name = "FORMAT", alias = "predictions-format", conflicts_with = "model",
+        value_parser = choice(&FORMATS))]
+    predictions_from: Option<PredictionFormat>,
 
     /// The rows that the predictions were learned from, for propensities and slices
     #[arg(long, value_name = "DATA", conflicts_with = "model")]
     train: Option<PathBuf>,
+
+    /// The labels with their names that the model was trained with, if it was with some
+    #[arg(long, value_name = "FILE", requires = "train")]
+    vocabulary: Option<PathBuf>,
 
     /// Learned were only the rows that a column of FILE lists, counted from 1
     #[arg(long, value_name = "FILE", requires = "train")]
@@ -119,7 +138,8 @@ struct ForeignArgs {
 }
 
 /// The formats of files of predictions.
-const FORMATS: [(&str, &str, PredictionFormat); 4] = [
+const FORMATS: [(&str, &str, PredictionFormat); 5] = [
+    ("csv", "A table with columns `labels` and `scores` (.csv)", PredictionFormat::Csv),
     ("tsv", "`label score` separated by tabs (.tsv)", PredictionFormat::Tsv),
     ("jsonl", "One JSON object per row (.jsonl)", PredictionFormat::Jsonl),
     ("xc", "Lines of `label:score`, with or without a header (.xc, .txt)", PredictionFormat::Xc),
@@ -134,6 +154,12 @@ struct Subject {
     training_rows: usize,
     counts: Vec<u32>,
     names: Option<LabelIndex>,
+    /// The ids of documents that have some.
+    ids: Vec<Option<String>>,
+    /// The least score of labels that are given, if it is known.
+    threshold: Option<f32>,
+    /// Whether labels came without scores, so that these are made up.
+    are_unscored: bool,
     stages: Stages,
 }
 
@@ -171,17 +197,34 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     };
     let options = args.metric_options();
     let evaluation = subject.evaluation(&subject.predictions, &options)?;
-    let metrics = evaluation.metrics();
-    args.warn_of_unseen(metrics.unseen_labels);
+    let mut metrics = evaluation.metrics();
+    if subject.are_unscored {
+        metrics.ece = f64::NAN;
+    }
     if let Some(path) = &args.per_instance {
-        write_atomically(path, |output| evaluation.write_instances(output))?;
+        write_atomically(path, |output| evaluation.write_instances(output, &subject.ids))?;
     }
     if let Some(path) = &args.per_label {
         let named = |label| subject.names.as_ref().filter(|names| (label as usize) < names.len());
         let name = |label| named(label).map(|names| names.display(label));
         write_atomically(path, |output| evaluation.write_labels(output, name))?;
     }
-    print(&args.report(&subject, &metrics)?)
+    context.hide_progress();
+    let at_threshold = subject.threshold.map(|least| evaluation.at_threshold(least));
+    print(&args.report(&subject, &metrics, at_threshold)?)
+}
+
+/// A cut of a list of cuts.
+fn cut(text: &str) -> Result<NonZeroUsize, String> {
+    at_least_1(text).map_err(|problem| match text.parse::<i128>() {
+        Ok(_) => problem,
+        Err(_) => format!("{problem}, or a list such as 1,3,5"),
+    })
+}
+
+/// The ids of documents.
+fn ids_of(batch: &Batch) -> impl Iterator<Item = Option<String>> {
+    (0..batch.len()).map(|row| batch.id(row).map(str::to_owned))
 }
 
 /// Whether two names lead to the same file.
@@ -214,21 +257,18 @@ fn over_columns(args: &Args, task: &Task) -> Result<()> {
     let mut model = stages.time("load", || args.opening.loading.open(&folders[0], task))?;
     let rows = stages.time("read", || args.read(&model, task))?;
     let splits = Splits::read(split, rows.len(), task)?;
-    let (mut figures, mut unseen) = (Vec::new(), 0);
+    let mut figures = Vec::new();
     for column in 1..=splits.len() {
         if column > 1 && folders.len() > 1 {
             model =
                 stages.time("load", || args.opening.loading.open(&folders[column - 1], task))?;
         }
         let some = select(&rows, splits.column(column)?, task)?;
-        let subject = predicted(args, &model, some, std::mem::take(&mut stages), task)?;
+        let subject = predicted(args, &model, some, Vec::new(), std::mem::take(&mut stages), task)?;
         let evaluation = subject.evaluation(&subject.predictions, &args.metric_options())?;
-        let metrics = evaluation.metrics();
-        unseen = unseen.max(metrics.unseen_labels);
-        figures.push(metrics.named().collect());
+        figures.push(evaluation.metrics().named().collect());
         stages = subject.stages;
     }
-    args.warn_of_unseen(unseen);
     let spread = Spread::over(figures);
     if !args.json {
         return print(&spread);
@@ -251,11 +291,22 @@ struct SpreadLine {
 fn of_model(args: &Args, folder: &Path, task: &Task) -> Result<Subject> {
     let mut stages = Stages::default();
     let model = stages.time("load", || args.opening.loading.open(folder, task))?;
-    let rows = stages.time("read", || {
-        let rows = args.read(&model, task)?;
-        selected(rows, args.test_split.as_deref(), args.split_column.one(), task)
+    let (rows, ids) = stages.time("read", || {
+        let (mut ids, mut bytes) = (Vec::new(), 0);
+        let rows = args.reading.options().read_noting(
+            &args.data,
+            &model,
+            |batch| {
+                let before = ids.len();
+                ids.extend(ids_of(batch));
+                bytes += ids[before..].iter().flatten().map(String::len).sum::<usize>();
+                bytes + size_of_val(&ids[..])
+            },
+            task,
+        )?;
+        args.selected(rows, ids, task)
     })?;
-    predicted(args, &model, rows, stages, task)
+    predicted(args, &model, rows, ids, stages, task)
 }
 
 /// Predicts rows with a model.
@@ -263,6 +314,7 @@ fn predicted(
     args: &Args,
     model: &Model,
     rows: Dataset,
+    ids: Vec<Option<String>>,
     mut stages: Stages,
     task: &Task,
 ) -> Result<Subject> {
@@ -274,11 +326,25 @@ fn predicted(
     let counts = model.labels().counts().to_vec();
     let filter = args.read_filter(&rows, counts.len(), task)?;
     let allowed = args.opening.files().allowed(model, task)?;
-    let query = args.opening.query(args.deepest(&filter), allowed.as_ref());
+    let threshold = args.threshold.map(|threshold| threshold.of(model)).transpose()?;
+    let threshold = threshold.or_else(|| model.threshold());
+    // Where a threshold decides, labels beyond the cuts count.
+    let least = if threshold.is_some() { ENOUGH } else { 0 };
+    let query = args.opening.query(args.deepest(&filter).max(least), allowed.as_ref());
     let predictions = stages.time("predict", || Ok(model.predict(rows.rows(), query, task)?))?;
     let names = args.opening.names(model)?;
-    let training_rows = model.manifest().instances as usize;
-    Ok(Subject { truth: rows.labels, predictions, filter, training_rows, counts, names, stages })
+    Ok(Subject {
+        truth: rows.labels,
+        predictions,
+        filter,
+        training_rows: model.manifest().instances as usize,
+        counts,
+        names,
+        ids,
+        threshold,
+        are_unscored: false,
+        stages,
+    })
 }
 
 /// Reads the predictions of another system.
@@ -289,29 +355,53 @@ fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
              propensities and the head, torso and tail labels follow from them",
         ));
     };
-    let format = args.foreign.predictions_format;
+    let format = args.foreign.predictions_from;
     let Some(format) = format.or_else(|| PredictionFormat::of_path(&file.to_string_lossy())) else {
         bail!(
-            "{}: the ending does not tell the format: add --predictions-format tsv, jsonl, xc or npz",
+            "{}: the ending does not tell the format: add --predictions-from csv, tsv, jsonl, xc or npz",
             file.display()
         );
     };
+    let threshold = match args.threshold {
+        None => None,
+        Some(Threshold::Of(least)) => Some(least),
+        Some(Threshold::Auto) => bail!("--threshold auto needs a model: state a number"),
+    };
+    let is_text = matches!(Kind::required(&args.data, args.reading.from)?, Some(Kind::Text(_)));
+    if is_text && matches!(format, PredictionFormat::Xc | PredictionFormat::Npz) {
+        tracing::warn!(
+            "{}: its labels are numbers, which are right if the model was trained on {} alone, without \
+             --holdout; csv, tsv and jsonl have names",
+            file.display(),
+            train_path.display()
+        );
+    }
     let mut stages = Stages::default();
-    let (train, test, predictions) = stages.time("read", || {
-        let train = args.reading.options().read_labels(train_path, None, |_| (), task)?;
+    let (train, (test, ids), read) = stages.time("read", || {
+        let train = {
+            let vocabulary = args.foreign.vocabulary.as_deref();
+            args.reading.options().read_labels(train_path, None, vocabulary, |_| (), task)?
+        };
         let split = args.foreign.train_split.as_deref();
         let train = selected(train, split, args.split_column.one(), task)?;
         let (test, ids) = args.read_truth(train.label_names.as_ref(), task)?;
         let labels = train.labels.columns().max(test.labels.columns());
         // Rows of vectors have labels by number, whatever these are called; text has names.
-        let is_text = matches!(Kind::required(&args.data, args.reading.from)?, Some(Kind::Text(_)));
         let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
         let id = |name: &str| match &train.label_names {
             Some(names) if is_text || !is_number(name) => names.find(name),
             _ => None,
         };
-        let predictions = read_file_for(file, format, labels, id, &ids, task)?;
-        Ok((train, test, predictions))
+        let separator = match args.reading.separator() {
+            Some(separator) => separator,
+            None => separator_of(train.label_names.iter().flat_map(|names| {
+                (0..names.len() as u32).flat_map(|id| [names.code(id), names.display(id)])
+            })),
+        };
+        let known = KnownLabels { count: labels, id: &id, separator };
+        let id_column = args.reading.id_column();
+        let read = read_file_for(file, format, known, id_column, &ids, task)?;
+        Ok((train, (test, ids), read))
     })?;
     let has_splits = args.foreign.train_split.is_some() || args.test_split.is_some();
     if !has_splits && is_same_file(train_path, &args.data) {
@@ -319,15 +409,37 @@ fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
     }
     let counts = train.labels.view().column_counts();
     let filter = args.read_filter(&test, counts.len(), task)?;
-    let (training_rows, names) = (train.len(), train.label_names);
-    Ok(Subject { truth: test.labels, predictions, filter, training_rows, counts, names, stages })
+    let ReadPredictions { predictions, has_scores } = read;
+    if threshold.is_some() && !has_scores {
+        bail!("{}: --threshold needs scores, which it does not have", file.display());
+    }
+    Ok(Subject {
+        truth: test.labels,
+        predictions,
+        filter,
+        training_rows: train.len(),
+        counts,
+        names: train.label_names,
+        ids,
+        threshold,
+        are_unscored: !has_scores,
+        stages,
+    })
 }
 
 impl Args {
     /// Refuses tables that would take the place of something.
     fn check_outputs(&self) -> Result<()> {
-        let ForeignArgs { predictions, train, train_split, .. } = &self.foreign;
-        let read = [&self.model, &self.filter, &self.test_split, predictions, train, train_split];
+        let ForeignArgs { predictions, train, train_split, vocabulary, .. } = &self.foreign;
+        let read = [
+            &self.model,
+            &self.filter,
+            &self.test_split,
+            predictions,
+            train,
+            train_split,
+            vocabulary,
+        ];
         let read = read.into_iter().flatten().chain([&self.data]).map(PathBuf::as_path);
         let written = self.per_instance.iter().chain(&self.per_label).map(PathBuf::as_path);
         check_outputs(written, read.chain(self.opening.files().paths()), self.overwrite)
@@ -353,24 +465,23 @@ impl Args {
         task: &Task,
     ) -> Result<(Dataset, Vec<Option<String>>)> {
         let mut ids = Vec::new();
-        let note = |batch: &Batch| {
-            ids.extend((0..batch.len()).map(|row| batch.id(row).map(str::to_owned)));
-        };
-        let rows = self.reading.options().read_labels(&self.data, known, note, task)?;
+        let note = |batch: &Batch| ids.extend(ids_of(batch));
+        let rows = self.reading.options().read_labels(&self.data, known, None, note, task)?;
+        self.selected(rows, ids, task)
+    }
+
+    /// The rows to evaluate, and the ids of those that have one.
+    fn selected(
+        &self,
+        rows: Dataset,
+        mut ids: Vec<Option<String>>,
+        task: &Task,
+    ) -> Result<(Dataset, Vec<Option<String>>)> {
         ids.resize(rows.len(), None);
         let Some(split) = &self.test_split else { return Ok((rows, ids)) };
         let splits = Splits::read(split, rows.len(), task)?;
         let chosen = splits.column(self.split_column.one())?;
         Ok((select(&rows, chosen, task)?, chosen.iter().map(|&row| ids[row].clone()).collect()))
-    }
-
-    fn warn_of_unseen(&self, labels: usize) {
-        if labels > 0 {
-            tracing::warn!(
-                "{}: {labels} of its labels do not occur in training; they count as missed",
-                self.data.display()
-            );
-        }
     }
 
     fn read_filter(&self, rows: &Dataset, labels: usize, task: &Task) -> Result<Vec<(usize, u32)>> {
@@ -392,18 +503,19 @@ impl Args {
     }
 
     /// What is printed.
-    fn report(&self, subject: &Subject, metrics: &Metrics) -> Result<String> {
-        let report = EvaluationReport { metrics, stages: &subject.stages.0 };
-        if self.json {
-            return Ok(report.to_json() + "\n");
-        }
-        let deepest = self.deepest(&subject.filter);
-        let popular = most_frequent(&subject.counts, deepest, subject.truth.len());
+    fn report(
+        &self,
+        subject: &Subject,
+        metrics: &Metrics,
+        at_threshold: Option<AtThreshold>,
+    ) -> Result<String> {
+        let popular =
+            most_frequent(&subject.counts, self.deepest(&subject.filter), subject.truth.len());
         let popular = subject.evaluation(&popular, &self.metric_options())?.metrics();
-        let figures: Vec<String> =
-            popular.at.iter().map(|at| format!("{:.2} @{}", 100.0 * at.precision, at.k)).collect();
-        let figures = figures.join(", ");
-        Ok(format!("{report}\nFor comparison, P of the most frequent labels: {figures}\n"))
+        let (stages, all) = (&subject.stages.0, self.all);
+        let report =
+            EvaluationReport { metrics, at_threshold, popular: Some(&popular), stages, all };
+        Ok(if self.json { report.to_json() + "\n" } else { report.to_string() })
     }
 }
 

@@ -52,7 +52,7 @@ pub struct Args {
     skew: Option<f64>,
 
     /// The file for the training rows; - for standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
     /// The file for the test rows

@@ -21,7 +21,7 @@ pub struct Args {
     plan: PathBuf,
 
     /// The folder to write the model to
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     model: PathBuf,
 
     /// Further folders with finished units, such as copies of the plan from other machines
@@ -42,7 +42,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Trained::Written(manifest) => {
             context.note(format_args!("{folder}: {}", Bytes(manifest.bytes())));
         }
-        Trained::AlreadyThere(_) => context.note(format_args!("{folder}: this model is there")),
+        Trained::AlreadyThere(_) => {
+            context.note(format_args!("{folder}: already merged, nothing to do"))
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! A subcommand is a file with an `Args` struct, which declares and documents its flags, and a
 //! `run(args, &Context)`; a line in [`Command`] and one in [`run`] make it known.
 
+mod check;
 mod completions;
 mod convert;
 mod demo;
@@ -14,6 +15,7 @@ mod merge;
 mod plan;
 mod predict;
 mod shard;
+mod split;
 mod train;
 mod tune;
 mod update;
@@ -40,6 +42,10 @@ pub enum Command {
     Evaluate(evaluate::Args),
     /// Add rows and labels to a trained model
     Update(update::Args),
+    /// Look for what is odd about data, and say what to do about it
+    Check(check::Args),
+    /// Divide a file into rows to train on and rows to test with
+    Split(split::Args),
     /// Convert data between formats, or a model into a smaller one
     Convert(convert::Args),
     /// Plan a training that several workers share
@@ -66,6 +72,8 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Predict(args) => predict::run(args, context),
         Command::Evaluate(args) => evaluate::run(args, context),
         Command::Update(args) => update::run(args, context),
+        Command::Check(args) => check::run(args, context),
+        Command::Split(args) => split::run(args, context),
         Command::Convert(args) => convert::run(args, context),
         Command::Plan(args) => plan::run(*args, context),
         Command::Shard(args) => shard::run(args, context),

@@ -11,10 +11,12 @@ use labelwood::app::TrainingNeed;
 use labelwood::model::TrainOptions;
 use labelwood::run::{Bytes, Task};
 use labelwood::shard::{Options, Plan, Shard};
+use labelwood::words::plural;
 use labelwood::{auto, data};
 use serde::Serialize;
 
 use super::train::memory::{fits, narrowed};
+use crate::args::at_least_1;
 use crate::context::Context;
 use crate::input::Kind;
 use crate::learn::{LearnArgs, Rows, TrainRequest};
@@ -31,11 +33,11 @@ use crate::settings::Choice;
 )]
 pub struct Args {
     /// The folder to write the plan to
-    #[arg(long, value_name = "PLAN")]
+    #[arg(short, long, value_name = "PLAN")]
     output: PathBuf,
 
     /// Into how many shards the work is divided: as many as there are workers, or some times that
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true)]
     shards: NonZeroUsize,
 
     /// Replace a plan that is there; finished units that are the same are kept
@@ -168,7 +170,8 @@ fn mapped(learn: &LearnArgs) -> Result<Option<PathBuf>> {
     let is_plain =
         learn.path().extension().is_some_and(|ending| ending.eq_ignore_ascii_case("lwd"));
     let kind = Kind::of(learn.path(), learn.from);
-    if !is_plain || kind != Some(Kind::Vectors(data::Format::Binary)) {
+    let is_alone = learn.paths().len() == 1;
+    if !is_plain || !is_alone || kind != Some(Kind::Vectors(data::Format::Binary)) {
         return Ok(None);
     }
     let path = learn.path();
@@ -221,13 +224,13 @@ impl Display for Summary<'_> {
         let (longest, all) = (seconds.clone().fold(0.0, f64::max), seconds.sum::<f64>());
         write!(
             out,
-            "{}: {} shards{}; about {} of memory with {} threads, {longest:.0} s of CPU for the \
+            "{}: {}{}; about {} of memory with {}, {longest:.0} s of CPU for the \
              longest and {all:.0} s for all",
             self.plan.display(),
-            shards.len(),
+            plural(shards.len(), "shard"),
             if self.stages == 2 { " in two stages" } else { "" },
             Bytes(memory),
-            self.threads
+            plural(self.threads, "thread")
         )
     }
 }

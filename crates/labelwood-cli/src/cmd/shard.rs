@@ -7,6 +7,7 @@ use labelwood::app::Fault;
 use labelwood::data::{self, ReadOptions};
 use labelwood::run::Stopped;
 use labelwood::shard::{Plan, Work};
+use labelwood::words::plural;
 
 use crate::context::Context;
 use crate::input;
@@ -86,10 +87,12 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             }
         })?;
     let list: Vec<String> = shards.iter().map(usize::to_string).collect();
+    let was = if all - trained == 1 { "was" } else { "were" };
     let what = if shards.len() == 1 { "shard" } else { "shards" };
     context.note(format_args!(
-        "{plan_name}: {what} {}: {trained} units trained, {} were there",
+        "{plan_name}: {what} {}: {} trained, {} {was} there",
         list.join(", "),
+        plural(trained, "unit"),
         all - trained
     ));
     Ok(())

@@ -1,6 +1,7 @@
 //! `labelwood tune`: settings that suit the data.
 
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,16 +15,19 @@ use labelwood::text::Params;
 use labelwood::tune::{
     Measure, Outcome, Plan, TEXT_SAMPLE, TextOutcome, TextPlan, TuneError, tune,
 };
+use labelwood::words::plural;
 use serde_json::json;
 
 use super::train::memory;
 use crate::context::Context;
 use crate::duration;
 use crate::learn::{LearnArgs, Rows, TextTrial, TuneRequest};
-use crate::output::print;
+use crate::output::{print, quoted};
 use crate::settings::{TUNED, named};
 use crate::signals::NOTHING_KEPT;
 use crate::split::selected;
+use crate::table::Table;
+use crate::terminal::{table_width, wrapped};
 use crate::text;
 
 /// The files for people in the folder.
@@ -43,7 +47,7 @@ const TEXT_CHART: &str = "text.svg";
 )]
 pub struct Args {
     /// The folder for the finished trials and what comes of them
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
 
     /// What settings are ranked by: p (the mean of P@1, P@3 and P@5), p@1, p@3, p@5, ndcg@3 or
@@ -76,7 +80,7 @@ pub struct Args {
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let request = args.learn.tune_request(context)?;
     let trials = Trials::default();
-    let task = context.watched_run(trials.watch(), trials.kept(&args.output))?;
+    let task = context.run_within(args.budget, trials.watch(), trials.kept(&args.output))?;
     let until = args.budget.map(|budget| context.started() + budget);
     let timed = &task.until(until);
     let text = args.tune_text(&request, context, &task, timed)?;
@@ -93,8 +97,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         .map_err(|error| stopped_or(error, &args.output))?;
     let text = text.map(|text| text.outcome);
     args.write(&outcome, text.as_ref(), &request, &rows)?;
+    context.hide_progress();
     for outcome in text.iter().chain([&outcome]) {
-        print(&format_args!("{}\n{}\n", outcome.table(), outcome.verdict()))?;
+        print(&Shown(outcome))?;
     }
     if !outcome.is_finished() {
         context.note("the time is up; the same command goes on with the other rounds");
@@ -105,6 +110,21 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         args.next()
     ));
     Ok(())
+}
+
+/// What came of a tuning: in a terminal a table that fits it, elsewhere one in Markdown.
+struct Shown<'a>(&'a Outcome);
+
+impl Display for Shown<'_> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Shown(outcome) = self;
+        if !io::stdout().is_terminal() {
+            return writeln!(out, "{}\n{}", outcome.table(), outcome.verdict());
+        }
+        let columns = table_width();
+        Table::of_rows(&outcome.cells(), columns).write(out, columns)?;
+        writeln!(out, "\n{}", wrapped(&outcome.verdict(), columns, false).join("\n"))
+    }
 }
 
 impl Args {
@@ -127,9 +147,9 @@ impl Args {
         let Some(plan) = plan.map_err(text::lift)? else { return Ok(None) };
         let (ways, folds) = (plan.plan().candidates().len(), self.folds);
         context.note(format_args!(
-            "text: {ways} ways to read it are tried first, in {folds} folds of {} of {} documents",
+            "text: {ways} ways to read it are tried first, in {folds} folds of {} of {}",
             sample.len(),
-            sample.documents()
+            plural(sample.documents(), "document")
         ));
         let found = plan.tune(Some(&self.output), timed);
         found.map(Some).map_err(|error| stopped_or(error, &self.output))
@@ -160,7 +180,7 @@ impl Args {
             memory::check(&need, context.max_memory)?;
         }
         let round = |round: &labelwood::tune::Round| {
-            format!("{} candidates on {} rows", round.candidates, round.rows)
+            format!("{} on {}", plural(round.candidates, "candidate"), plural(round.rows, "row"))
         };
         let rounds: Vec<String> = plan.rounds().iter().map(round).collect();
         let folds = self.folds;
@@ -213,15 +233,6 @@ impl Args {
     }
 }
 
-/// A word as a shell takes it for one.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./@:+,=".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 /// How many trials are finished, as far as the run tells.
 #[derive(Clone, Default)]
 struct Trials(Arc<Mutex<Option<Progress>>>);
@@ -231,15 +242,14 @@ impl Trials {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches a run's progress and shows that of the trials, not of what goes on inside them.
+    /// Watches a run's progress.
     fn watch(&self) -> impl Fn(Progress) -> Progress + Send + Sync + 'static {
         let trials = self.clone();
         move |progress| {
-            let mut finished = trials.finished();
             if progress.stage == Stage::Trials {
-                *finished = Some(progress);
+                *trials.finished() = Some(progress);
             }
-            finished.unwrap_or(progress)
+            progress
         }
     }
 
@@ -277,23 +287,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_where_a_shell_needs_it() {
-        assert_eq!(quoted("out/train-1.txt"), "out/train-1.txt");
-        assert_eq!(quoted("my data.txt"), "'my data.txt'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
-
-    #[test]
-    fn the_trials_are_shown_rather_than_what_they_do() {
+    fn what_is_kept_is_the_trials_that_are_finished() {
         let trials = Trials::default();
         let (watch, kept) = (trials.watch(), trials.kept(Path::new("found")));
         assert_eq!(kept(), NOTHING_KEPT);
-        let rows = Progress { stage: Stage::Rows, done: 1, total: 2 };
-        assert_eq!(watch(rows), rows);
-        let third = Progress { stage: Stage::Trials, done: 3, total: 9 };
-        assert_eq!(watch(third), third);
-        assert_eq!(watch(rows), third);
+        watch(Progress::new(Stage::Trials, 3, 9));
+        watch(Progress::new(Stage::Rows, 1, 2));
         assert_eq!(kept(), "3 of 9 trials are kept in found; the same command goes on with them");
     }
 }

@@ -9,6 +9,7 @@ use labelwood::app::update_bytes;
 use labelwood::model::{Model, UpdateError, UpdateStart, Updated, update};
 use labelwood::run::Bytes;
 use labelwood::store::{Options, check_target};
+use labelwood::words::plural;
 
 use crate::context::Context;
 use crate::learn::unlabelled;
@@ -34,7 +35,7 @@ pub struct Args {
     data: Option<PathBuf>,
 
     /// The folder to write the new model to; by default it takes the place of MODEL
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
     /// Replace a model in DIR, and drop other work that is unfinished there
@@ -47,7 +48,7 @@ pub struct Args {
 
     /// More labels and more names, in any format that train reads; labels are the same if their codes
     /// are. For NEWDATA of vectors: the names of all labels, those of the model first; by default
-    /// labels.txt beside NEWDATA, if there is one
+    /// those beside NEWDATA, if there are some
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
 
@@ -104,7 +105,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             None => format!(
                 "the last update added these {}, there is nothing left to do; --again adds them once \
                  more",
-                if *rows > 0 { format!("{rows} rows") } else { "names".to_owned() }
+                if *rows > 0 { plural(*rows, "row") } else { "names".to_owned() }
             ),
         };
         context.note(format_args!("{folder}: {done}"));
@@ -113,9 +114,11 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let renamed =
         if *renamed > 0 { format!(", {renamed} with other names") } else { String::new() };
     context.note(format_args!(
-        "{folder}: {rows} rows and {new_labels} new labels added, now {} rows and {} labels{renamed}, {}",
-        manifest.instances,
-        manifest.labels,
+        "{folder}: {} and {} added, now {} and {}{renamed}, {}",
+        plural(*rows, "row"),
+        plural(*new_labels, "new label"),
+        plural(manifest.instances, "row"),
+        plural(manifest.labels, "label"),
         Bytes(manifest.bytes())
     ));
     if let Some(mention) = args.data.and_then(|data| unlabelled(&data, &dataset)) {
@@ -137,15 +140,14 @@ fn without_rows(model: &Model, labels: u64) -> String {
     let learns = settings.parts().iter().chain([&settings]).any(learns_names);
     let holds_rows = model.manifest().training.keep_rows;
     let fate = match settings.facts().reads_names {
-        true => "they are found by their names",
+        true => "found by name",
         false if learns && holds_rows && model.text().is_some() => {
-            "they are learned from those words of their names that the model knows"
+            "learned from those words of the names that the model knows"
         }
-        false => {
-            "they are not predicted before a row has them, since this model does not look for names"
-        }
+        false => "not predicted before there are rows, since this model does not look for names",
     };
-    format!("{labels} of the new labels have no rows: {fate}")
+    let have = if labels == 1 { "has" } else { "have" };
+    format!("{} {have} no rows: {fate}", plural(labels, "new label"))
 }
 
 /// What could not be done without the training rows.

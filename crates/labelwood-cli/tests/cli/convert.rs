@@ -90,10 +90,15 @@ fn label_names_are_written_beside_the_output_and_replace_nothing() {
     folder.write("names", "red\ngreen\tthe colour\nblue\n");
     std::fs::create_dir(folder.path("out")).expect("the folder is writable");
     folder.run("convert a.txt out/b.svm --vocabulary names").succeeds();
-    assert_eq!(folder.read("out/labels.txt"), folder.read("names"));
+    assert_eq!(folder.read("out/b.labels.txt"), folder.read("names"));
+    folder.write("out/labels.txt", folder.read("names"));
     folder.run("convert a.txt out/c.svm --vocabulary out/labels.txt").succeeds();
+    assert!(!folder.path("out/c.labels.txt").exists(), "labels.txt has these names");
+    folder.write("out/d.labels.txt", "other\n");
     let error = folder.run("convert a.txt out/d.svm --vocabulary names").fails(1);
-    assert!(error.contains("out/labels.txt is already there"), "{error}");
+    assert!(error.contains("out/d.labels.txt: the file is already there"), "{error}");
+    folder.run("convert a.txt out/d.svm --vocabulary names --overwrite").succeeds();
+    assert_eq!(folder.read("out/d.labels.txt"), folder.read("names"));
     let error = folder.run("convert a.txt - --to xc --vocabulary names").fails(1);
     assert!(error.contains("leave out --vocabulary"), "{error}");
 }
@@ -170,7 +175,7 @@ fn binary_data_are_the_same_rows_with_their_names_to_every_command() {
     std::fs::create_dir(folder.path("other")).expect("the folder is writable");
     folder.run("convert b.lwd other/c.txt").succeeds();
     assert_eq!(folder.read("other/c.txt"), XC);
-    assert_eq!(folder.read("other/labels.txt"), "owls\nmaps\natlases\n");
+    assert_eq!(folder.read("other/c.labels.txt"), "owls\nmaps\natlases\n");
 
     for (data, model) in [("a.txt", "one"), ("b.lwd", "two")] {
         folder.run(&format!("train {data} --model {model} --trees 2 --leaf 2 -q")).succeeds();
@@ -195,5 +200,5 @@ fn text_becomes_binary_data() {
     folder.run("convert a.tsv b.lwd -q").succeeds();
     assert_eq!(folder.names(), ["a.tsv", "b.lwd"]);
     folder.run("convert b.lwd c.txt").succeeds();
-    assert_eq!(folder.read("labels.txt"), "maps\nowls\n");
+    assert_eq!(folder.read("c.labels.txt"), "maps\nowls\n");
 }

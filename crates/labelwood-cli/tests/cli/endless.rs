@@ -102,5 +102,5 @@ fn a_split_that_repeats_rows_is_bounded_too() {
     folder.write("split.txt", "1\n".repeat(100_000));
     let train = "train rows.svm --train-split split.txt --model new --max-memory 300MB";
     let error = folder.run(train).fails(3);
-    assert!(error.starts_with("error: the 100000 rows of the split take 3.7 GiB"), "{error}");
+    assert!(error.starts_with("error: the split has 100000 rows that take 3.7 GiB"), "{error}");
 }

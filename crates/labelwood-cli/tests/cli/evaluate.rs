@@ -42,7 +42,12 @@ fn a_model_that_knows_all_gets_all_right() {
     }
     let table = folder.run("evaluate model three.txt --at 1").succeeds();
     assert!(table.contains("\nP             100.00\n"), "{table}");
-    assert!(table.contains("P of the most frequent labels: 33.33 @1\n"), "{table}");
+    assert!(table.contains("\nP (popular)    33.33\n"), "{table}");
+    assert!(!table.contains("coverage") && !table.contains("head"), "{table}");
+    let all = folder.run("evaluate model three.txt --at 1 --all").succeeds();
+    assert!(all.contains("\ncoverage      100.00\n"), "{all}");
+    assert!(all.contains("\n3 torso labels (10 to 99 training rows)\n"), "{all}");
+    assert!(!all.contains("head labels"), "an empty slice: {all}");
 }
 
 #[test]
@@ -59,6 +64,7 @@ fn the_json_has_all_its_parts() {
         "slices",
         "propensity",
         "psndcg",
+        "popular",
         "seconds",
         "cpu_seconds",
     ];
@@ -66,7 +72,7 @@ fn the_json_has_all_its_parts() {
     assert_eq!(keys, expected);
     assert_eq!(found["propensity"], serde_json::json!({"a": 0.5, "b": 0.4}));
     assert_eq!(found["psndcg"], "matlab");
-    assert_eq!(found["metrics"].as_object().expect("an object").len(), 15);
+    assert_eq!(found["metrics"].as_object().expect("an object").len(), 21);
     for clock in ["seconds", "cpu_seconds"] {
         for stage in ["load", "read", "predict"] {
             assert!(number(&found[clock][stage]) >= 0.0);
@@ -89,7 +95,17 @@ fn slices_add_up_to_precision() {
 fn every_format_of_predictions_gives_the_figures_of_the_model() {
     let folder = trained();
     let expected = json(&folder, "model test.txt");
-    for name in ["p.tsv", "p.tsv.gz", "p.jsonl", "p.jsonl.zst", "p.xc", "p.txt.gz", "p.npz"] {
+    for name in [
+        "p.csv",
+        "p.csv.gz",
+        "p.tsv",
+        "p.tsv.gz",
+        "p.jsonl",
+        "p.jsonl.zst",
+        "p.xc",
+        "p.txt.gz",
+        "p.npz",
+    ] {
         folder.run(&format!("predict model test.txt --output {name}")).succeeds();
         let found = json(&folder, &format!("--predictions {name} test.txt --train train.txt"));
         for part in ["instances", "labels", "metrics", "slices"] {
@@ -98,10 +114,10 @@ fn every_format_of_predictions_gives_the_figures_of_the_model() {
     }
     std::fs::copy(folder.path("p.npz"), folder.path("p")).expect("the folder is writable");
     let args = "--predictions p test.txt --train train.txt";
-    let found = json(&folder, &format!("{args} --predictions-format npz"));
+    let found = json(&folder, &format!("{args} --predictions-from npz"));
     assert_eq!(found["metrics"], expected["metrics"]);
     let error = folder.run(&format!("evaluate {args}")).fails(1);
-    assert!(error.contains("--predictions-format tsv"), "{error}");
+    assert!(error.contains("--predictions-from csv, tsv"), "{error}");
     let tsv = folder.run("predict model test.txt").succeeds();
     let args =
         "evaluate --json --predictions - --predictions-format tsv test.txt --train train.txt";
@@ -218,7 +234,7 @@ fn all_columns_give_mean_and_deviation() {
     folder.write("split.txt", "1 3\n2 4\n");
     let all = "model four.txt --at 1 --test-split split.txt --split-column all";
     let done = folder.run(&format!("evaluate --json {all}"));
-    assert_eq!(done.stderr().lines().count(), 2, "{}", done.stderr());
+    assert_eq!(done.stderr().lines().count(), 1, "{}", done.stderr());
     let found: Value = serde_json::from_str(&done.stdout()).expect("JSON");
     assert_eq!((&found["splits"], &found["metrics"]["p@1"]), (&2.into(), &0.75.into()));
     assert!((number(&found["deviations"]["p@1"]) - 0.125f64.sqrt()).abs() < 1e-12);
@@ -270,7 +286,6 @@ fn unseen_labels_and_other_widths_are_told_once_each() {
     let warnings = "\
 warning: wide.txt: 4 features where the model has 3, 6 labels where the model has 3; \
 1 feature that the model does not know is ignored
-warning: wide.txt: 2 of its labels do not occur in training; they count as missed
 ";
     assert_eq!(done.stderr(), warnings);
     // A LIBSVM file declares nothing, so having fewer is no news.

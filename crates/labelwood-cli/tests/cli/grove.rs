@@ -53,7 +53,7 @@ fn a_grove_is_trained_inspected_and_asked() {
         "\nranker: ",
         "  craftml  ",
         "\nranker trees: ",
-        " best score  ",
+        "\nbest score  ",
         "\ncraftml-tree-0005 ",
         "\nlabel-tree-tree-0001 ",
     ] {

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use labelwood::Settings;
 use serde_json::Value;
 
 use crate::harness::{Folder, XC};
@@ -23,7 +24,7 @@ fn the_pages_tell_what_is_inside() {
         "algorithm   craftml\n",
         "trained on  4 instances, 5 features, 4 labels\n",
         "\n  weighting           idf\n",
-        "\nlabels: 4, of which 1 have no training row\n         2         2 rows\n",
+        "\nlabels: 4, of which 1 has no training row\n         2         2 rows\n",
         "\ntree-0001 ",
         "\nall ",
     ] {
@@ -87,4 +88,61 @@ fn what_is_no_model_is_refused() {
         fs::write(entry.path(), whole).expect("it can be written");
     }
     folder.run("inspect model").succeeds();
+}
+
+/// The widest line of what `inspect` says of a model.
+fn widest(folder: &Folder, flags: &str) -> usize {
+    let page = folder.run(&format!("inspect {flags}")).succeeds();
+    page.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+#[test]
+fn no_line_is_wider_than_80_columns_whatever_the_model() {
+    let folder = Folder::new();
+    folder.run("demo --write-corpus questions -q").succeeds();
+    for settings in Settings::all() {
+        let name = settings.name();
+        let fewer = if name == "craftml" { "--trees 2" } else { "" };
+        let train = "train questions/train.tsv -q --overwrite";
+        folder.run(&format!("{train} --algorithm {name} {fewer} -m {name}")).succeeds();
+        assert!(widest(&folder, name) <= 80, "{name}");
+    }
+    // All parts of a grove, with the trial that keeps every one of them.
+    let grove = "--algorithm grove --trees 2 --label-trees 2 --choose false";
+    folder.run(&format!("train questions/train.tsv -q {grove} -m all --keep-rows")).succeeds();
+    let inside = folder.run("inspect all --json").succeeds();
+    let inside: Value = serde_json::from_str(&inside).expect("it is JSON");
+    let parts = inside["settings"]["parts"].as_array().expect("a list");
+    let names: Vec<&Value> = parts.iter().map(|part| &part["algorithm"]).collect();
+    assert!(names.len() > 3 && names.contains(&&Value::from("names")), "{names:?}");
+    assert!(widest(&folder, "all") <= 80);
+    let label = inside["frequent_labels"][0]["name"].as_str().expect("a name");
+    let terms = folder.command(["inspect", "all", "--label", label]).output().expect("it ends");
+    let terms = String::from_utf8(terms.stdout).expect("it is text");
+    assert!(terms.lines().count() > 1 && terms.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn settings_are_shown_as_they_were_typed() {
+    let folder = Folder::new();
+    folder.write("a.txt", XC);
+    let train = "train a.txt --algorithm label-tree --tolerance 0.1 --weight-threshold 0.05 -q";
+    folder.run(&format!("{train} -m model")).succeeds();
+    let page = folder.run("inspect model").succeeds();
+    assert!(page.contains("  tolerance           0.1\n"), "{page}");
+    assert!(page.contains("  weight-threshold    0.05\n"), "{page}");
+    let line = folder.run("inspect model --json").succeeds();
+    assert!(line.contains("\"tolerance\":0.1,"), "{line}");
+    assert!(line.contains("\"weight_threshold\":0.05"), "{line}");
+}
+
+#[test]
+fn one_is_in_the_singular() {
+    let folder = Folder::new();
+    folder.write("a.svm", "0 1:1\n");
+    let done = folder.run("train a.svm --algorithm craftml --trees 1 -m model");
+    assert!(done.stderr().contains("one tree of 1 row and 1 label in "), "{}", done.stderr());
+    let page = folder.run("inspect model").succeeds();
+    assert!(page.contains("trained on  1 instance, 1 feature, 1 label\n"), "{page}");
+    assert!(page.contains(" 1 row\n"), "{page}");
 }

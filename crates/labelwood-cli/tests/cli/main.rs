@@ -19,12 +19,16 @@ mod inspect;
 mod kills;
 mod limits;
 mod linear;
+mod messages;
 mod outputs;
 mod pages;
 mod predict;
+mod scripts;
 mod shards;
+mod sheets;
 #[cfg(unix)]
 mod signals;
+mod split;
 mod text;
 mod text_files;
 mod train;

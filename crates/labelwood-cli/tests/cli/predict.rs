@@ -26,11 +26,11 @@ fn each_row_gets_its_own_label_first() {
 #[test]
 fn names_are_shown_in_the_table_and_in_jsonl() {
     let folder = named();
-    let table = folder.run("predict model three.txt --format table --top-k 1").succeeds();
+    let table = folder.run("predict model three.txt --to table --top-k 1").succeeds();
     let lines: Vec<&str> = table.lines().map(str::trim).collect();
     assert!(lines[0].starts_with("row  label"), "{table}");
-    assert!(lines[2].starts_with("1  dark green  "), "{table}");
-    let jsonl = folder.run("predict model three.txt --format jsonl --top-k 1").succeeds();
+    assert!(lines[2].starts_with("2  dark green  "), "{table}");
+    let jsonl = folder.run("predict model three.txt --to jsonl --top-k 1").succeeds();
     let row: serde_json::Value =
         serde_json::from_str(jsonl.lines().nth(2).expect("three rows")).expect("JSON");
     assert_eq!((&row["row"], &row["labels"][0]["name"]), (&2.into(), &"blue".into()));
@@ -43,7 +43,7 @@ fn the_ending_of_the_output_tells_format_and_compression() {
     assert_eq!(rows(&tsv).len(), 120);
     folder.run("predict model test.txt --output a.tsv").succeeds();
     assert_eq!(folder.read("a.tsv"), tsv);
-    folder.run("predict model test.txt --output a.data --format tsv").succeeds();
+    folder.run("predict model test.txt --output a.data --to tsv").succeeds();
     assert_eq!(folder.read("a.data"), tsv);
     folder.run("predict model test.txt --output a.xc").succeeds();
     assert!(folder.read("a.xc").starts_with("120 40\n"));
@@ -55,7 +55,7 @@ fn the_ending_of_the_output_tells_format_and_compression() {
         assert!(bytes.starts_with(magic), "{name}");
     }
     let error = folder.run("predict model test.txt --output a.pdf").fails(1);
-    assert!(error.contains("a.pdf: the ending") && error.contains("--format tsv"), "{error}");
+    assert!(error.contains("a.pdf: the ending") && error.contains("--to csv, tsv"), "{error}");
     assert!(!folder.path("a.pdf").exists());
 }
 
@@ -67,8 +67,8 @@ fn rows_beyond_a_batch_get_what_they_would_get_alone() {
     let copies = 150; // 18,000 rows are two batches
     folder.write("many.txt", format!("18000 60 40\n{}", body.repeat(copies)));
     let tsv = folder.run("predict model test.txt").succeeds();
-    let jsonl = folder.run("predict model test.txt --format jsonl").succeeds();
-    let xc = folder.run("predict model test.txt --format xc").succeeds();
+    let jsonl = folder.run("predict model test.txt --to jsonl").succeeds();
+    let xc = folder.run("predict model test.txt --to xc").succeeds();
     let numbered = |(at, line): (usize, &str)| {
         let labels = line.split_once(',').expect("a row and its labels").1;
         format!("{{\"row\":{at},{labels}\n")
@@ -80,12 +80,12 @@ fn rows_beyond_a_batch_get_what_they_would_get_alone() {
             folder.run(&format!("predict model many.txt --threads {threads} {more}")).succeeds()
         };
         assert!(run("") == tsv.repeat(copies), "{threads} threads");
-        assert!(run("--format jsonl") == jsonl, "{threads} threads");
-        assert!(run("--format xc") == xc, "{threads} threads");
+        assert!(run("--to jsonl") == jsonl, "{threads} threads");
+        assert!(run("--to xc") == xc, "{threads} threads");
         // Where the number of rows need not be right, the header comes from the rows.
-        assert!(run("--format xc --lenient") == xc, "{threads} threads");
-        let table = run("--format table --top-k 1");
-        assert!(table.lines().last().expect("rows").starts_with("17999  "), "{threads} threads");
+        assert!(run("--to xc --lenient") == xc, "{threads} threads");
+        let table = run("--to table --top-k 1");
+        assert!(table.lines().last().expect("rows").starts_with("18000  "), "{threads} threads");
     }
 }
 
@@ -166,9 +166,14 @@ fn unknown_features_are_ignored_with_one_warning() {
 #[test]
 fn wrong_flags_are_wrong_usage() {
     let folder = Folder::new();
-    for flags in
-        ["--top-k 0", "--beam 0", "--threshold nan", "--format pdf", "--threshold 1 --fill"]
-    {
+    for flags in [
+        "--top-k 0",
+        "--beam 0",
+        "--threshold nan",
+        "--to pdf",
+        "--format pdf",
+        "--threshold 1 --fill",
+    ] {
         assert_eq!(folder.run(&format!("predict model rows.txt {flags}")).code(), 2, "{flags}");
     }
     assert_eq!(folder.run("predict model").code(), 2);

@@ -165,7 +165,8 @@ fn the_three_formats_train_the_same_model() {
     }
     let error = folder.run("train train.tsv --model x --text-column title").fails(1);
     assert!(
-        error.contains("no names of columns for --text-column") && error.contains("--from csv")
+        error.contains("does not name the columns that --text-column asks for")
+            && error.contains("--from csv")
     );
 }
 
@@ -183,8 +184,13 @@ fn evaluate_knows_the_labels_by_name_and_reports_unseen_ones_once() {
     folder.write("more.tsv", more);
     let done = folder.run("evaluate model more.tsv --json");
     assert_eq!(done.code(), 0);
-    let warning = "more.tsv: 2 of its labels do not occur in training; they count as missed";
-    assert_eq!(done.stderr().matches(warning).count(), 1, "{}", done.stderr());
+    let figures: Value = serde_json::from_str(&done.stdout()).expect("it is JSON");
+    assert_eq!(figures["unseen_labels"], 2);
+    let table = folder.run("evaluate model more.tsv").succeeds();
+    assert!(
+        table.starts_with("12 rows, 5 labels (2 true here but unseen in training)\n"),
+        "{table}"
+    );
 }
 
 #[test]
@@ -209,8 +215,9 @@ fn the_wrong_kind_of_file_is_named() {
         let error = folder.run(&format!("{command} model rows.pdf")).fails(1);
         assert!(error.contains("rows.pdf: the ending does not tell"), "{error}");
     }
-    let plain = folder.run("predict model rows.txt --from tsv").succeeds();
-    assert_eq!(plain.lines().count(), 2, "two lines of text");
+    let plain = folder.run("predict model rows.txt --from tsv");
+    assert_eq!(plain.stdout().lines().count(), 2, "two lines of text");
+    assert!(plain.stderr().contains("2 of 2 texts: no word that the model knows"));
     let vectors = named();
     vectors.write("a.tsv", "some text\tred\n");
     for command in ["predict", "evaluate"] {
@@ -257,9 +264,14 @@ fn ids_and_names_come_through_to_every_output() {
     assert!(done.stderr().contains(warning), "{}", done.stderr());
     let xc = folder.run("predict model new.jsonl --format xc").succeeds();
     assert!(xc.starts_with("2 4\n"), "{xc}");
-    let error = folder.run("predict model new.jsonl --format xc --labels-only").fails(1);
-    assert!(error.contains("--labels-only"), "{error}");
-    let none = folder.run("predict model new.jsonl --threshold 9 --format table").succeeds();
+    let xc = folder.run("predict model new.jsonl --to xc --labels-only").succeeds();
+    assert_eq!(xc.lines().nth(1).map(|row| row.split(' ').count()), Some(3), "{xc}");
+    let error = folder.run("predict model new.jsonl --threshold 9").fails(1);
+    assert!(
+        error.contains("--threshold 9: the scores are probabilities, which lie between 0 and 1"),
+        "{error}"
+    );
+    let none = folder.run("predict model new.jsonl --threshold 1 --to table").succeeds();
     assert_eq!(none, "a-1  atlas of rivers\n    -\n\n2  owl nest\n    -\n");
 }
 
@@ -284,11 +296,11 @@ fn predictions_of_every_format_are_evaluated_like_the_model_that_made_them() {
         .collect();
     folder.write("test.jsonl", documents);
     let metrics = |command: &str| {
-        let line = folder.run(&format!("evaluate {command} test.jsonl --json")).succeeds();
+        let line = folder.run(&format!("evaluate {command} test.jsonl --json -q")).succeeds();
         serde_json::from_str::<Value>(&line).expect("it is JSON")["metrics"].clone()
     };
     let expected = metrics("model");
-    for format in ["tsv", "jsonl", "xc", "npz", "tsv.gz"] {
+    for format in ["csv", "tsv", "jsonl", "xc", "npz", "tsv.gz"] {
         folder.run(&format!("predict model test.jsonl --output best.{format}")).succeeds();
         let found = metrics(&format!("--predictions best.{format} --train train.tsv"));
         assert_eq!(found, expected, "{format}");
@@ -299,7 +311,7 @@ fn predictions_of_every_format_are_evaluated_like_the_model_that_made_them() {
 fn labels_only_is_for_vectors_too() {
     let folder = named();
     let tsv = folder.run("predict model three.txt --labels-only --top-k 1").succeeds();
-    assert_eq!(tsv, "r\ng\nb\n");
+    assert_eq!(tsv, "0\n1\n2\n");
 }
 
 #[test]
@@ -307,7 +319,7 @@ fn inspect_shows_labels_by_name_and_their_terms() {
     let folder = trained();
     let text = folder.run("inspect model").succeeds();
     for line in
-        [" 60 rows  library\n", "  separator           ;\n", "  min-df              2\n", ", text "]
+        [" 60 rows  library\n", "  separator           ;\n", "  min-df              2\n", " text "]
     {
         assert!(text.contains(line), "{line}\n{text}");
     }
@@ -336,7 +348,7 @@ fn text_becomes_vectors_for_other_tools_and_names_again() {
     folder.run("convert train.tsv train.txt --save-vectoriser words -q").succeeds();
     let xc = folder.read("train.txt");
     assert!(xc.starts_with("60 12 3\n0,1 "), "{xc}");
-    assert_eq!(folder.read("labels.txt"), "birds\nlibrary\nold maps\n");
+    assert_eq!(folder.read("train.labels.txt"), "birds\nlibrary\nold maps\n");
     let done = folder.run("convert test.tsv test.txt --vectoriser words");
     let warning = "test.tsv: 1 of its labels are not in words; they have ids from 3 on";
     assert!(done.stderr().contains(warning), "{}", done.stderr());
@@ -390,10 +402,9 @@ fn convert_refuses_what_it_cannot_do() {
         let error = folder.run(&format!("convert {args}")).fails(1);
         assert!(error.contains(problem), "{args}: {error}");
     }
-    folder.write("labels.txt", "other\n");
-    // A list of labels beside the text is the list to number them by.
+    folder.write("b.labels.txt", "other\n");
     let error = folder.run("convert a.tsv b.txt -q").fails(1);
-    assert!(error.contains("labels.txt is already there and names other labels"), "{error}");
+    assert!(error.contains("b.labels.txt: the file is already there; add --overwrite"), "{error}");
     assert!(!folder.path("b.txt").exists());
 }
 
@@ -405,8 +416,7 @@ fn settings_of_the_vectoriser_are_kept_and_repeated() {
     let flags = "--word-ngrams 1,2 --stop-words stop.txt --stem english --max-features 9 --trees 2";
     folder.run(&format!("train train.tsv --model one {flags} -q")).succeeds();
     let text = folder.run("inspect one").succeeds();
-    for line in ["  word-ngrams         [1,2]\n", "  stem                english\n", " 9 features"]
-    {
+    for line in ["  word-ngrams         1,2\n", "  stem                english\n", " 9 features"] {
         assert!(text.contains(line), "{line}\n{text}");
     }
     folder.run("train train.tsv --model two --settings one -q").succeeds();

@@ -1,6 +1,6 @@
 //! Help, exit codes and the flags that every subcommand shares.
 
-use crate::harness::Folder;
+use crate::harness::{Folder, XC};
 
 /// The subcommands that `labelwood --help` lists.
 fn subcommands(folder: &Folder) -> Vec<String> {
@@ -76,4 +76,38 @@ fn verbose_says_what_was_used_and_lists_the_causes_of_an_error() {
     assert!(error.contains("taken"), "{error}");
     let chain = folder.run("man --output taken -v").stderr();
     assert!(chain.contains("\n  caused by: "), "{chain}");
+}
+
+#[test]
+fn colours_are_for_terminals_unless_the_environment_says_otherwise() {
+    let folder = Folder::new();
+    let help = |variables: &[(&str, &str)]| {
+        let mut command = folder.command(["--help"]);
+        for name in ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"] {
+            command.env_remove(name);
+        }
+        let output = command.envs(variables.iter().copied()).output().expect("it can be started");
+        output.stdout.contains(&0x1b)
+    };
+    assert!(!help(&[]), "a pipe has no colours");
+    assert!(help(&[("CLICOLOR_FORCE", "1")]));
+    assert!(!help(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+}
+
+#[test]
+fn suggested_commands_can_be_typed_whatever_folders_are_called() {
+    let folder = Folder::new();
+    folder.write("my data.txt", XC);
+    let next = |args: &[&str]| {
+        let output = folder.command(args).output().expect("it can be started");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        told.lines().find_map(|line| line.strip_prefix("next: ")).expect("a command").to_owned()
+    };
+    let train =
+        ["train", "my data.txt", "--algorithm", "craftml", "--trees", "1", "-m", "my books"];
+    let trained = "labelwood evaluate 'my books' DATA, labelwood predict 'my books' DATA";
+    assert_eq!(next(&train), trained);
+    let split = next(&["split", "my data.txt", "--test", "0.5"]);
+    assert!(split.starts_with("labelwood train 'my data-train.txt' "), "{split}");
 }

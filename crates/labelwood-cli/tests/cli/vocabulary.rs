@@ -43,7 +43,7 @@ fn a_model_knows_its_labels_by_every_name_and_shows_any_language() {
     assert!(best("--format table --language fi").contains("linnut"));
     assert_eq!(best("--format tsv --language fi"), "x:bird\n");
     let inside = folder.run("inspect model --language FI").succeeds();
-    let line = "vocabulary  3 names and 1 further ones (en, fi), 2 broader pairs\n";
+    let line = "vocabulary  3 names and 1 further one (en, fi), 2 broader pairs\n";
     assert!(inside.contains(line), "{inside}");
     assert!(inside.contains("linnut") && inside.contains("3 labels"), "{inside}");
     let error = folder.run("predict model ask.tsv --language sv").fails(1);
@@ -175,13 +175,10 @@ fn a_vocabulary_is_added_to_a_model_with_rows_or_without() {
     assert_eq!(done.code(), 0, "{}", done.stderr());
     let told = done.stderr();
     assert!(
-        told.contains("0 rows and 1 new labels added") && told.contains("1 with other names"),
+        told.contains("0 rows and 1 new label added") && told.contains("1 with other names"),
         "{told}"
     );
-    assert!(
-        told.contains("1 of the new labels have no rows: they are found by their names"),
-        "{told}"
-    );
+    assert!(told.contains("1 new label has no rows: found by name"), "{told}");
     for (text, label) in [("horses in the field\n", "x:horse"), ("a feline\n", "x:cat")] {
         let found = labels_of(&folder, "model", text);
         assert!(found.contains(&label.to_owned()), "{text}: {found:?}");
@@ -203,9 +200,9 @@ fn a_vocabulary_is_added_to_a_model_with_rows_or_without() {
 
     folder.write("farm.tsv", "x:farm\tfarm\n");
     for (algorithm, fate) in [
-        ("label-tree", "they are learned from those words"),
-        ("one-vs-rest", "they are learned from those words"),
-        ("craftml", "they are not predicted before a row has them"),
+        ("label-tree", "learned from those words"),
+        ("one-vs-rest", "learned from those words"),
+        ("craftml", "not predicted before there are rows"),
     ] {
         folder.run(&format!("{train} --model other --algorithm {algorithm}")).succeeds();
         let told = folder.run("update other --vocabulary farm.tsv").stderr();

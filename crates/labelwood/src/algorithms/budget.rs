@@ -96,8 +96,9 @@ pub(super) struct Grower<'a, T: ?Sized> {
     train: &'a T,
     units: &'a UnitSink<'a>,
     budget: &'a Budget,
-    task: &'a Task,
     settings: Settings,
+    /// What members grow under.
+    pub task: Task,
     /// Seconds of the clock for a member, while as many grow as do at a time.
     pub seconds: Option<f64>,
 }
@@ -110,7 +111,7 @@ impl<'a, T: Train + ?Sized> Grower<'a, T> {
         task: &'a Task,
     ) -> Self {
         let settings = train.settings();
-        Grower { train, units, budget, task, settings, seconds: None }
+        Grower { train, units, budget, settings, task: task.clone(), seconds: None }
     }
 
     /// How many members the settings ask for: trees that grow one by one, or else all that there are.

@@ -43,7 +43,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt::Debug;
 use std::ops::Range;
-use units::count_units;
+use units::{count_units, seconds_left, shares};
 
 /// All algorithms with their default settings, in the order in which help and docs list them. The
 /// first is the one that is trained unless another is asked for.
@@ -473,6 +473,11 @@ pub trait Predict: Debug + Send + Sync {
 
     /// The figures of each tree, submodel or block by the name of its first unit.
     fn figures(&self) -> Vec<(String, Value)>;
+
+    /// The least score of a label that is worth giving, if it was learned from rows that were held out.
+    fn threshold(&self) -> Option<f32> {
+        None
+    }
 
     /// Further tables for people, such as what the scores of parts are worth.
     fn tables(&self) -> Vec<Table> {

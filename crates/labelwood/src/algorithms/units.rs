@@ -1,9 +1,12 @@
 //! The units of a model while it is being trained: which there are, what they cost, and where they go.
 
+use super::Settings;
 use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::base::store::{ArrayRef, Load, Staging, StoreError, Unit, UnitFile, write_unit};
+use crate::data::DatasetView;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -106,6 +109,46 @@ struct Finished {
 enum Content {
     Memory(Unit),
     File(PathBuf),
+}
+
+/// How many seconds of CPU the units take that a sink lacks, about; nothing if it lacks none.
+pub(super) fn seconds_left(
+    settings: &Settings,
+    rows: DatasetView<'_>,
+    units: &UnitSink<'_>,
+) -> Result<Option<f64>, StoreError> {
+    let all = settings.units(rows.labels.columns(), &|name| units.open(name))?;
+    let lacks = |unit: &&UnitSpec| units.lacks(&unit.name);
+    if !all.iter().any(|unit| lacks(&unit)) {
+        return Ok(None);
+    }
+    let (below, own): (Vec<UnitSpec>, Vec<UnitSpec>) =
+        all.into_iter().partition(|unit| unit.role == Role::Below);
+    let costs = settings.costs(&own, rows, 1);
+    let is_lacking = |unit: &UnitSpec| if units.lacks(&unit.name) { 1.0 } else { 0.0 };
+    let seconds: f64 =
+        own.iter().zip(&costs.units).map(|(unit, cost)| is_lacking(unit) * cost.seconds).sum();
+    // Units below a root that is missing are not known yet: then all of them are to be made.
+    let share = match below.len() {
+        0 => 1.0,
+        count => below.iter().map(is_lacking).sum::<f64>() / count as f64,
+    };
+    Ok(Some(seconds + share * costs.below.seconds))
+}
+
+/// Divides a share of some work into those of its parts, by what they cost.
+pub(super) fn shares(costs: Vec<f64>, whole: Range<f64>) -> Vec<Range<f64>> {
+    let is_known = |cost: &f64| cost.is_finite() && *cost > 0.0;
+    let sum: f64 = costs.iter().copied().filter(|cost| is_known(cost)).sum();
+    let unit = (whole.end - whole.start) / if sum > 0.0 { sum } else { 1.0 };
+    let mut start = whole.start;
+    let share = |cost: f64| {
+        let end = start + if is_known(&cost) { cost * unit } else { 0.0 };
+        let share = start..end.min(whole.end);
+        start = share.end;
+        share
+    };
+    costs.into_iter().map(share).collect()
 }
 
 /// Reports that so many units are done of all, and one more at each call of what it returns.

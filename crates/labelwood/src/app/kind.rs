@@ -24,6 +24,13 @@ pub enum Kind {
     Text(documents::Format),
 }
 
+/// Whether a name is one that spreadsheet programs give.
+fn is_workbook(path: &Path) -> bool {
+    let is_one =
+        |ending: &str| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(ending));
+    ["xlsx", "xls", "ods", "numbers"].into_iter().any(is_one)
+}
+
 impl Kind {
     /// What the ending of a file's name says that it holds.
     pub fn of_path(path: &Path) -> Option<Self> {
@@ -40,6 +47,10 @@ impl Kind {
     /// input, may hold anything; an ending that tells nothing is an error.
     pub fn required(path: &Path, stated: Option<Kind>) -> Result<Option<Self>, InputError> {
         match Kind::of(path, stated) {
+            None if is_workbook(path) => Err(InputError::refused(
+                path,
+                "this is a file of a spreadsheet program: save the table as CSV there",
+            )),
             None if path.extension().is_some() => Err(InputError::refused(
                 path,
                 "the ending does not tell the format: text is .tsv, .csv or .jsonl, vectors are .txt \

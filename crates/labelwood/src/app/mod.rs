@@ -5,6 +5,8 @@
 //! - [`LabelFiles`] names the labels that a model may name.
 //! - [`at_least`] and [`predict_at_least`] keep the labels whose score reaches a threshold.
 //! - [`TrainingNeed`] and [`update_bytes`] say how much memory a training or an update needs.
+//! - [`Checked`] tells what is odd about data, and what to do about it.
+//! - [`Alike`] divides rows into some for training and some for testing.
 //! - [`Fault`] tells whether an error is the user's to mend or the machine's.
 //!
 //! ```
@@ -32,6 +34,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alike;
+mod check;
 mod error;
 mod fault;
 mod kind;
@@ -41,6 +45,8 @@ mod rows;
 mod source;
 mod threshold;
 
+pub use alike::{Alike, row_key, text_key, value_key};
+pub use check::{Check, Checked, Finding};
 pub use error::InputError;
 pub use fault::{Fault, MachineFault};
 pub use kind::Kind;

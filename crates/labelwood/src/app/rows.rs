@@ -49,8 +49,8 @@ pub struct RowOptions {
 pub struct Fields {
     /// The fields that make up the text; none leaves them open.
     pub text: Vec<String>,
-    /// The field of the labels.
-    pub labels: Option<String>,
+    /// The fields of the labels; none leaves them open.
+    pub labels: Vec<String>,
     /// The field of the document's id.
     pub id: Option<String>,
     /// What stands between two labels.
@@ -62,7 +62,7 @@ impl Fields {
     pub fn stated(&self) -> Option<&'static str> {
         let flags = [
             ("--text-column", !self.text.is_empty()),
-            ("--label-column", self.labels.is_some()),
+            ("--label-column", !self.labels.is_empty()),
             ("--id-column", self.id.is_some()),
             ("--label-separator", self.separator.is_some()),
         ];
@@ -72,36 +72,37 @@ impl Fields {
     /// These fields, and those of `base` where they are left open.
     pub fn over(&self, base: &Options) -> Options {
         let text = if self.text.is_empty() { &base.text } else { &self.text };
+        let labels = if self.labels.is_empty() { &base.labels } else { &self.labels };
         Options {
             format: base.format,
             text: text.clone(),
-            labels: self.labels.clone().unwrap_or_else(|| base.labels.clone()),
+            labels: labels.clone(),
             id: self.id.clone().or_else(|| base.id.clone()),
             separator: self.separator.clone().or_else(|| base.separator.clone()),
         }
     }
 
-    /// Opens a file of documents, and gives the options that it is read with. Fields with names
-    /// are refused for a file that has none.
+    /// Opens files of documents that follow one after the other, and gives the options that they are
+    /// read with. Fields with names are refused for a file that has none.
     pub fn open<'a>(
         &self,
-        path: &Path,
+        paths: &[impl AsRef<Path>],
         format: Option<documents::Format>,
         base: &Options,
         labels: Labels,
         task: &'a Task,
     ) -> Result<(Documents<'a>, Options), InputError> {
         let options = self.over(base);
-        let documents = Documents::open(path, format, &options, labels, task)?;
+        let documents = Documents::open_all(paths, format, &options, labels, task)?;
         match self.stated() {
             Some(flag)
                 if documents.format() == documents::Format::Tsv && flag != "--label-separator" =>
             {
                 let reason = format!(
-                    "a TSV file has no names of columns for {flag}: leave it out, or add --from csv if \
-                     the first line names the columns"
+                    "its first line does not name the columns that {flag} asks for: leave it out, or add \
+                     --from csv if the first line names others"
                 );
-                Err(InputError::refused(path, &reason))
+                Err(InputError::refused(paths[0].as_ref(), &reason))
             }
             _ => Ok((documents, options)),
         }
@@ -112,6 +113,18 @@ impl RowOptions {
     /// Reads all rows for a model, with their labels, and warns of what deserves a look. Labels that
     /// a model of text does not know get ids beyond its own.
     pub fn read(&self, path: &Path, model: &Model, task: &Task) -> Result<Dataset, InputError> {
+        self.read_noting(path, model, |_| 0, task)
+    }
+
+    /// Reads rows like [`read`](Self::read), and shows documents to `note`, which says how many bytes it
+    /// keeps of them.
+    pub fn read_noting(
+        &self,
+        path: &Path,
+        model: &Model,
+        note: impl FnMut(&documents::Batch) -> usize + Send,
+        task: &Task,
+    ) -> Result<Dataset, InputError> {
         let kind = self.kind(path, model)?;
         let Some(reader) = model.text() else {
             let Read { dataset, format, .. } = read_vectors(path, &self.vectors(kind), task)?;
@@ -121,7 +134,8 @@ impl RowOptions {
         let (documents, guess) = self.documents(path, kind, reader, Labels::Required, task)?;
         let none = LabelIndex::default();
         let names = model.labels().names().unwrap_or(&none);
-        reader.read(documents, names, task).map_err(|error| guess.explain(error.into()))
+        let rows = reader.read_noting(documents, names, note, task);
+        rows.map_err(|error| guess.explain(error.into()))
     }
 
     /// Reads what a model is to learn in addition: rows, a vocabulary with more labels or names, or
@@ -183,26 +197,30 @@ impl RowOptions {
     }
 
     /// Reads rows of either kind for their labels, without a model. Labels in text are those of
-    /// `known` and new ones, else those of a file of label names beside it; `note` is shown its
-    /// documents.
+    /// `known` and new ones, else those of the `vocabulary`, or of a file of label names beside it; `note`
+    /// is shown its documents.
     pub fn read_labels(
         &self,
         path: &Path,
         known: Option<&LabelIndex>,
+        vocabulary: Option<&Path>,
         note: impl FnMut(&documents::Batch) + Send,
         task: &Task,
     ) -> Result<Dataset, InputError> {
         let kind = Kind::required(path, self.format)?;
-        let Some(Kind::Text(format)) = kind else {
-            let options = ReadOptions { ignore_label_names: known.is_some(), ..self.vectors(kind) };
+        let Some(Kind::Text(_)) = kind else {
+            let vocabulary = vocabulary.map(Path::to_owned);
+            let ignore_label_names = known.is_some();
+            let options = ReadOptions { ignore_label_names, vocabulary, ..self.vectors(kind) };
             return Ok(read_vectors(path, &options, task)?.dataset);
         };
         let names = match known {
             Some(known) => LabelIndexBuilder::new(known),
-            None => known_labels(path, None, None, task)?,
+            None => known_labels(path, vocabulary, None, task)?,
         };
         let base = Options::default();
-        let (documents, _) = self.fields.open(path, Some(format), &base, Labels::Required, task)?;
+        let stated = self.format.and_then(Kind::text);
+        let (documents, _) = self.fields.open(&[path], stated, &base, Labels::Alone, task)?;
         Ok(read_labels(documents, names, note, task)?)
     }
 
@@ -237,9 +255,16 @@ impl RowOptions {
         labels: Labels,
         task: &'r Task,
     ) -> Result<(Documents<'r>, Guess), InputError> {
-        let format = kind.and_then(Kind::text);
-        let guess = Guess(format.is_none().then_some(reader.options().format));
-        let opened = self.fields.open(path, format, reader.options(), labels, task);
+        let guess = Guess(kind.is_none().then_some(reader.options().format));
+        let stated = self.format.and_then(Kind::text);
+        let open = |options: &Options| self.fields.open(&[path], stated, options, labels, task);
+        let opened = open(reader.options()).or_else(|error| {
+            // The ids of the training file are no reason to refuse one without.
+            let without = Options { id: None, ..reader.options().clone() };
+            let has_ids = self.fields.id.is_none() && reader.options().id.is_some();
+            let again = has_ids.then(|| open(&without).ok()).flatten();
+            again.ok_or(error)
+        });
         let (documents, _) = opened.map_err(|error| guess.explain(error))?;
         Ok((documents, guess))
     }

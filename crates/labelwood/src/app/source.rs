@@ -47,6 +47,7 @@ pub struct RowSource<'m> {
     rows: Rows<'m>,
     model: &'m Model,
     task: &'m Task,
+    unknown: usize,
 }
 
 enum Rows<'m> {
@@ -59,7 +60,7 @@ enum Rows<'m> {
 pub struct RowBatch {
     /// What the model predicts from.
     pub rows: sparse::Rows,
-    /// The documents they were made of, if they come from a file of text.
+    /// The documents they were made of, if they are text.
     pub documents: Option<documents::Batch>,
 }
 
@@ -85,7 +86,7 @@ impl RowOptions {
                 Rows::Vectors(path.to_owned(), Box::new(batches), widths)
             }
         };
-        Ok(RowSource { rows, model, task })
+        Ok(RowSource { rows, model, task, unknown: 0 })
     }
 }
 
@@ -100,7 +101,8 @@ impl<'m> RowSource<'m> {
         if model.text().is_none() {
             return Err(TextError::TrainedOnVectors.into());
         }
-        Ok(RowSource { rows: Rows::Texts(Box::new(texts.into_iter())), model, task })
+        let rows = Rows::Texts(Box::new(texts.into_iter()));
+        Ok(RowSource { rows, model, task, unknown: 0 })
     }
 
     /// How many rows there will be, if the file says so and is held to it.
@@ -111,8 +113,43 @@ impl<'m> RowSource<'m> {
         }
     }
 
+    /// The same rows, with all fields of their documents.
+    #[must_use]
+    pub fn keeping_fields(self) -> Self {
+        let rows = match self.rows {
+            Rows::Documents(documents, guess) => {
+                Rows::Documents(Box::new(documents.keeping_fields()), guess)
+            }
+            other => other,
+        };
+        RowSource { rows, ..self }
+    }
+
+    /// The first line, if the rows come from a table.
+    pub fn header(&self) -> Option<&documents::Header> {
+        match &self.rows {
+            Rows::Documents(documents, _) => documents.header(),
+            Rows::Vectors(..) | Rows::Texts(_) => None,
+        }
+    }
+
+    /// How many texts so far have no word that the model knows. It says nothing of them.
+    pub fn unknown(&self) -> usize {
+        self.unknown
+    }
+
     /// The next rows. At the end, warnings tell what deserves a look.
     pub fn next_batch(&mut self) -> Result<Option<RowBatch>, InputError> {
+        let batch = self.read_batch()?;
+        if let Some(rows) = batch.as_ref().map(|batch| batch.rows.view())
+            && self.model.text().is_some()
+        {
+            self.unknown += (0..rows.len()).filter(|&row| rows.is_unknown(row)).count();
+        }
+        Ok(batch)
+    }
+
+    fn read_batch(&mut self) -> Result<Option<RowBatch>, InputError> {
         match &mut self.rows {
             Rows::Vectors(path, batches, widths) => {
                 if let Some(batch) = batches.next(self.task)? {
@@ -147,7 +184,8 @@ impl<'m> RowSource<'m> {
                     return Ok(None);
                 }
                 let rows = self.model.read_texts(&batch, self.task)?;
-                Ok(Some(RowBatch { rows, documents: None }))
+                let documents = Some(documents::Batch::of_texts(&batch));
+                Ok(Some(RowBatch { rows, documents }))
             }
         }
     }

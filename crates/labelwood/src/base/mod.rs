@@ -6,3 +6,4 @@ pub(crate) mod run;
 pub(crate) mod settings;
 pub(crate) mod sparse;
 pub(crate) mod store;
+pub(crate) mod words;

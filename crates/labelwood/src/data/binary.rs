@@ -12,6 +12,7 @@ use crate::base::array::{Array, FileBytes};
 use crate::base::run::Memory;
 use crate::base::sparse::{Csr, SparseError};
 use crate::base::store::{FormatError, Unit, write_arrays};
+use crate::base::words::plural;
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -181,7 +182,11 @@ fn dataset_of(bytes: FileBytes) -> Result<Dataset, String> {
     let labels = Csr::try_from_arrays(width("labels", labels)?, offsets, indices, no_values)
         .map_err(|error| format!("labels: {error}"))?;
     if features.len() != labels.len() {
-        return Err(format!("{} rows of features but {} of labels", features.len(), labels.len()));
+        return Err(format!(
+            "{} of features but {} of labels",
+            plural(features.len(), "row"),
+            labels.len()
+        ));
     }
     let label_names = names_of(&unit, labels.columns())?;
     let named = named_of(&unit, features.columns(), labels.columns())?;
@@ -202,7 +207,7 @@ fn names_of(unit: &Unit, labels: usize) -> Result<Option<LabelIndex>, String> {
     let names = LabelIndex::from_unit(unit).map_err(reason)?;
     match &names {
         Some(names) if names.len() < labels => {
-            Err(format!("{} names for {labels} labels", names.len()))
+            Err(format!("{} for {}", plural(names.len(), "name"), plural(labels, "label")))
         }
         _ => Ok(names),
     }

@@ -1,14 +1,15 @@
 //! Label names by id, and ids by name.
 
 use super::error::{ReadError, WriteError};
+use super::read::{names_beside, names_file};
 use super::source::{Blocks, Source};
 use super::vocabulary::Thesaurus;
-use super::write::write_atomically;
+use super::write::{check_output, write_atomically};
 use crate::base::array::Array;
 use crate::base::run::{Memory, Task};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// The names of the labels, by id and back.
@@ -235,6 +236,48 @@ impl LabelIndex {
         })
     }
 
+    /// The first label with a code or name that has the same letters and digits, whatever their case.
+    ///
+    /// ```
+    /// use labelwood::data::LabelIndex;
+    /// let labels = LabelIndex::from_lines(["php", "c++\tC plus plus"]);
+    /// assert_eq!((labels.find_like("PHP"), labels.find_like("c-plus-plus")), (Some(0), Some(1)));
+    /// assert_eq!((labels.find_like("perl"), labels.find_like("?")), (None, None));
+    /// ```
+    pub fn find_like(&self, code_or_name: &str) -> Option<u32> {
+        let wanted = letters(code_or_name);
+        let is_like = |name: &str| letters(name) == wanted;
+        let has = |label: &u32| is_like(self.code(*label)) || self.names(*label).any(is_like);
+        (0..self.len() as u32).find(has).filter(|_| !wanted.is_empty())
+    }
+
+    /// Where the lines belong beside a data file: the [file for them](names_file), unless what is
+    /// [beside it](names_beside) has them already. A file with other names must be one that may be replaced.
+    pub fn place_beside(
+        &self,
+        data: &Path,
+        overwrite: bool,
+        task: &Task,
+    ) -> Result<Option<PathBuf>, WriteError> {
+        let beside = names_beside(data).and_then(|beside| LabelIndex::read(&beside, task).ok());
+        if beside.is_some_and(|beside| beside.lines().eq(self.lines())) {
+            return Ok(None);
+        }
+        let path = names_file(data);
+        check_output(&path, &[], overwrite)?;
+        Ok(Some(path))
+    }
+
+    /// Writes the lines into their [place](Self::place_beside) beside a data file.
+    pub fn write_beside(
+        &self,
+        data: &Path,
+        overwrite: bool,
+        task: &Task,
+    ) -> Result<(), WriteError> {
+        self.place_beside(data, overwrite, task)?.map_or(Ok(()), |path| self.write(&path))
+    }
+
     /// The number of labels.
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
@@ -452,6 +495,11 @@ pub(super) fn on_one_line(label: &str) -> Cow<'_, str> {
 fn lowest<'a>(ids: &[u32], wanted: &str, key: impl Fn(u32) -> Option<&'a str>) -> Option<u32> {
     let at = ids.partition_point(|&id| key(id) < Some(wanted));
     ids.get(at).copied().filter(|&id| key(id) == Some(wanted))
+}
+
+/// The letters and digits of a name in lower case.
+pub(crate) fn letters(name: &str) -> String {
+    name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -34,8 +34,9 @@ pub use binary::write_binary;
 pub(crate) use binary::write_own_binary;
 pub(crate) use error::first_of;
 pub use error::{ReadError, WriteError};
+pub(crate) use label_index::letters;
 pub use label_index::{LabelIndex, LabelIndexBuilder};
-pub use read::{Format, Read, ReadOptions, names_beside, read, read_bytes};
+pub use read::{Format, Read, ReadOptions, names_beside, names_file, read, read_bytes};
 pub use tables::{Splits, read_filter};
 pub use vocabulary::Vocabulary;
 pub use write::{check_output, write, write_atomically, write_header, write_own, write_row};
@@ -143,6 +144,32 @@ impl Dataset {
     /// If there is no such row.
     pub fn select(&self, rows: &[usize]) -> Dataset {
         self.view().select(rows)
+    }
+
+    /// Appends rows of the same labels with the same names; an error says why that cannot be done.
+    ///
+    /// ```
+    /// use labelwood::{data, run::Pool};
+    /// let (task, options) = (Pool::new(1)?.task(), data::ReadOptions::default());
+    /// let read = |text: &[u8]| data::read_bytes(text, "a.svm", &options, &task);
+    /// let (mut all, more) = (read(b"0 1:1\n")?.dataset, read(b"4 2:1 3:1\n")?.dataset);
+    /// all.append(&more)?;
+    /// assert_eq!((all.len(), all.features.columns(), all.labels.columns()), (2, 3, 5));
+    /// assert_eq!(all.select(&[1]).features.row(0), more.features.row(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn append(&mut self, more: &Dataset) -> Result<(), &'static str> {
+        if self.label_names != more.label_names {
+            return Err("its labels have other names than those of the files before");
+        }
+        if self.named.is_some() || more.named.is_some() {
+            return Err(
+                "rows with names found in their texts stand in one file: convert the texts together",
+            );
+        }
+        self.features.append(more.features.view());
+        self.labels.append(more.labels.view());
+        Ok(())
     }
 
     /// A fingerprint of widths and rows; it does not depend on the file's format, on the order in

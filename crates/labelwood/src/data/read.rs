@@ -6,6 +6,7 @@ use super::rows::{ParseFailure, Rows, Rules};
 use super::source::{Block, Blocks, MemoryMeter, Source};
 use super::{Dataset, Vocabulary, binary};
 use crate::base::run::Task;
+use crate::base::words::plural;
 use std::path::{Path, PathBuf};
 
 /// How rows are written down.
@@ -59,8 +60,8 @@ pub struct ReadOptions {
     /// Goes on, with a warning, when the header disagrees with the rows or label names are not
     /// UTF-8. The rows count, and widths grow to hold their ids.
     pub lenient: bool,
-    /// The [`Vocabulary`] that names the labels; by default `labels.txt`, `labels.txt.gz` or
-    /// `labels.txt.zst` beside the data, if there is one.
+    /// The [`Vocabulary`] that names the labels; by default that [beside the data](names_beside), if
+    /// there is one.
     pub vocabulary: Option<PathBuf>,
     /// The language of the names, if the vocabulary has several.
     pub language: Option<String>,
@@ -142,25 +143,40 @@ pub fn read_bytes(
     attach_names(read, options.vocabulary.as_deref(), options, task)
 }
 
-/// The file of label names beside a data file, if there is one: `labels.txt`, `labels.txt.gz` or
-/// `labels.txt.zst`.
+/// The file of label names beside a data file, if there is one: its own, which [`names_file`] tells, else
+/// `labels.txt` for all files of a folder; both also with `.gz` or `.zst`.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
-/// let (data, names) = (folder.path().join("train.tsv"), folder.path().join("labels.txt"));
+/// let [data, names, own] =
+///     ["train.tsv", "labels.txt", "train.labels.txt"].map(|name| folder.path().join(name));
 /// assert_eq!(labelwood::data::names_beside(&data), None);
 /// std::fs::write(&names, "birds\n")?;
 /// assert_eq!(labelwood::data::names_beside(&data), Some(names));
+/// std::fs::write(&own, "birds\n")?;
+/// assert_eq!(labelwood::data::names_beside(&data), Some(own));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn names_beside(path: &Path) -> Option<PathBuf> {
     if path.as_os_str() == "-" {
         return None;
     }
-    ["labels.txt", "labels.txt.gz", "labels.txt.zst"]
-        .map(|name| path.with_file_name(name))
-        .into_iter()
-        .find(|beside| beside != path && beside.is_file())
+    let places = [names_file(path), path.with_file_name("labels.txt")];
+    let packed = |place: PathBuf| {
+        ["", ".gz", ".zst"].map(|ending| {
+            let mut name = place.clone().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        })
+    };
+    places.into_iter().flat_map(packed).find(|beside| beside != path && beside.is_file())
+}
+
+/// Where the names of the labels of a data file are written: `train.labels.txt` for `train.svm.gz`.
+pub fn names_file(path: &Path) -> PathBuf {
+    let is_packed = path.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
+    let plain = if is_packed { path.with_extension("") } else { path.to_owned() };
+    plain.with_extension("labels.txt")
 }
 
 impl ReadOptions {
@@ -318,7 +334,9 @@ impl<'a> Parser<'a> {
         let mut warnings = Vec::new();
         let (declared, found) = (header.rows, before + rows.len() as u64);
         if declared != found {
-            let problem = format!("the header declares {declared} rows, but there are {found}");
+            let are = if found == 1 { "is" } else { "are" };
+            let declared = plural(declared, "row");
+            let problem = format!("the header declares {declared}, but there {are} {found}");
             if !self.options.lenient {
                 let remedy = "correct the header, or read leniently to go by the rows";
                 return Err(ReadError::content(path, (1, 1), format!("{problem}: {remedy}")));
@@ -409,7 +427,7 @@ fn attach_names(
     read.warnings.extend(warnings);
     let (count, labels) = (names.len(), read.dataset.labels.columns());
     let path = path.display();
-    let counts = format!("{count} label names for {labels} labels");
+    let counts = format!("{} for {}", plural(count, "label name"), plural(labels, "label"));
     if count < labels {
         return Err(ReadError::file(
             path,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How long a line may be; what is longer is no text file.
 pub(super) const LONGEST_LINE: usize = 256 << 20;
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The memory that parsing a line takes at most, in multiples of its length. Lists in JSON take the
 /// most: 32 bytes for the two bytes `0,`.
@@ -189,6 +189,8 @@ pub(super) struct Blocks<'a> {
     rest: Vec<u8>,
     next_line: u64,
     is_first: bool,
+    /// Whether a byte order mark stood before the first line, once that is read.
+    pub has_mark: bool,
     has_ended: bool,
     meter: MemoryMeter,
     /// The length of the last block, which is being parsed while the next is read.
@@ -213,6 +215,7 @@ impl<'a> Blocks<'a> {
             rest: Vec::new(),
             next_line: 1,
             is_first: true,
+            has_mark: false,
             has_ended: false,
             last: 0,
         }
@@ -283,6 +286,7 @@ impl<'a> Blocks<'a> {
         self.has_ended = text.len() - before < wanted;
         if std::mem::take(&mut self.is_first) && text.starts_with(BYTE_ORDER_MARK) {
             text.drain(..BYTE_ORDER_MARK.len());
+            self.has_mark = true;
         }
         Ok(())
     }

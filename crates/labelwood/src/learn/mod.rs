@@ -9,3 +9,4 @@ pub(crate) mod linear;
 pub(crate) mod propensity;
 pub(crate) mod solver;
 pub(crate) mod weighting;
+pub(crate) mod threshold;

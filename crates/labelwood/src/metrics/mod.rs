@@ -1,5 +1,5 @@
-//! How good predictions are: P@k, recall@k, nDCG@k, their propensity-scored forms and coverage@k,
-//! and whether their scores are probabilities.
+//! How good predictions are: P@k, recall@k, nDCG@k, their propensity-scored forms, coverage@k and F1@k,
+//! F1 at a [threshold](Evaluation::at_threshold), and whether their scores are probabilities.
 //!
 //! An [`Evaluation`] joins the true labels, the predictions and what training saw.
 //! [`Evaluation::metrics`] gives the figures of the whole set, [`Evaluation::instances`] those of
@@ -12,6 +12,7 @@
 //! - Sums are in `f64` in row order, and logarithms and powers come from `libm`, so the figures
 //!   are the same on every machine.
 
+mod f1;
 mod score;
 mod tables;
 
@@ -20,6 +21,7 @@ pub use score::{InstanceAtK, InstanceScores};
 pub use tables::LabelScores;
 
 use crate::base::sparse::{LabelRowsView, Predictions, Scored};
+use crate::base::words::plural;
 use score::{RowScorer, Sums};
 use serde::Serialize;
 use thiserror::Error;
@@ -124,6 +126,7 @@ pub struct Metrics {
     /// The expected calibration error: how far, in the mean over the predictions up to the largest
     /// cut, a score lies from the share of true ones among predictions with about that score. 0 says
     /// that scores are probabilities. Twenty ranges of scores; scores beyond 0 and 1 count as these.
+    /// Not a number, and left out of tables, where predictions came without scores.
     pub ece: f64,
     /// Head, torso and tail, in this order.
     pub slices: [SliceMetrics; 3],
@@ -149,13 +152,41 @@ pub struct AtK {
     pub psndcg: f64,
     /// Coverage@k: distinct labels predicted rightly at least once, divided by distinct true labels.
     pub coverage: f64,
+    /// Micro-F1@k: F1 of all pairs of a row and a label together, the best k predictions against the
+    /// true ones.
+    pub micro_f1: f64,
+    /// Macro-F1@k: the mean of the F1 of each label that is true or among the best k predictions anywhere.
+    pub macro_f1: f64,
+    /// Sample-F1@k: the mean of the F1 of each row, 0 for a row without labels.
+    pub sample_f1: f64,
+}
+
+/// The figures of the predictions whose score reaches a threshold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct AtThreshold {
+    /// The least score.
+    pub threshold: f32,
+    /// The share of the predictions that are true.
+    pub precision: f64,
+    /// The share of the true labels that are predicted.
+    pub recall: f64,
+    /// F1 of all pairs of a row and a label together.
+    pub micro_f1: f64,
+    /// The mean of the F1 of each label that is true or predicted anywhere.
+    pub macro_f1: f64,
+    /// The mean of the F1 of each row; 1 for a row that has no labels and gets none.
+    pub sample_f1: f64,
+    /// Predictions per row.
+    pub labels_per_row: f64,
+    /// The share of rows without any prediction.
+    pub empty_rows: f64,
 }
 
 /// A figure at a cut.
 type Figure = fn(&AtK) -> f64;
 
 /// The figures at a cut: each one's name in JSON and in Python, and in tables.
-pub(crate) const FIGURES: [(&str, &str, Figure); 7] = [
+pub(crate) const FIGURES: [(&str, &str, Figure); 10] = [
     ("p", "P", |at| at.precision),
     ("recall", "recall", |at| at.recall),
     ("rprecision", "R-precision", |at| at.r_precision),
@@ -163,6 +194,9 @@ pub(crate) const FIGURES: [(&str, &str, Figure); 7] = [
     ("psp", "PSP", |at| at.psp),
     ("psndcg", "PSnDCG", |at| at.psndcg),
     ("coverage", "coverage", |at| at.coverage),
+    ("micro_f1", "micro-F1", |at| at.micro_f1),
+    ("macro_f1", "macro-F1", |at| at.macro_f1),
+    ("sample_f1", "sample-F1", |at| at.sample_f1),
 ];
 
 /// Some of the labels, by how often training saw them.
@@ -245,15 +279,18 @@ impl<'a> Evaluation<'a> {
         let (rows, predicted) = (truth.len(), predictions.len());
         if rows != predicted {
             return refused(format!(
-                "{predicted} rows of predictions for {rows} rows of data: predict exactly the rows to \
-                 evaluate"
+                "{} of predictions for {} of data: predict exactly the rows to evaluate",
+                plural(predicted, "row"),
+                plural(rows, "row")
             ));
         }
         let labels = truth.columns().max(training.labels.len());
         for (row, scored) in predictions.rows().enumerate() {
             if let Some(Scored { id, .. }) = scored.iter().find(|one| one.id as usize >= labels) {
                 return refused(format!(
-                    "prediction row {row}: label {id} is out of range: data and training have {labels} labels"
+                    "prediction row {}: label {id} is out of range: data and training have {}",
+                    row + 1,
+                    plural(labels, "label")
                 ));
             }
         }
@@ -314,6 +351,27 @@ impl<'a> Evaluation<'a> {
         sums.finish(self)
     }
 
+    /// The figures of all predictions whose score is at least `threshold`, whatever the cuts are.
+    ///
+    /// ```
+    /// # use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
+    /// # use labelwood::sparse::{LabelRows, Predictions, Scored};
+    /// # let mut truth = LabelRows::new(3);
+    /// # truth.push_row(&[0, 2], &[(), ()])?;
+    /// # let mut predictions = Predictions::default();
+    /// # predictions.push_row(&[Scored { id: 2, score: 0.9 }, Scored { id: 1, score: 0.4 }]);
+    /// # let training = TrainingCounts { instances: 200, labels: &[120, 30, 4] };
+    /// # let options = MetricOptions::default();
+    /// // Row 0 has labels 0 and 2; label 2 is predicted with 0.9 and label 1 with 0.4.
+    /// let evaluation = Evaluation::new(truth.view(), &predictions, training, &options)?;
+    /// assert_eq!(evaluation.at_threshold(0.5).precision, 1.0);
+    /// assert_eq!(evaluation.at_threshold(0.4).micro_f1, 0.5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn at_threshold(&self, threshold: f32) -> AtThreshold {
+        f1::at_threshold(self, threshold)
+    }
+
     /// The figures of each row, in order.
     pub fn instances(&self) -> impl ExactSizeIterator<Item = InstanceScores> {
         let mut scorer = RowScorer::new(self);
@@ -343,7 +401,8 @@ impl<'a> Evaluation<'a> {
 
 impl Metrics {
     /// Every figure of the whole set by its name: `p@1`, `recall@1`, `rprecision@1`, `ndcg@1`,
-    /// `psp@1`, `psndcg@1`, `coverage@1`, then those of the next cut; last `ece`.
+    /// `psp@1`, `psndcg@1`, `coverage@1`, `micro_f1@1`, `macro_f1@1`, `sample_f1@1`, then those of the
+    /// next cut; last `ece`.
     pub fn named(&self) -> impl Iterator<Item = (String, f64)> + '_ {
         let cuts = self.at.iter().flat_map(|at| {
             FIGURES.iter().map(|(name, _, of)| (format!("{name}@{}", at.k), of(at)))

@@ -1,5 +1,6 @@
 //! One row's figures, and their sums over rows.
 
+use super::f1::Counts;
 use super::{AtK, Evaluation, Metrics, Psndcg, Slice, SliceAtK, SliceMetrics};
 
 /// The figures of one row.
@@ -194,6 +195,7 @@ struct CutSums {
     discounted: f64,
     ideal_discounted: f64,
     slice_hits: [u64; 3],
+    counts: Counts,
 }
 
 impl Sums {
@@ -201,7 +203,10 @@ impl Sums {
         Sums {
             rows: 0,
             unlabelled: 0,
-            at: vec![CutSums::default(); evaluation.at.len()],
+            at: vec![
+                CutSums { counts: Counts::new(evaluation.width()), ..CutSums::default() };
+                evaluation.at.len()
+            ],
             slice_truth: [0; 3],
             is_true: vec![false; evaluation.width()],
             first_hit: vec![usize::MAX; evaluation.width()],
@@ -273,6 +278,7 @@ impl Sums {
 impl CutSums {
     fn add(&mut self, k: usize, row: &ScoredRow<'_>, psndcg: Psndcg) {
         let scores = row.at(k);
+        self.counts.add(row, k, 0.0);
         self.plain.precision += scores.precision;
         self.plain.recall += scores.recall;
         self.plain.r_precision += ratio(scores.hits as f64, k.min(row.truth.len()) as f64);
@@ -301,6 +307,9 @@ impl CutSums {
             psp: ratio(self.weighted, self.ideal_weighted),
             psndcg: ratio(self.discounted, self.ideal_discounted),
             coverage,
+            micro_f1: self.counts.micro(),
+            macro_f1: self.counts.by_label(),
+            sample_f1: self.counts.sample(),
         }
     }
 }

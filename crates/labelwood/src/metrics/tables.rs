@@ -65,7 +65,8 @@ pub(super) fn label_scores(evaluation: &Evaluation<'_>) -> Vec<LabelScores> {
 }
 
 impl Evaluation<'_> {
-    /// Writes [`Evaluation::instances`] as tab-separated lines below a header.
+    /// Writes [`Evaluation::instances`] as tab-separated lines below a header, with the `ids` of the rows
+    /// if they have some. Rows are counted from 1.
     ///
     /// ```
     /// # use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
@@ -78,21 +79,27 @@ impl Evaluation<'_> {
     /// let options = MetricOptions { at: vec![1], ..MetricOptions::default() };
     /// let evaluation = Evaluation::new(truth.view(), &predictions, training, &options)?;
     /// let mut table = Vec::new();
-    /// evaluation.write_instances(&mut table)?;
+    /// evaluation.write_instances(&mut table, &[Some("x7".to_owned())])?;
     /// assert_eq!(
     ///     String::from_utf8(table)?,
-    ///     "row\ttrue_labels\thits@1\tp@1\trecall@1\tndcg@1\n0\t2\t1\t1\t0.5\t1\n",
+    ///     "row\tid\ttrue_labels\thits@1\tp@1\trecall@1\tndcg@1\n1\tx7\t2\t1\t1\t0.5\t1\n",
     /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn write_instances(&self, mut out: impl Write) -> io::Result<()> {
-        write!(out, "row\ttrue_labels")?;
+    pub fn write_instances(&self, mut out: impl Write, ids: &[Option<String>]) -> io::Result<()> {
+        let has_ids = ids.iter().any(Option::is_some);
+        write!(out, "row{}\ttrue_labels", if has_ids { "\tid" } else { "" })?;
         for k in &self.at {
             write!(out, "\thits@{k}\tp@{k}\trecall@{k}\tndcg@{k}")?;
         }
         writeln!(out)?;
         for scores in self.instances() {
-            write!(out, "{}\t{}", scores.row, scores.true_labels)?;
+            write!(out, "{}", scores.row + 1)?;
+            if has_ids {
+                let id = ids.get(scores.row).and_then(Option::as_deref).unwrap_or_default();
+                write!(out, "\t{}", in_a_field(id))?;
+            }
+            write!(out, "\t{}", scores.true_labels)?;
             for at in scores.at {
                 write!(out, "\t{}\t{}\t{}\t{}", at.hits, at.precision, at.recall, at.ndcg)?;
             }
@@ -116,7 +123,7 @@ impl Evaluation<'_> {
             "label\tname\ttraining_rows\tsupport\tpredicted@{k}\thits@{k}\tmisses@{k}\tprecision@{k}\trecall@{k}\tf1@{k}"
         )?;
         for label in self.labels() {
-            let name = name(label.label).unwrap_or("").replace(['\t', '\n', '\r'], " ");
+            let name = in_a_field(name(label.label).unwrap_or(""));
             let LabelScores { training_rows, support, predicted, hits, .. } = label;
             write!(out, "{}\t{name}\t{training_rows}\t{support}", label.label)?;
             write!(out, "\t{predicted}\t{hits}\t{}", label.misses())?;
@@ -124,4 +131,9 @@ impl Evaluation<'_> {
         }
         out.flush()
     }
+}
+
+/// A text without TABs and line ends.
+fn in_a_field(text: &str) -> String {
+    text.replace(['\t', '\n', '\r'], " ")
 }

@@ -188,8 +188,8 @@ fn what_does_not_fit_together_is_refused() {
         let reason = refused(predictions, options).to_string();
         assert!(reason.starts_with(because), "{reason}");
     };
-    is_refused(&ranked(&[]), &options(&[1]), "0 rows of predictions for 1 rows of data");
-    is_refused(&ranked(&[&[2]]), &options(&[1]), "prediction row 0: label 2 is out of range");
+    is_refused(&ranked(&[]), &options(&[1]), "0 rows of predictions for 1 row of data");
+    is_refused(&ranked(&[&[2]]), &options(&[1]), "prediction row 1: label 2 is out of range");
     is_refused(&good, &options(&[]), "the cuts k must be");
     is_refused(&good, &options(&[1, 0]), "the cuts k must be");
     let propensity = Propensity { a: 0.5, b: 0.0 };

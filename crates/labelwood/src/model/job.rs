@@ -6,6 +6,9 @@ use crate::base::run::{Stopped, Task};
 use crate::base::store::{Manifest, StoreError, Training};
 use crate::data::DatasetView;
 
+/// The share of the work that is calibrating, which trains on most of the rows, too.
+const CALIBRATION_SHARE: f64 = 0.45;
+
 /// A training that is to be done, wherever its units go.
 pub(crate) struct TrainJob<'a> {
     dataset: DatasetView<'a>,
@@ -72,11 +75,15 @@ impl<'a> TrainJob<'a> {
 
     /// Writes the units that are not there yet.
     pub(crate) fn write(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), TrainError> {
-        if self.options.calibrate {
-            calibrate::write(self.dataset, &self.settings, units, task)
+        let mut start = 0.0;
+        if self.options.calibrate && units.lacks(calibrate::UNIT) {
+            start = CALIBRATION_SHARE;
+            calibrate::write(self.dataset, &self.settings, units, &task.share(0.0..start))
                 .map_err(|error| stopped(error, 0, 1, "calibrations"))?;
         }
-        self.trainer.train(units, task).map_err(|error| self.interrupted(error, units))?;
+        self.trainer
+            .train(units, &task.share(start..1.0))
+            .map_err(|error| self.interrupted(error, units))?;
         self.write_common(units, task)
     }
 

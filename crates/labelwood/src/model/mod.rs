@@ -68,6 +68,7 @@ pub struct Model {
     label_terms: Option<LabelTerms>,
     learned: Arc<dyn Predict>,
     calibration: Option<Calibration>,
+    threshold: Option<f32>,
     ranking: Option<Ranking>,
 }
 
@@ -109,7 +110,7 @@ pub enum TrainError {
     NoRows,
     /// No row says what is to be learned.
     #[error(
-        "none of the {rows} rows has a label: give rows with the labels that are to be learned"
+        "{}: give rows with the labels that are to be learned", unlabelled(*rows, "")
     )]
     NoLabels {
         /// How many rows there are.
@@ -250,6 +251,14 @@ pub fn train_with<'a>(
     Ok(Trained::Written(manifest))
 }
 
+/// That none of so many rows, which `are` something, has a label.
+fn unlabelled(rows: usize, are: &str) -> String {
+    match rows {
+        1 => format!("the row{are} has no label"),
+        _ => format!("none of the {rows} rows{are} has a label"),
+    }
+}
+
 /// Refuses rows that nothing can be learned from: there must be some, with a label at least.
 pub fn check_rows(dataset: DatasetView<'_>) -> Result<(), TrainError> {
     match dataset.len() {
@@ -331,17 +340,20 @@ impl Model {
         let labels = labels::read(&stored)?;
         let training = &stored.manifest().training;
         let trained = TrainedUnits { stored: &stored, counts: &labels.counts, members };
-        let learned = settings.open(&trained)?.into();
+        let learned = settings.open(&trained)?;
         let mut text = text::read(&stored)?;
         if let Some(names) = labels.names().filter(|_| settings.facts().reads_names) {
             text = text.map(|reader| reader.finding_names(names));
         }
         let label_terms = text::read_label_terms(&stored)?;
-        let calibration = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;
+        let calibrated = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;
+        let (calibration, threshold) = calibrated.unzip();
+        let threshold = threshold.flatten().or_else(|| learned.threshold());
         let instances = stored.manifest().instances as usize;
         let scores = settings.scores(calibration.is_some());
         let ranking = training.favour.ranking(instances, labels.counts(), scores);
-        Ok(Model { stored, labels, text, label_terms, learned, calibration, ranking })
+        let learned = learned.into();
+        Ok(Model { stored, labels, text, label_terms, learned, calibration, threshold, ranking })
     }
 
     /// What the model is: algorithm, settings, sizes, files.
@@ -398,17 +410,42 @@ impl Model {
         self.calibration.as_ref()
     }
 
+    /// Whether scores are probabilities.
+    pub fn gives_probabilities(&self) -> bool {
+        self.calibration.is_some() || self.learned.settings().facts().is_calibrated
+    }
+
+    /// The least probability of a label that is worth giving: the one with the best micro-F1 on rows that
+    /// were held out. Nothing unless the model was calibrated or is a grove.
+    pub fn threshold(&self) -> Option<f32> {
+        self.threshold
+    }
+
     /// The best labels of each row; fewer than were asked for when fewer have a score. Scores are
     /// probabilities if the model was calibrated or is a grove. If the model favours some labels,
-    /// these may come before others of a better score.
+    /// these may come before others of a better score. Of a text in which it knows no word, a model
+    /// of text says nothing.
     pub fn predict<'r>(
         &self,
         rows: impl Into<RowsView<'r>>,
         query: Query<'_>,
         task: &Task,
     ) -> Result<Predictions, Stopped> {
-        let scored = self.learned.predict(rows.into(), self.asked(query), task)?;
+        let rows = rows.into();
+        let mut scored = self.learned.predict(rows, self.asked(query), task)?;
+        if (0..rows.len()).any(|row| self.says_nothing_of(rows, row)) {
+            let mut kept = Predictions::default();
+            for (row, labels) in scored.rows().enumerate() {
+                kept.push_row(if self.says_nothing_of(rows, row) { &[] } else { labels });
+            }
+            scored = kept;
+        }
         Ok(self.finished(scored, query.k))
+    }
+
+    /// Whether a row is a text without a word that the model knows: labels of it would be guessed.
+    fn says_nothing_of(&self, rows: RowsView<'_>, row: usize) -> bool {
+        self.text.is_some() && rows.is_unknown(row)
     }
 
     /// What is asked of the algorithm if this is asked of the model.

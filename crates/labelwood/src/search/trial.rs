@@ -10,6 +10,9 @@ use crate::model::{Model, TrainError};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
+/// The share of the time that is training; the rest is predicting.
+const TRAINING: f64 = 0.9;
+
 /// What a training on some rows came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,14 +46,16 @@ impl Rows {
 
     /// Trains and tests; the settings must have been checked.
     pub(super) fn try_out(&self, settings: &Settings, task: &Task) -> Result<Trial, Stopped> {
-        let (start, task) = (Instant::now(), &task.quiet());
-        let model = match Model::train(self.train.view(), Default::default(), settings, task) {
+        let start = Instant::now();
+        let training = &task.share(0.0..TRAINING);
+        let model = match Model::train(self.train.view(), Default::default(), settings, training) {
             Ok(model) => model,
             Err(TrainError::Stopped { source, .. }) => return Err(source),
             Err(error) => unreachable!("settings and rows were checked, but: {error}"),
         };
         let seconds = start.elapsed().as_secs_f64();
-        let predictions = model.predict(self.test.rows(), Query::top(CUT), task)?;
+        let predictions =
+            model.predict(self.test.rows(), Query::top(CUT), &task.share(TRAINING..1.0))?;
         let hits = |(row, truth): (usize, &[u32])| {
             let ranked = predictions.row(row).iter().take(CUT).enumerate();
             ranked.fold(0, |hits, (rank, label)| {

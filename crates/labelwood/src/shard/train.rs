@@ -53,12 +53,17 @@ impl Plan {
         }
         let folder = self.units_folder();
         fs::create_dir_all(&folder).map_err(|error| StoreError::io("create", &folder, error))?;
-        let mut trainer = Trainer { plan: self, dataset, work, task, prepared: None };
+        let units = shards.iter().flat_map(|&shard| self.shards()[shard].units.clone());
+        let units: BTreeSet<String> = units.collect();
+        let has_both = work.stage.is_none() && self.stages() == 2;
+        let first = if has_both { self.first_share(dataset, &units, shards.len()) } else { 1.0 };
+        let mut trainer =
+            Trainer { plan: self, dataset, work, task: task.share(0.0..first), prepared: None };
         let mut sum = (0, 0);
         if work.stage != Some(2) {
-            let units = shards.iter().flat_map(|&shard| self.shards()[shard].units.clone());
-            sum = trainer.write(units.collect())?;
+            sum = trainer.write(units)?;
         }
+        trainer.task = if has_both { task.share(first..1.0) } else { task.clone() };
         if work.stage != Some(1) && self.stages() == 2 {
             let mut below = self.below(&trainer.roots()?)?;
             let units = shards.iter().flat_map(|&shard| std::mem::take(&mut below[shard]));
@@ -66,6 +71,22 @@ impl Plan {
             sum = (sum.0 + trained, sum.1 + all);
         }
         Ok(sum)
+    }
+
+    /// The share of the first stage in the work of so many shards.
+    fn first_share(
+        &self,
+        dataset: DatasetView<'_>,
+        units: &BTreeSet<String>,
+        shards: usize,
+    ) -> f64 {
+        let settings = self.settings();
+        let mut first = first_stage(&settings, self.labels(), false);
+        first.retain(|unit| units.contains(&unit.name));
+        let costs = settings.costs(&first, dataset, self.threads());
+        let first: f64 = costs.units.iter().map(|cost| cost.seconds).sum();
+        let below = costs.below.seconds * shards as f64 / self.shards().len() as f64;
+        first / (first + below).max(f64::MIN_POSITIVE)
     }
 
     /// The units of the first stage.
@@ -79,7 +100,7 @@ struct Trainer<'a> {
     plan: &'a Plan,
     dataset: DatasetView<'a>,
     work: Work<'a>,
-    task: &'a Task,
+    task: Task,
     /// The rows as the algorithm wants them, once there is something to train.
     prepared: Option<TrainJob<'a>>,
 }
@@ -89,7 +110,7 @@ impl Trainer<'_> {
     fn write(&mut self, units: BTreeSet<String>) -> Result<(usize, usize), ShardError> {
         let roots = self.plan.roots();
         let is_wanted = |name: &str| units.contains(name) || roots.iter().any(|root| root == name);
-        let found = self.plan.find(self.work.units, is_wanted, self.task)?;
+        let found = self.plan.find(self.work.units, is_wanted, &self.task)?;
         let is_lacking = |name: &String| !found.sound.contains_key(name);
         let lacking = units.iter().filter(|name| is_lacking(name)).count();
         let folder = self.plan.units_folder();
@@ -108,13 +129,13 @@ impl Trainer<'_> {
                 None => {
                     let Training { calibrate, favour, keep_rows, .. } = *self.plan.training();
                     let options = TrainOptions { text: None, calibrate, favour, keep_rows };
-                    TrainJob::new(self.dataset, options, &self.plan.settings(), self.task)?
+                    TrainJob::new(self.dataset, options, &self.plan.settings(), &self.task)?
                 }
             };
             let prefix = self.plan.prefix();
             let is_chosen = |name: &str| units.contains(name);
             let finished = found.sound.into_values();
-            work.write(&UnitSink::of_plan(&folder, &prefix, finished, &is_chosen), self.task)?;
+            work.write(&UnitSink::of_plan(&folder, &prefix, finished, &is_chosen), &self.task)?;
             self.prepared = Some(work);
         }
         Ok((lacking, units.len()))
@@ -132,7 +153,7 @@ impl Trainer<'_> {
             let is_named = |root: &String| names.contains(&format!("{prefix}{root}"));
             if roots.iter().all(is_named) || !self.work.wait {
                 let is_root = |name: &str| roots.iter().any(|root| root == name);
-                let found = self.plan.find(self.work.units, is_root, self.task)?;
+                let found = self.plan.find(self.work.units, is_root, &self.task)?;
                 let is_missing = |root: &&String| !found.sound.contains_key(*root);
                 let missing: Vec<String> = roots.iter().filter(is_missing).cloned().collect();
                 if missing.is_empty() {
@@ -140,7 +161,7 @@ impl Trainer<'_> {
                 }
                 if !self.work.wait {
                     return Err(ShardError::Refused(format!(
-                        "the first stage is not complete: {}; run this again when it is, or wait for it",
+                        "the first stage is not complete: {}; run this again when it is, or add --wait",
                         found.lacking(missing)
                     )));
                 }

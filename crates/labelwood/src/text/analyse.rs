@@ -1,7 +1,8 @@
 //! From a text to its terms: lower case, words, stop words, stems, n-grams.
 
-use super::characters::{IS_WORD, is_space, is_word, lowercase};
+use super::characters::{IS_WORD, is_space, is_word, lowercase, width};
 use super::params::{CharNgramsIn, Language, Params, Stem, StopWords, Tokens};
+use super::scripts;
 use super::stop_words::of_language;
 use super::terms::{Terms, hash};
 use rust_stemmers::{Algorithm, Stemmer};
@@ -48,6 +49,22 @@ struct Words {
     places: Vec<(usize, usize)>,
 }
 
+/// What a text is taken apart into.
+#[derive(Clone, Copy)]
+enum Token<'t> {
+    Word(&'t str),
+    /// A part of a run without spaces: a term by itself, never a part of an n-gram of words.
+    Piece(&'t str),
+}
+
+impl<'t> Token<'t> {
+    fn text(self) -> &'t str {
+        match self {
+            Token::Word(text) | Token::Piece(text) => text,
+        }
+    }
+}
+
 impl Analyser {
     /// The language of settings with `auto` is not known yet, and taken for none.
     pub(super) fn new(params: Params) -> Self {
@@ -76,10 +93,13 @@ impl Analyser {
         let text = if self.params.lowercase { in_lower_case(text, lower) } else { text };
         match self.params.word_ngrams {
             None => {}
-            Some((1, 1)) => self.each_token(text, stems, |token| take(token.as_bytes())),
+            Some((1, 1)) => self.each_token(text, stems, |token| take(token.text().as_bytes())),
             Some(lengths) => {
                 words.clear();
-                self.each_token(text, stems, |token| words.push(token));
+                self.each_token(text, stems, |token| match token {
+                    Token::Word(word) => words.push(word),
+                    Token::Piece(piece) => take(piece.as_bytes()),
+                });
                 words.each_ngram(lengths, &mut take);
             }
         }
@@ -97,24 +117,24 @@ impl Analyser {
         }
     }
 
-    /// The words that count, stemmed.
+    /// The words that count, stemmed, and pieces of text that has no spaces between words.
     #[inline]
-    fn each_token(&self, text: &str, stems: &mut Stems, mut take: impl FnMut(&str)) {
-        let least = self.params.min_token;
+    fn each_token(&self, text: &str, stems: &mut Stems, mut take: impl FnMut(Token<'_>)) {
         let stemmer = match self.params.stem {
             Some(Stem::Of(language)) => Some(stemmer(language)),
-            _ if self.stop_words.len() == 0 => {
-                return each_word(text, self.params.tokens, least, take);
-            }
+            _ if self.stop_words.len() == 0 => return each_word(text, &self.params, take),
             _ => None,
         };
-        each_word(text, self.params.tokens, least, |word| {
-            if self.stop_words.view().find(hash(word.as_bytes()), word.as_bytes()).is_ok() {
+        each_word(text, &self.params, |token| {
+            let text = token.text().as_bytes();
+            if self.stop_words.view().find(hash(text), text).is_ok() {
                 return;
             }
-            match &stemmer {
-                Some(stemmer) if word.len() <= LONGEST_STEMMED => take(stems.stem(word, stemmer)),
-                _ => take(word),
+            match (token, &stemmer) {
+                (Token::Word(word), Some(stemmer)) if word.len() <= LONGEST_STEMMED => {
+                    take(Token::Word(stems.stem(word, stemmer)));
+                }
+                _ => take(token),
             }
         });
     }
@@ -195,13 +215,24 @@ fn in_lower_case<'a>(text: &str, lower: &'a mut String) -> &'a str {
     lower
 }
 
-/// The words of at least `least` characters.
+/// The words of at least `min_token` characters, and the pieces.
 #[inline]
-fn each_word(text: &str, tokens: Tokens, least: usize, take: impl FnMut(&str)) {
-    match tokens {
-        Tokens::Word => each_run(text, least, take),
+fn each_word(text: &str, params: &Params, mut take: impl FnMut(Token<'_>)) {
+    let least = params.min_token;
+    match params.tokens {
+        Tokens::Auto => scripts::each_run(text, |run| {
+            if run.is_word() && run.characters >= least {
+                take(Token::Word(run.text));
+            }
+            if let Some(pieces) = run.pieces {
+                let lengths = pieces.lengths(params.word_ngrams.unwrap_or((1, 1)));
+                scripts::each_piece(run, lengths, &mut |piece| take(Token::Piece(piece)));
+            }
+        }),
+        Tokens::Word => each_run(text, least, |word| take(Token::Word(word))),
         Tokens::Unicode => {
-            text.unicode_words().filter(|word| prefix(word, least).is_some()).for_each(take)
+            let words = text.unicode_words().filter(|word| prefix(word, least).is_some());
+            words.for_each(|word| take(Token::Word(word)));
         }
     }
 }
@@ -266,17 +297,6 @@ fn prefix(text: &str, length: usize) -> Option<usize> {
     text.char_indices().nth(length - 1).map(|(at, last)| at + last.len_utf8())
 }
 
-/// How many bytes the character has that starts with this one.
-#[inline]
-fn width(first: u8) -> usize {
-    match first {
-        0..0x80 => 1,
-        0x80..0xe0 => 2,
-        0xe0..0xf0 => 3,
-        _ => 4,
-    }
-}
-
 pub(super) fn stemmer(language: Language) -> Stemmer {
     use Algorithm::*;
     /// In the order of [`Language`].
@@ -307,8 +327,27 @@ mod tests {
         );
         let params = Params { min_token: 1, lowercase: false, ..Params::default() };
         assert_eq!(terms(params, "A bird's"), ["A", "bird", "s"]);
-        assert_eq!(terms(Params::default(), "İstanbul"), ["stanbul"], "the dot is split off");
+        let params = Params { tokens: Tokens::Word, ..Params::default() };
+        assert_eq!(terms(params, "İstanbul"), ["stanbul"], "the dot is split off");
         assert_eq!(terms(Params::default(), "ΟΔΟΣ"), ["οδος"]);
+    }
+
+    #[test]
+    fn pieces_stand_beside_words_and_are_no_part_of_their_ngrams() {
+        assert_eq!(
+            terms(Params::default(), "Die 猫の本, İstanbul हिन्दी"),
+            ["die", "猫", "の", "本", "猫の", "の本", "i\u{307}stanbul", "हिन्दी"]
+        );
+        let stop_words = StopWords::Words(vec!["の".to_owned()]);
+        let params = Params { word_ngrams: Some((1, 2)), stop_words, ..Params::default() };
+        assert_eq!(
+            terms(params, "old 猫の本 maps"),
+            ["猫", "本", "猫の", "の本", "猫の本", "old", "maps", "old maps"]
+        );
+        let korean = "도서관에 책이";
+        assert_eq!(terms(Params::default(), korean), ["도서관에", "도서", "서관", "관에", "책이"]);
+        let params = Params { tokens: Tokens::Word, ..Params::default() };
+        assert_eq!(terms(params, korean), ["도서관에", "책이"]);
     }
 
     #[test]

@@ -28,6 +28,17 @@ pub(super) static IS_WORD: [bool; 256] = {
     table
 };
 
+/// How many bytes the character has that starts with this one.
+#[inline]
+pub(super) fn width(first: u8) -> usize {
+    match first {
+        0..0x80 => 1,
+        0x80..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        _ => 4,
+    }
+}
+
 /// Whether Python's `\s` matches: it adds four separators to Unicode's White_Space.
 #[inline]
 pub(super) fn is_space(character: char) -> bool {

@@ -7,6 +7,7 @@
 
 use super::analyse::Analyser;
 use super::chunk::{Counter, ranges};
+use super::no_terms::{NoTerms, Wordless, why_none};
 use super::params::{Language, Params};
 use super::reader::TextError;
 use super::terms::{MOST, Terms, TermsView, hash, hashed_column};
@@ -47,6 +48,8 @@ const DROPPED: u32 = u32::MAX;
 /// ```
 pub struct Fitting {
     analyser: Analyser,
+    /// Whether the language is known, or known to be unsure.
+    is_settled: bool,
     /// The terms so far, by provisional id; none with hashing.
     terms: Terms,
     /// Where each row starts, and last the number of entries.
@@ -55,6 +58,8 @@ pub struct Fitting {
     ids: Vec<u32>,
     /// How often each occurs in its row.
     counts: Vec<f32>,
+    /// What is known of the texts as long as none has a term.
+    wordless: Wordless,
 }
 
 /// The rows of some texts. Ids from the number of known terms on are those of new ones.
@@ -71,10 +76,12 @@ impl Fitting {
         params.check()?;
         Ok(Fitting {
             analyser: Analyser::new(params),
+            is_settled: false,
             terms: Terms::new(),
             offsets: vec![0],
             ids: Vec::new(),
             counts: Vec::new(),
+            wordless: Wordless::default(),
         })
     }
 
@@ -83,14 +90,15 @@ impl Fitting {
         self.analyser.params()
     }
 
-    /// Takes a language for every one that is to be guessed, before the first text. Gives the language
-    /// that is stated or guessed.
+    /// Settles what depends on the language, before the first text. Gives the language that is stated or
+    /// guessed.
     pub(super) fn settle(&mut self, guess: impl FnOnce() -> Option<Language>) -> Option<Language> {
         let params = self.params();
         let language = params.language().or_else(guess);
-        if params.is_auto() {
+        if params.asks_for_language() {
             self.analyser = Analyser::new(params.clone().in_language(language));
         }
+        self.is_settled = true;
         language
     }
 
@@ -117,7 +125,7 @@ impl Fitting {
         task: &Task,
         mut meter: impl FnMut(usize) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
-        if !texts.is_empty() && self.params().is_auto() {
+        if !texts.is_empty() && !self.is_settled && self.params().asks_for_language() {
             self.settle(|| Language::guess(texts));
         }
         for ranges in ranges(texts).chunks(PIECES * task.threads()) {
@@ -135,7 +143,20 @@ impl Fitting {
             pieces.iter().for_each(|piece| self.append(piece));
             meter(self.bytes())?;
         }
+        if self.is_wordless() {
+            self.wordless.add(texts, self.analyser.params());
+        }
         Ok(())
+    }
+
+    /// Whether no text so far has a term.
+    fn is_wordless(&self) -> bool {
+        self.ids.is_empty() && self.params().hashing.is_none()
+    }
+
+    /// Why there will be no terms, if no text so far has one.
+    pub(super) fn why_wordless(&self) -> Option<NoTerms> {
+        self.is_wordless().then(|| self.wordless.clone().why(self.len()))
     }
 
     /// The memory that the rows and terms take, and what choosing and sorting the terms adds.
@@ -183,6 +204,24 @@ impl Fitting {
     /// Chooses the terms, and weighs the rows of all texts. There may be no column at all, if no
     /// term occurs in as many documents as it should.
     pub fn finish(self, task: &Task) -> Result<(Vectoriser, Csr), Stopped> {
+        let (vectoriser, rows, _) = self.finish_or_why(task)?;
+        Ok((vectoriser, rows))
+    }
+
+    /// Like [`finish`](Self::finish), but refuses texts of which no term is kept, and says why.
+    pub fn finish_with_terms(self, task: &Task) -> Result<(Vectoriser, Csr), TextError> {
+        let (vectoriser, rows, why) = self.finish_or_why(task)?;
+        match why {
+            Some(why) => Err(TextError::NoTerms(Box::new(why))),
+            None => Ok((vectoriser, rows)),
+        }
+    }
+
+    /// Like [`finish`](Self::finish), and tells why no term is kept, if none is.
+    pub(super) fn finish_or_why(
+        self,
+        task: &Task,
+    ) -> Result<(Vectoriser, Csr, Option<NoTerms>), Stopped> {
         task.check()?;
         let params = self.analyser.params();
         let documents = self.len();
@@ -190,11 +229,16 @@ impl Fitting {
         if params.hashing.is_none() || params.idf {
             self.ids.iter().for_each(|&id| occurrences[id as usize] += 1);
         }
+        let mut why = None;
         let (terms, renumbering) = match params.hashing {
             Some(_) => (None, None),
             None => {
                 let chosen = task.install(|| self.choose(&occurrences));
                 task.check()?;
+                if chosen.is_empty() {
+                    let of_terms = || why_none(params, self.terms.view(), &occurrences, documents);
+                    why = Some(self.why_wordless().unwrap_or_else(of_terms));
+                }
                 let (terms, renumbering) = only_chosen(self.terms.view(), &chosen);
                 occurrences = chosen.iter().map(|&id| occurrences[id as usize]).collect();
                 (Some(terms), Some(renumbering))
@@ -202,7 +246,7 @@ impl Fitting {
         };
         let weights = if params.idf { idf(params, documents, &occurrences) } else { Vec::new() };
         let columns = occurrences.len();
-        let Fitting { analyser, terms: provisional, offsets, ids, counts } = self;
+        let Fitting { analyser, terms: provisional, offsets, ids, counts, .. } = self;
         // Weighing the rows takes the most memory, so free what it does not need.
         drop((provisional, occurrences));
         let rows = Rows { offsets, ids, counts };
@@ -217,7 +261,7 @@ impl Fitting {
             },
             None => Arrays { idf: weights.into(), ..Arrays::default() },
         };
-        Ok((Vectoriser::new(analyser, arrays), rows))
+        Ok((Vectoriser::new(analyser, arrays), rows, why))
     }
 
     /// The provisional ids of the terms to keep, in the order of their text.

@@ -44,6 +44,20 @@ impl Language {
 }
 
 impl Language {
+    /// Whether words are often joined to longer ones, or take many endings: pieces of words help there.
+    ///
+    /// ```
+    /// use labelwood::text::Language;
+    /// assert!(Language::German.joins_words() && !Language::English.joins_words());
+    /// ```
+    pub fn joins_words(self) -> bool {
+        use Language::*;
+        matches!(
+            self,
+            Danish | Dutch | Finnish | German | Hungarian | Norwegian | Swedish | Turkish
+        )
+    }
+
     /// The language of a tag such as `en` or `pt-br`, if there is a stemmer for it.
     ///
     /// ```

@@ -1,7 +1,8 @@
 //! Names of labels found in texts.
 //!
 //! A name is found in a text when the stems of all its words are there, in whatever order and form:
-//! `histories of art` has the name `art history`. A [`Matcher`] holds the stems of all names, and
+//! `histories of art` has the name `art history`. A name with characters of a script that is read in pieces,
+//! such as Chinese, must be there in one piece. A [`Matcher`] holds the stems of all names, and
 //! finds those in a text in one pass: each name waits at the one of its stems that fewest names have. What is found
 //! is a row of [`Match`]es, packed into numbers, by label; so a text needs not be kept to learn from it.
 
@@ -89,6 +90,8 @@ struct Name {
     len: u32,
     /// How many of its stems differ.
     distinct: u32,
+    /// Whether it is found in one piece only.
+    is_whole: bool,
 }
 
 /// A word of a text that no name has.
@@ -126,8 +129,8 @@ impl Matcher {
             for name in names_of(labels, label) {
                 for variant in variants(name) {
                     stems.clear();
-                    reader.each(&variant, |stem| stems.push(stem));
-                    matcher.add(label, &stems, first);
+                    let is_whole = reader.each(&variant, |stem| stems.push(stem));
+                    matcher.add(label, &stems, is_whole, first);
                 }
             }
         }
@@ -136,7 +139,7 @@ impl Matcher {
     }
 
     /// Adds a name of a label, whose names start at `first`.
-    fn add(&mut self, label: u32, hashes: &[u32], first: usize) {
+    fn add(&mut self, label: u32, hashes: &[u32], is_whole: bool, first: usize) {
         if hashes.is_empty() || hashes.len() > LONGEST_NAME {
             return;
         }
@@ -153,7 +156,7 @@ impl Matcher {
         }
         let distinct = distinct(own).count() as u32;
         let (start, len) = (start as u32, own.len() as u32);
-        self.names.push(Name { label, start, len, distinct });
+        self.names.push(Name { label, start, len, distinct, is_whole });
     }
 
     /// Lets each name wait at its rarest stem.
@@ -279,6 +282,7 @@ impl Matcher {
         };
         Some(match same.iter().find(is_phrase) {
             Some(&(_, place)) => (true, place - before as u32),
+            None if name.is_whole => return None,
             None => (false, first),
         })
     }
@@ -312,7 +316,8 @@ pub(super) fn names_of(labels: &LabelIndex, label: u32) -> impl Iterator<Item = 
 fn variants(name: &str) -> Vec<String> {
     let whole = name.to_owned();
     let without_brackets = without_brackets(name);
-    let pieces = name.split(',').filter(|_| name.contains(',')).map(str::to_owned);
+    let commas = [',', '，', '、', '،'];
+    let pieces = name.split(commas).filter(|_| name.contains(commas)).map(str::to_owned);
     let mut variants = vec![whole];
     variants.extend(without_brackets);
     variants.extend(pieces);
@@ -326,8 +331,8 @@ fn without_brackets(name: &str) -> Option<String> {
     let (mut depth, mut left) = (0usize, String::new());
     for character in name.chars() {
         match character {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
+            '(' | '（' => depth += 1,
+            ')' | '）' => depth = depth.saturating_sub(1),
             _ if depth == 0 => left.push(character),
             _ => {}
         }
@@ -394,6 +399,20 @@ mod tests {
             house_cat[0].1,
             Match { stems: 2, times: 1, is_phrase: true, position: 1, words: 3 }
         );
+    }
+
+    #[test]
+    fn names_without_spaces_are_found_in_one_piece() {
+        let names = ["a\t机器学习", "b\tการศึกษา", "c\t도서관", "d\tRust 入門", "e\t電気（物理）"];
+        let labels = |text| found(&names, text).iter().map(|it| it.0).collect::<Vec<_>>();
+        assert_eq!(labels("这是机器学习的书"), [0]);
+        assert_eq!(labels("学习机器"), [0; 0], "characters in another order are another word");
+        assert_eq!(labels("ประวัติการศึกษาไทย"), [1]);
+        assert_eq!(labels("학교 도서관에서"), [2]);
+        assert_eq!(labels("Rust入門の本"), [3]);
+        assert_eq!(labels("電気"), [4]);
+        let expected = Match { stems: 4, times: 1, is_phrase: true, position: 2, words: 8 };
+        assert_eq!(found(&names, "这是机器学习的书")[0].1, expected);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! much each one weighs. What it leaves is the matrix of those texts and a [`Vectoriser`], which a
 //! model keeps to read new text in the same way. [`Params`] says what a term is. On the same
 //! settings, terms and values are those of scikit-learn's `TfidfVectorizer`, which most vectors in
-//! use come from.
+//! use come from; [`Script`] says where the default finds other terms.
 //!
 //! [`TextReader`] puts it to work on files of documents. [`TextSample`] keeps some of them, to read them in several ways. [`Matcher`] finds the names of labels in texts.
 //! [`Language::guess`] says which language texts are written in.
@@ -20,8 +20,10 @@ mod language;
 mod matching;
 mod params;
 mod named;
+mod no_terms;
 mod reader;
 mod sample;
+mod scripts;
 mod stems;
 mod stop_words;
 mod terms;
@@ -32,9 +34,11 @@ pub use fit::Fitting;
 pub use language::LanguageSample;
 pub use matching::{Match, Matcher};
 pub use named::learn;
+pub use no_terms::NoTerms;
 pub use params::{CharNgramsIn, Frequency, Language, Params, Stem, StopWords, Tokens};
 pub use reader::{TextError, TextReader, TextSettings, mostly_unshared, read_labels};
 pub use sample::TextSample;
+pub use scripts::{Pieces, Script};
 pub use vectorise::{Arrays, Vectoriser};
 
 #[cfg(test)]

@@ -64,14 +64,15 @@ impl NamedFitting {
             0 => self.fitting.settle(|| language_of(labels)),
             _ => self.language.flatten(),
         };
+        let wordless = self.fitting.why_wordless();
         let matcher = Matcher::new(labels, language);
         if !matcher.is_empty() {
             self.fitting.add(&texts_of(labels), task)?;
         }
-        let (vectoriser, mut features) = self.fitting.finish(task)?;
-        if vectoriser.columns() == 0 && documents > 0 {
-            let &Params { min_df, max_df, .. } = vectoriser.params();
-            return Err(TextError::NoTerms { documents, min_df, max_df });
+        let (vectoriser, mut features, why) = self.fitting.finish_or_why(task)?;
+        if let Some(why) = why.filter(|_| documents > 0) {
+            let why = wordless.unwrap_or_else(|| why.of(documents));
+            return Err(TextError::NoTerms(Box::new(why)));
         }
         let named = match matcher.is_empty() {
             true => None,

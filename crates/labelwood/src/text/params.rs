@@ -10,10 +10,13 @@ use std::str::FromStr;
 const NONE: &str = "none";
 /// The name of a language that is guessed.
 const AUTO: &str = "auto";
+/// Characters in a row that make a term in languages that join words.
+const JOINED: (usize, usize) = (4, 4);
 
 settings! {
-    /// How text becomes rows. The defaults are those of scikit-learn's
-    /// `TfidfVectorizer(sublinear_tf=True, min_df=2)`.
+    /// How text becomes rows. With `tokens: Tokens::Word`, the defaults are those of scikit-learn's
+    /// `TfidfVectorizer(sublinear_tf=True, min_df=2)`; without, they give the same rows where scripts
+    /// part words by spaces, letters have no combining marks, and the language does not join words.
     ///
     /// ```
     /// use labelwood::text::{Frequency, Params};
@@ -25,8 +28,11 @@ settings! {
     #[serde(deny_unknown_fields)]
     pub struct Params {
         /// What a word is: a run of letters, digits and underscores (word), or what Unicode's rules
-        /// say (unicode).
-        tokens: Tokens = Tokens::Word;
+        /// say (unicode). With auto it is a run, but characters of scripts without spaces between words,
+        /// as of Chinese, Japanese and Thai, make terms one by one and in short pieces; and where the
+        /// language of the texts joins words, as German and Finnish do, pieces of 4 characters of words
+        /// are terms, too, unless char_ngrams says which.
+        tokens: Tokens = Tokens::Auto;
         /// Words of fewer characters than this are left out.
         min_token: usize = 2, within(1.0, 1000.0);
         /// Whether text is put into lower case first.
@@ -69,6 +75,12 @@ settings! {
 choices! {
     /// What a word is.
     pub enum Tokens {
+        /// As the script of each run of characters asks for: [`Tokens::Word`] where spaces part words,
+        /// with marks kept on their letters; single characters and pairs of ideographs and kana; pieces
+        /// of 2 to 4 characters of Thai, Lao, Khmer and Myanmar; words and pairs of syllables of Hangul.
+        /// In a language that [joins words](Language::joins_words), with `char_ngrams` of 4 where they
+        /// are not set.
+        Auto = "auto",
         /// A run of letters, digits and underscores, as Python's `\w+` matches it.
         Word = "word",
         /// A word by the rules of Unicode (UAX #29), which keeps "can't" and "3.14" whole.
@@ -271,8 +283,19 @@ impl Params {
         self.stem == Some(Stem::Auto) || self.stop_words == StopWords::Auto
     }
 
+    /// Whether the language of the texts changes something.
+    pub(super) fn asks_for_language(&self) -> bool {
+        self.is_auto() || self.may_join()
+    }
+
+    /// Whether pieces of words become terms if the language joins words.
+    fn may_join(&self) -> bool {
+        self.tokens == Tokens::Auto && self.word_ngrams.is_some() && self.char_ngrams.is_none()
+    }
+
     /// The settings for texts in this language, which takes the place of every `auto`; if it is not
-    /// known, nothing is stemmed or left out there.
+    /// known, nothing is stemmed or left out there. Texts in a language that joins words get pieces of
+    /// them as terms, if `tokens` is `auto` and `char_ngrams` is not set.
     #[must_use]
     pub fn in_language(mut self, language: Option<Language>) -> Self {
         if self.stem == Some(Stem::Auto) {
@@ -280,6 +303,9 @@ impl Params {
         }
         if self.stop_words == StopWords::Auto {
             self.stop_words = language.map_or(StopWords::None, StopWords::Of);
+        }
+        if self.may_join() && language.is_some_and(Language::joins_words) {
+            self.char_ngrams = Some(JOINED);
         }
         self
     }
@@ -297,7 +323,11 @@ impl Params {
             _ => false,
         };
         if is_empty {
-            return Err(ParamError::new("max_df", self.max_df, "at least min_df"));
+            let expected = match self.max_df {
+                Frequency::Count(_) => "at least min_df; 1 means one document, 1.0 means all",
+                Frequency::Share(_) => "at least min_df",
+            };
+            return Err(ParamError::new("max_df", self.max_df, expected));
         }
         match self.max_features {
             Some(found) if self.hashing.is_some() => {
@@ -376,6 +406,9 @@ mod tests {
             assert_eq!(params.check().unwrap_err().setting, setting);
         }
         let error = Params { max_df: Frequency::Count(1), ..base() }.check().unwrap_err();
-        assert_eq!(error.to_string(), "max_df is 1, but must be at least min_df");
+        assert_eq!(
+            error.to_string(),
+            "max_df is 1, but must be at least min_df; 1 means one document, 1.0 means all"
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use super::matching::Matcher;
 use super::named::{Fitted, NamedFitting, texts_of};
+use super::no_terms::NoTerms;
 use super::params::{Language, Params};
 use super::terms::MOST;
 use super::vectorise::Vectoriser;
@@ -83,18 +84,8 @@ pub enum TextError {
     #[error("the model was trained on vectors: give it rows, not text")]
     TrainedOnVectors,
     /// No term is left after all settings.
-    #[error(
-        "no term of the {documents} documents is kept (min_df is {min_df}, max_df is {max_df}): give \
-         more text, lower min_df to 1, or set char_ngrams if no spaces separate words, as in Chinese"
-    )]
-    NoTerms {
-        /// How many documents there were.
-        documents: usize,
-        /// The least number of documents with a term.
-        min_df: super::Frequency,
-        /// The largest number of documents with a term.
-        max_df: super::Frequency,
-    },
+    #[error("{0}")]
+    NoTerms(Box<NoTerms>),
 }
 
 /// Whether both read texts in the same way, whatever labels they know.
@@ -198,7 +189,9 @@ impl TextReader {
         Ok((dataset, unknown.len()))
     }
 
-    fn read_noting(
+    /// Reads documents like [`read`](Self::read), and shows them to `note`, which says how many bytes it
+    /// keeps of them.
+    pub fn read_noting(
         &self,
         mut documents: Documents<'_>,
         names: &LabelIndex,
@@ -292,7 +285,7 @@ pub fn read_labels(
 /// How many documents have no term that another document has, if these are most of at least ten.
 ///
 /// Such documents teach nothing about others. Where words are not separated by spaces, as in Chinese,
-/// a whole sentence is one word, and most documents are like that.
+/// [`Tokens::Word`](super::Tokens::Word) takes a whole sentence for one word, and most documents are like that.
 ///
 /// ```
 /// use labelwood::run::Pool;
@@ -415,8 +408,8 @@ mod tests {
         let error = fit("one line\tx\n", Params::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no term of the 1 documents is kept (min_df is 2, max_df is 1.0): give more text, lower \
-             min_df to 1, or set char_ngrams if no spaces separate words, as in Chinese"
+            "no term of the 1 document is kept: too few documents have the same one: give more text, \
+             or set min_df to 1"
         );
         let params = Params { min_df: super::super::Frequency::Count(1), ..Params::default() };
         assert_eq!(fit("one line\tx\n", params).unwrap().1.features.columns(), 2);

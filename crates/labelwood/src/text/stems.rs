@@ -1,11 +1,13 @@
 //! The words of texts as numbers: hashes of their stems.
 //!
-//! Names of labels are found in texts by them. A text is kept as the numbers of its words from when it is
+//! Names of labels are found in texts by them. Where no spaces part words, or endings stand in the same
+//! word, each character counts as a word. A text is kept as the numbers of its words from when it is
 //! read until the names of all labels are known, and no longer than that.
 
 use super::analyse::{LONGEST_STEMMED, stemmer};
-use super::characters::{is_word, lowercase};
+use super::characters::lowercase;
 use super::params::Language;
+use super::scripts::{each_character, each_run};
 use crate::base::run::{Stopped, Task};
 use rayon::prelude::*;
 use rust_stemmers::Stemmer;
@@ -86,23 +88,32 @@ impl StemReader {
         StemReader { stemmer: language.map(stemmer), lower: String::new(), known: HashMap::new() }
     }
 
-    /// Calls `take` with each word: a run of letters and digits in lower case, stemmed.
-    pub(super) fn each(&mut self, text: &str, mut take: impl FnMut(u32)) {
-        lowercase(text, &mut self.lower);
-        let words = self.lower.split(|character| !is_word(character) || character == '_');
-        for word in words.filter(|word| !word.is_empty()) {
-            let hash = xxh3_64(word.as_bytes());
-            take(match &self.stemmer {
-                Some(stemmer) if word.len() <= LONGEST_STEMMED => {
-                    if self.known.len() >= KEPT {
-                        self.known.clear();
+    /// Calls `take` with each word: a run of letters and digits in lower case, stemmed, or a character of a
+    /// script that is read in pieces. Tells whether there was such a character.
+    pub(super) fn each(&mut self, text: &str, mut take: impl FnMut(u32)) -> bool {
+        let StemReader { stemmer, lower, known } = self;
+        lowercase(text, lower);
+        let mut has_characters = false;
+        each_run(lower, |run| {
+            if run.pieces.is_some() {
+                has_characters = true;
+                return each_character(run.text, |it| take(xxh3_64(it.as_bytes()) as u32));
+            }
+            for word in run.text.split('_').filter(|word| !word.is_empty()) {
+                let hash = xxh3_64(word.as_bytes());
+                take(match stemmer {
+                    Some(stemmer) if word.len() <= LONGEST_STEMMED => {
+                        if known.len() >= KEPT {
+                            known.clear();
+                        }
+                        let stem = || xxh3_64(stemmer.stem(word).as_bytes()) as u32;
+                        *known.entry(hash).or_insert_with(stem)
                     }
-                    let stem = || xxh3_64(stemmer.stem(word).as_bytes()) as u32;
-                    *self.known.entry(hash).or_insert_with(stem)
-                }
-                _ => hash as u32,
-            });
-        }
+                    _ => hash as u32,
+                });
+            }
+        });
+        has_characters
     }
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::base::array::{Array, FileBytes};
 use crate::base::run::Pool;
 use crate::base::sparse::Csr;
+use crate::data::LabelIndex;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -113,7 +114,7 @@ fn threads_and_batches_do_not_reach_the_bytes() {
 fn hostile_text_is_read_like_any_other() {
     let huge = "x".repeat(50_000_000);
     let texts = ["", " \0\0 \0", &huge, "e\u{301}\u{301} \u{301}\u{301}", "👩‍👩‍👧 🏳️‍🌈", "\u{feff}ok ok"];
-    for tokens in [Tokens::Word, Tokens::Unicode] {
+    for tokens in [Tokens::Auto, Tokens::Word, Tokens::Unicode] {
         let params = Params { tokens, min_df: Frequency::Count(1), ..Params::default() };
         let (vectoriser, rows) = fit(params, &texts, 2);
         let task = Pool::new(2).unwrap().task();
@@ -126,6 +127,24 @@ fn hostile_text_is_read_like_any_other() {
     let (vectoriser, rows) = fit::<&str>(Params::default(), &[], 1);
     assert_eq!((vectoriser.columns(), rows.len()), (0, 0));
     assert_eq!(vectoriser.id("any"), None);
+}
+
+#[test]
+fn long_runs_of_any_script_are_read_in_linear_time() {
+    let texts =
+        ["猫", "か\u{3099}", "ก", "한", "a\u{301}", "\u{301}", "ก\u{e34}", "日x", "\u{200d}"]
+            .map(|text| text.repeat(1_000_000));
+    let marks = ["日", "ก", "x", "한"].map(|letter| letter.to_owned() + &texts[5]);
+    let params = Params { min_df: Frequency::Count(1), ..Params::default() };
+    let texts = [&texts[..], &marks].concat();
+    let (vectoriser, rows) = fit(params, &texts, 2);
+    assert_eq!(rows.row(0).len(), 2, "a character and its pair");
+    assert!(rows.row(5).is_empty() && rows.row(8).is_empty());
+    let task = Pool::new(2).unwrap().task();
+    assert_eq!(vectoriser.transform(&texts, &task).unwrap(), rows);
+    let labels = LabelIndex::from_lines(["a\t猫猫猫猫", "b\tก"]);
+    let matches = Matcher::new(&labels, None).find(&texts, &task).unwrap();
+    assert_eq!((matches.row(0).indices, matches.row(2).indices), (&[0][..], &[1][..]));
 }
 
 #[test]
@@ -282,6 +301,7 @@ fn any_params() -> impl Strategy<Value = Params> {
                 char_ngrams: chars,
                 min_df: Frequency::Count(min_df),
                 max_df: Frequency::Share(max_df),
+                tokens: Tokens::Word,
                 ..Params::default()
             }
         },
@@ -314,10 +334,11 @@ proptest! {
     fn any_text_is_read_under_any_settings(
         params in any_params(),
         texts in proptest::collection::vec(".{0,40}", 0..6),
-        (unicode, whole, english) in any::<(bool, bool, bool)>(),
+        tokens in prop::sample::select(vec![Tokens::Auto, Tokens::Word, Tokens::Unicode]),
+        (whole, english) in any::<(bool, bool)>(),
     ) {
         let params = Params {
-            tokens: if unicode { Tokens::Unicode } else { Tokens::Word },
+            tokens,
             char_ngrams_in: if whole { CharNgramsIn::Text } else { CharNgramsIn::Words },
             stem: english.then_some(Stem::Of(Language::English)),
             ..params
@@ -338,7 +359,9 @@ fn the_language_is_found_before_the_first_text_is_read() {
     let one = Frequency::Count(1);
     let params = |stem, stop_words| Params { stem, stop_words, min_df: one, ..Params::default() };
     let german = Language::German;
-    let stated = params(Some(Stem::Of(german)), StopWords::Of(german));
+    // German joins words.
+    let char_ngrams = Some((4, 4));
+    let stated = Params { char_ngrams, ..params(Some(Stem::Of(german)), StopWords::Of(german)) };
     for auto in [
         params(Some(Stem::Auto), StopWords::Auto),
         // What is stated for one of them is taken for the other.

@@ -3,15 +3,20 @@
 use super::analyse::{Analyser, Buffers};
 use super::chunk::{Counter, ranges};
 use super::params::Params;
+use super::scripts::Script;
 use super::terms::{MOST, TermsView, hash, hashed_column};
 use super::weigh::{Weigher, entry};
 use crate::base::array::Array;
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::Csr;
 use rayon::prelude::*;
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
+
+/// A script is worth a word if it has one of so many terms.
+const NOTED_SHARE: usize = 20;
 
 /// Turns text into rows, always in the same way. [`Fitting`](super::Fitting) makes one.
 ///
@@ -102,6 +107,32 @@ impl Vectoriser {
     pub fn term(&self, id: u32) -> Option<&str> {
         let view = self.view();
         ((id as usize) < view.len()).then(|| as_text(view.term(id)))
+    }
+
+    /// The scripts of terms that are no words between spaces, if one term of twenty has one; the most
+    /// frequent first. None with hashing.
+    ///
+    /// ```
+    /// use labelwood::run::Pool;
+    /// use labelwood::text::{Fitting, Params, Script};
+    /// let task = Pool::new(1)?.task();
+    /// let mut fitting = Fitting::new(Params::default())?;
+    /// fitting.add(&["日本の地図", "日本の鳥"], &task)?;
+    /// let (vectoriser, _) = fitting.finish(&task)?;
+    /// assert_eq!(vectoriser.terms().collect::<Vec<_>>(), ["の", "日", "日本", "本", "本の"]);
+    /// assert_eq!(vectoriser.scripts(), [Script::Han, Script::Hiragana]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn scripts(&self) -> Vec<Script> {
+        let mut counts: BTreeMap<Script, usize> = BTreeMap::new();
+        for script in self.terms().filter_map(|term| term.chars().find_map(Script::of)) {
+            *counts.entry(script).or_default() += 1;
+        }
+        let mut found: Vec<(usize, Script)> =
+            counts.into_iter().map(|(script, count)| (count, script)).collect();
+        found.retain(|(count, _)| count * NOTED_SHARE >= self.terms().len());
+        found.sort_by_key(|&(count, script)| (Reverse(count), script));
+        found.into_iter().map(|(_, script)| script).collect()
     }
 
     /// The column of a term, if it has one.

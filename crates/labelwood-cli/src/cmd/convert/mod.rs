@@ -2,11 +2,10 @@
 
 mod shrink;
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use labelwood::data::Format::Binary;
 use labelwood::data::documents::{self, Labels, Options, Separator};
 use labelwood::data::{
@@ -17,6 +16,7 @@ use labelwood::run::{Stage, Task};
 use labelwood::sparse::Row;
 use labelwood::store::{self, check_target};
 use labelwood::text::{Params, TextReader};
+use labelwood::words::plural;
 
 use crate::args::choice;
 use crate::context::Context;
@@ -32,7 +32,7 @@ const CHUNK: usize = 4096;
 #[command(after_help = "The endings tell the formats: .txt (XC repository), .svm or .libsvm \
     (LIBSVM multi-label), .lwd (binary, which is not parsed but mapped into memory), and for text .tsv, \
     .csv or .jsonl, each also with .gz or .zst. Label names given with --vocabulary, and those of text, \
-    are written into .lwd, else as labels.txt beside OUT. Vectors become \
+    are written into .lwd, else beside OUT as NAME.labels.txt. Vectors become \
     text again as the terms and labels of a vectoriser. With --prune or --values, IN is the folder of a \
     model and OUT that of a smaller one; --from is then the format of --test.")]
 pub struct Args {
@@ -85,11 +85,21 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let task = context.run()?;
     let Some(to) = Kind::of(&args.output, args.to) else {
-        bail!(
-            "{}: the ending does not tell the format: add --to xc, --to libsvm or --to lwd, or --to tsv \
-             or --to jsonl for text",
-            args.output.display()
-        );
+        let output = args.output.display();
+        match Kind::of(&args.input, args.from) {
+            Some(Kind::Text(_)) => bail!(
+                "{output}: the ending does not tell the format: text becomes vectors, so name it .txt, .svm or \
+                 .lwd, or add --to xc, --to libsvm or --to lwd"
+            ),
+            _ if args.vectoriser.is_some() => bail!(
+                "{output}: the ending does not tell the format: name it .tsv or .jsonl, or add --to tsv or \
+                 --to jsonl"
+            ),
+            _ => bail!(
+                "{output}: the ending does not tell the format: name it .txt, .svm or .lwd, or add --to xc, \
+                 --to libsvm or --to lwd"
+            ),
+        }
     };
     args.check_output()?;
     match (Kind::required(&args.input, args.from)?, to) {
@@ -99,33 +109,23 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             )
         }
         (Some(Kind::Text(from)), Kind::Vectors(to)) => {
-            text_to_vectors(&args, from, to, context, &task)
+            text_to_vectors(&args, args.from.and(Some(from)), to, context, &task)
         }
         (from, Kind::Text(to)) => vectors_to_text(&args, from.and_then(Kind::vectors), to, &task),
         (from, Kind::Vectors(to)) => {
             args.refuse_text_flags()?;
-            let given = args.reading.vocabulary.as_deref().filter(|_| to != Binary);
-            let names_file = args.names_file(given)?;
-            let dataset = args.reading.read(&args.input, from.and_then(Kind::vectors), &task)?;
-            let names_file = match &dataset.label_names {
-                // Binary data hold names that have to go somewhere else now.
-                Some(names) if from == Some(Kind::Vectors(Binary)) && to != Binary => {
-                    args.names_file_of(names, &task)?
-                }
-                _ => names_file,
-            };
-            write_vectors(&args.output, &dataset, to, &task)?;
-            match (names_file, &dataset.label_names) {
-                (Some(path), Some(names)) => Ok(names.write(&path)?),
-                _ => Ok(()),
+            if args.reading.vocabulary.is_some() && to != Binary && args.output == Path::new("-") {
+                bail!("standard output has no place for label names: leave out --vocabulary");
             }
+            let dataset = args.reading.read(&args.input, from.and_then(Kind::vectors), &task)?;
+            args.write(&dataset, to, &task)
         }
     }
 }
 
 fn text_to_vectors(
     args: &Args,
-    from: documents::Format,
+    from: Option<documents::Format>,
     to: data::Format,
     context: &Context,
     task: &Task,
@@ -135,13 +135,9 @@ fn text_to_vectors(
             bail!("{} has its settings: leave out those of \"Text to vectors\"", folder.display());
         }
         let (reader, names) = open_vectoriser(folder, task)?;
-        let (documents, _) = args.documents.open(
-            &args.input,
-            Some(from),
-            reader.options(),
-            Labels::Optional,
-            task,
-        )?;
+        let input = &[&args.input];
+        let (documents, _) =
+            args.documents.open(input, from, reader.options(), Labels::Optional, task)?;
         let dataset = reader.read(documents, &names, task).map_err(text::lift)?;
         let unseen = dataset.labels.columns() - names.len();
         if unseen > 0 {
@@ -159,20 +155,11 @@ fn text_to_vectors(
     }
     let params = args.settings.over(Params::default(), task)?;
     let options = Options::default();
-    let documents =
-        args.documents.open(&args.input, Some(from), &options, Labels::Required, task)?;
+    let documents = args.documents.open(&[&args.input], from, &options, Labels::Required, task)?;
     let known = args.reading.known_labels(&args.input, task)?;
     let (reader, dataset) = text::fit(documents, params.clone(), known, task)?;
     context.note(args.documents.describe(&params, &reader, &dataset));
-    let names = dataset.label_names.clone().unwrap_or_default();
-    let names_file = match to {
-        Binary => None,
-        _ => args.names_file_of(&names, task)?,
-    };
-    write_vectors(&args.output, &dataset, to, task)?;
-    if let Some(path) = names_file {
-        names.write(&path)?;
-    }
+    args.write(&dataset, to, task)?;
     if let Some(folder) = &args.save_vectoriser {
         save_text(&reader, &dataset, folder, args.overwrite)?;
     }
@@ -235,9 +222,10 @@ fn vectors_to_text(
     let (columns, labels) = (dataset.features.columns(), dataset.labels.columns());
     if columns > reader.vectoriser().columns() || labels > names.len() {
         bail!(
-            "{}: {columns} features and {labels} labels, but {} has {} and {}: these vectors were \
-             made otherwise",
+            "{}: {} and {}, but {} has {} and {}: these vectors were made otherwise",
             args.input.display(),
+            plural(columns, "feature"),
+            plural(labels, "label"),
             folder.display(),
             reader.vectoriser().columns(),
             names.len()
@@ -305,41 +293,17 @@ impl Args {
         Ok(())
     }
 
-    /// Where the label names go if `--vocabulary` asks for it: `labels.txt` beside the output, where
-    /// every reader finds them. Another file of that name is not replaced.
-    fn names_file(&self, given: Option<&Path>) -> Result<Option<PathBuf>> {
-        let Some(given) = given else {
-            return Ok(None);
-        };
-        if self.output == Path::new("-") {
-            bail!("standard output has no place for label names: leave out --vocabulary");
-        }
-        let path = self.output.with_file_name("labels.txt");
-        if !path.exists() {
-            return Ok(Some(path));
-        }
-        let place =
-            |path: &Path| fs::canonicalize(path).with_context(|| path.display().to_string());
-        if place(&path)? != place(given)? {
-            bail!("{} is already there: move it away, or leave out --vocabulary", path.display());
-        }
-        Ok(None)
-    }
-
-    /// Where the labels of text go, whose numbers nobody knows otherwise: `labels.txt` beside the
-    /// output, unless they are there already. Another file of that name is not replaced.
-    fn names_file_of(&self, names: &LabelIndex, task: &Task) -> Result<Option<PathBuf>> {
-        if self.output == Path::new("-") {
-            return Ok(None);
-        }
-        let path = self.output.with_file_name("labels.txt");
-        match path.exists() {
-            false => Ok(Some(path)),
-            true if LabelIndex::read(&path, task)?.lines().eq(names.lines()) => Ok(None),
-            true => bail!(
-                "{} is already there and names other labels: move it away, or write OUT elsewhere",
-                path.display()
-            ),
+    /// Writes OUT, and beside it, where every reader finds them, the names of labels, unless OUT has a place
+    /// for them.
+    fn write(&self, dataset: &Dataset, to: data::Format, task: &Task) -> Result<()> {
+        let has_place = to == Binary || self.output == Path::new("-");
+        let names = dataset.label_names.as_ref().filter(|_| !has_place);
+        let place = |names: &LabelIndex| names.place_beside(&self.output, self.overwrite, task);
+        let path = names.map(place).transpose()?.flatten();
+        write_vectors(&self.output, dataset, to, task)?;
+        match (names, path) {
+            (Some(names), Some(path)) => Ok(names.write(&path)?),
+            _ => Ok(()),
         }
     }
 }

@@ -71,7 +71,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let (before, after) = shrink(&args.input, &args.output, how, args.overwrite, &task)?;
     let mut precision = Vec::new();
     if let Some((model, rows)) = test {
-        let metrics = |model: &Model| measured(model, &rows, &predicted(model, &rows, &task)?);
+        let metrics = |model: &Model| -> Result<_> {
+            Ok(measured(model, &rows, &predicted(model, &rows, &task)?)?.metrics())
+        };
         let (one, other) = (metrics(&model)?, metrics(&open(&args.output)?)?);
         let cuts = one.at.iter().zip(&other.at);
         precision = cuts.map(|(one, other)| (one.k, one.precision, other.precision)).collect();

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use labelwood::data::corpus::{test, train};
 use labelwood::data::documents::Format;
 use labelwood::data::write_atomically;
+use labelwood::words::plural;
 
 use crate::context::Context;
 use crate::output::check_outputs;
@@ -36,7 +37,7 @@ pub fn write(folder: &Path, format: Format, overwrite: bool, context: &Context) 
     let parts = [(&train, 1), (&test, train.len() + 1)];
     for (path, (questions, first)) in paths.iter().zip(parts) {
         write_atomically(path, |output| write_part(output, questions, first, format))?;
-        context.note(format_args!("{}: {} questions", path.display(), questions.len()));
+        context.note(format_args!("{}: {}", path.display(), plural(questions.len(), "question")));
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ use page::Page;
 #[command(after_help = "The questions were written for labelwood and are part of the command.")]
 pub struct Args {
     /// Keep the model in DIR; by default it is gone when the demo ends
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     model: Option<PathBuf>,
 
     /// Replace a model, or files of questions, that are there
@@ -43,14 +43,14 @@ pub struct Args {
 
     /// How to write the questions
     #[arg(long, value_name = "FORMAT", default_value = "tsv", requires = "write_corpus",
-        value_parser = choice(&corpus::FORMATS))]
-    format: Format,
+        alias = "format", value_parser = choice(&corpus::FORMATS))]
+    to: Format,
 }
 
 /// Trains on the questions and shows what came of it, or only writes them.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(folder) = &args.write_corpus {
-        return corpus::write(folder, args.format, args.overwrite, context);
+        return corpus::write(folder, args.to, args.overwrite, context);
     }
     let start = Start { resume: false, overwrite: args.overwrite };
     match &args.model {
@@ -82,8 +82,8 @@ fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
     let page = Page {
         model: &model,
         seconds,
-        metrics: measured(&model, &test, &predictions)?,
-        popular: measured(&model, &test, &popular)?,
+        metrics: measured(&model, &test, &predictions)?.metrics(),
+        popular: measured(&model, &test, &popular)?.metrics(),
         predictions: &predictions,
     };
     context.hide_progress();

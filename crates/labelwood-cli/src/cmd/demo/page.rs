@@ -50,8 +50,8 @@ impl Display for Page<'_> {
             out,
             "\nNow your own texts. A line is a text, a TAB, and labels separated by ; :\n"
         )?;
-        writeln!(out, "    labelwood train books.tsv --model books")?;
-        writeln!(out, "    echo 'Birds of the north' | labelwood predict books -")
+        writeln!(out, "    labelwood train books.tsv -m books")?;
+        writeln!(out, "    labelwood predict books --text 'Birds of the north'")
     }
 }
 

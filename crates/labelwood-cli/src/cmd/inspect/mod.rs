@@ -1,5 +1,6 @@
 //! `labelwood inspect`: what is inside a model, and how far a plan has come.
 
+mod page;
 mod plan;
 
 use std::fmt::{self, Display, Formatter};
@@ -7,20 +8,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::Settings;
 use labelwood::algorithms::Table;
 use labelwood::app::names_in;
 use labelwood::data::LabelIndex;
 use labelwood::model::{Model, UnitUse};
-use labelwood::run::Bytes;
-use labelwood::settings::{Favour, Scores};
+use labelwood::settings::{Favour, with_short_numbers};
 use labelwood::store::Update;
+use labelwood::words::plural;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::context::Context;
 use crate::output::{as_object, print_as};
 use crate::prediction::LoadArgs;
+use crate::table::write_labelled;
+use crate::terminal::{shortened, table_width};
 
 /// How many of the most frequent labels are shown.
 const FREQUENT: usize = 10;
@@ -100,10 +102,13 @@ impl<'a> Terms<'a> {
         let find = |names: &LabelIndex| names.find(wanted).or_else(|| model.labels().find(wanted));
         let found = names.and_then(|names| Some((names, find(names)?)));
         let Some((names, label)) = found else {
+            let folder = folder.display();
+            if let Some(like) = names.and_then(|names| Some(names.code(names.find_like(wanted)?))) {
+                bail!("{folder}: there is no label `{wanted}`: did you mean `{like}`?");
+            }
             bail!(
-                "{}: there is no label `{wanted}`: predict or inspect without --label show how \
-                 labels are called",
-                folder.display()
+                "{folder}: there is no label `{wanted}`: predict or inspect without --label show how \
+                 labels are called"
             );
         };
         let Some(terms) = model.label_terms(label) else {
@@ -126,9 +131,10 @@ impl<'a> Terms<'a> {
 impl Display for Terms<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let name = self.name.map(|name| format!("  {name}")).unwrap_or_default();
-        writeln!(out, "{}{name}: {} training rows", self.code, self.instances)?;
+        let line = format!("{}{name}: {}", self.code, plural(self.instances, "training row"));
+        write_labelled(out, ("", 0), &line, table_width())?;
         for Term { term, weight } in &self.terms {
-            writeln!(out, "  {weight:.4}  {term}")?;
+            writeln!(out, "{}", shortened(&format!("  {weight:.3}  {term}"), table_width()))?;
         }
         Ok(())
     }
@@ -146,12 +152,12 @@ struct Inside<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     vocabulary: Option<VocabularyLine<'a>>,
     frequent_labels: Vec<FrequentLabel<'a>>,
-    settings: &'a Value,
+    settings: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a Value>,
+    text: Option<Value>,
     favour: Favour,
     #[serde(skip_serializing_if = "Option::is_none")]
-    shrunk: Option<&'a Value>,
+    shrunk: Option<Value>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     updates: &'a [Update],
     bytes: u64,
@@ -161,6 +167,8 @@ struct Inside<'a> {
     tables: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     calibration: Vec<CurvePoint>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threshold: Option<f32>,
     trees: Vec<TreeLine>,
     #[serde(skip)]
     model: &'a Model,
@@ -270,211 +278,18 @@ impl<'a> Inside<'a> {
             unseen_labels: labels.counts().iter().filter(|&&count| count == 0).count(),
             vocabulary: labels.names().map(VocabularyLine::of),
             frequent_labels: frequent.filter(|label| label.instances > 0).collect(),
-            settings: &training.settings,
-            text: training.text.as_ref(),
+            settings: with_short_numbers(&training.settings),
+            text: training.text.as_ref().map(with_short_numbers),
             favour: training.favour,
-            shrunk: training.shrunk.as_ref(),
+            shrunk: training.shrunk.as_ref().map(with_short_numbers),
             updates: &training.updates,
             bytes: manifest.bytes() + manifest_bytes,
             bytes_by_part: shown.chain([("manifest", manifest_bytes)]).collect(),
             tables: model.learned().tables().into_iter().map(table).collect(),
             calibration: [0.1, 0.3, 0.5, 0.7, 0.9].into_iter().filter_map(calibration).collect(),
+            threshold: model.threshold(),
             trees: model.learned().figures().into_iter().map(line).collect(),
             model,
         }
-    }
-}
-
-impl Display for Inside<'_> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(out, "model_id    {}", self.model_id)?;
-        writeln!(out, "algorithm   {}", self.algorithm)?;
-        writeln!(
-            out,
-            "trained on  {} instances, {} features, {} labels",
-            self.instances, self.features, self.labels
-        )?;
-        if let Some(known) = self.vocabulary.as_ref().filter(|known| known.is_rich()) {
-            let languages = match &known.languages[..] {
-                [] => String::new(),
-                tags => format!(" ({})", tags.join(", ")),
-            };
-            writeln!(
-                out,
-                "vocabulary  {} names and {} further ones{languages}, {} broader pairs",
-                known.names, known.further_names, known.broader
-            )?;
-        }
-        if !self.updates.is_empty() {
-            let rows: Vec<String> = self.updates.iter().map(|one| one.rows.to_string()).collect();
-            writeln!(out, "updated     {} times, by {} rows", rows.len(), rows.join(", "))?;
-        }
-        let part = |&(name, bytes): &(&str, u64)| {
-            let name = if name == "features" { "feature weights" } else { name };
-            format!("{name} {}", Bytes(bytes))
-        };
-        let parts: Vec<String> = self.bytes_by_part.iter().map(part).collect();
-        writeln!(out, "size        {}: {}", Bytes(self.bytes), parts.join(", "))?;
-        if let Some(chosen) = self.model.learned().settings().chosen() {
-            writeln!(out, "parts       {chosen}")?;
-        }
-        if self.favour == Favour::Tail {
-            let is_calibrated = self.model.calibration().is_some();
-            let weight = match self.model.learned().settings().scores(is_calibrated) {
-                Scores::Probabilities => "inverse propensity",
-                Scores::Unbounded => "the root of inverse propensity",
-            };
-            writeln!(out, "favours     rare labels (tail): ranked by score x {weight}")?;
-        }
-        self.write_settings(out)?;
-        self.write_probabilities(out)?;
-        self.write_labels(out)?;
-        self.write_trees(out)
-    }
-}
-
-impl Inside<'_> {
-    fn write_settings(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let of_text = |name| self.text.map(|text| entries(&text[name])).unwrap_or_default();
-        let sections = [
-            ("settings", shown_settings(&self.model.learned().settings())),
-            ("made smaller", self.shrunk.map(entries).unwrap_or_default()),
-            ("documents", of_text("documents")),
-            ("text to vectors", of_text("vectoriser")),
-        ];
-        for (title, settings) in sections.iter().filter(|(_, settings)| !settings.is_empty()) {
-            writeln!(out, "\n{title}")?;
-            for (name, value) in settings {
-                let shown = match value.as_str() {
-                    Some(" ") => "space".to_owned(),
-                    Some(text) => text.to_owned(),
-                    None if value.is_null() => "none".to_owned(),
-                    None => value.to_string(),
-                };
-                let width = if name.contains(' ') { 32 } else { 20 };
-                writeln!(out, "  {:width$}{shown}", name.replace('_', "-"))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_labels(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, "\nlabels: {}", self.labels)?;
-        writeln!(out, ", of which {} have no training row", self.unseen_labels)?;
-        for FrequentLabel { label, name, instances } in &self.frequent_labels {
-            let name = name.unwrap_or_default();
-            writeln!(out, "  {}", format!("{label:>8} {instances:>9} rows  {name}").trim_end())?;
-        }
-        Ok(())
-    }
-
-    /// What scores mean, if they are probabilities.
-    fn write_probabilities(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        for Table { name, title, rows } in &self.model.learned().tables() {
-            writeln!(out, "\n{}: {title}", name.replace('_', " "))?;
-            let columns = rows.first().into_iter().flat_map(|row| row.keys());
-            let mut columns: Vec<&String> = columns.collect();
-            columns.sort_by_key(|column| *column != "instances");
-            let cell = |row: &Map<String, Value>, column: &String| match row.get(column) {
-                Some(Value::String(text)) => text.replace('_', " "),
-                Some(number) if column == "percent" => {
-                    format!("{:.1}", number.as_f64().unwrap_or(0.0))
-                }
-                Some(Value::Number(number)) if number.is_f64() => {
-                    format!("{:.3}", number.as_f64().unwrap_or(0.0))
-                }
-                other => other.map(Value::to_string).unwrap_or_default(),
-            };
-            let widest = |column: &&String| {
-                let cells = rows.iter().map(|row| cell(row, column).len() + 2);
-                cells.chain([width(column) + 2]).max().unwrap_or(0)
-            };
-            let widths: Vec<usize> = columns.iter().map(widest).collect();
-            for (column, width) in columns.iter().zip(&widths) {
-                write!(out, "{:>width$}", column.replace('_', " "))?;
-            }
-            writeln!(out)?;
-            for row in rows {
-                for (column, width) in columns.iter().zip(&widths) {
-                    write!(out, "{:>width$}", cell(row, column))?;
-                }
-                writeln!(out)?;
-            }
-        }
-        if !self.calibration.is_empty() {
-            writeln!(out, "\ncalibration: raw scores and the probabilities that are shown")?;
-        }
-        for CurvePoint { score, probability } in &self.calibration {
-            writeln!(out, "  {score:.1}  {probability:.3}")?;
-        }
-        Ok(())
-    }
-
-    /// A line for each tree, and one for all of them, for each kind of tree.
-    fn write_trees(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let is_same_kind =
-            |left: &TreeLine, right: &TreeLine| left.figures.keys().eq(right.figures.keys());
-        self.trees.chunk_by(is_same_kind).try_for_each(|trees| write_kind(out, trees))
-    }
-}
-
-/// The lines of trees of one kind; the last has the sum of each figure, but of depths and largest
-/// leaves the largest.
-fn write_kind(out: &mut Formatter<'_>, trees: &[TreeLine]) -> fmt::Result {
-    let names: Vec<&String> = trees[0].figures.keys().collect();
-    let of = |tree: &TreeLine, name: &str| tree.figures[name].as_u64().unwrap_or(0);
-    let first = trees.iter().map(|tree| tree.unit.len() + 2).max().unwrap_or(0).max(14);
-    write!(out, "\n{:first$}", "")?;
-    for name in &names {
-        write!(out, "{:>width$}", name.replace('_', " "), width = width(name))?;
-    }
-    writeln!(out, "{:>12}", "size")?;
-    let line = |out: &mut Formatter<'_>, unit: &str, figure: &dyn Fn(&str) -> u64, bytes| {
-        write!(out, "{unit:first$}")?;
-        for name in &names {
-            write!(out, "{:>width$}", figure(name), width = width(name))?;
-        }
-        writeln!(out, "{:>12}", Bytes(bytes).to_string())
-    };
-    for tree in trees {
-        line(out, &tree.unit, &|name| of(tree, name), tree.bytes)?;
-    }
-    let total = |name: &str| {
-        let figures = trees.iter().map(|tree| of(tree, name));
-        let is_largest = name == "depth" || name.starts_with("largest");
-        if is_largest { figures.max().unwrap_or(0) } else { figures.sum() }
-    };
-    line(out, "all", &total, trees.iter().map(|tree| tree.bytes).sum())
-}
-
-/// The width of a figure's column.
-fn width(name: &str) -> usize {
-    name.len().max(7) + 2
-}
-
-/// The names and values of a JSON object.
-fn entries(object: &Value) -> Vec<(String, Value)> {
-    let entries = object.as_object().into_iter().flatten();
-    entries.map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// The settings of an algorithm; those of its parts, if it has parts, each after the part's name.
-fn shown_settings(settings: &Settings) -> Vec<(String, Value)> {
-    let own = |settings: &Settings| {
-        let table = settings.table();
-        let shown = |(name, value): (String, Value)| {
-            let setting = table.iter().find(|setting| setting.name == name);
-            let shown = setting.filter(|_| value.is_f64()).map(|setting| setting.shown(&value));
-            (name, shown.map_or(value, Into::into))
-        };
-        entries(&settings.values()).into_iter().map(shown).collect::<Vec<_>>()
-    };
-    let of_part = |part: &Settings| {
-        let named = |(name, value)| (format!("{} {name}", part.name()), value);
-        own(part).into_iter().map(named).collect::<Vec<_>>()
-    };
-    match settings.parts() {
-        [] => own(settings),
-        parts => parts.iter().flat_map(of_part).collect(),
     }
 }

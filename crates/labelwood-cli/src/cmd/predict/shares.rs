@@ -9,8 +9,10 @@ use anyhow::{Context as _, Result, bail};
 use labelwood::run::Task;
 use labelwood::shard::{Combiner, ModelShare, ScoresReader, Share};
 use labelwood::sparse::{Predictions, Query, RowsView};
+use labelwood::words::plural;
 
 use super::Args;
+use crate::args::at_least_1;
 use crate::context::Context;
 use crate::output::{check_outputs, write_file};
 use crate::worker::WorkerArgs;
@@ -20,12 +22,13 @@ const ENDING: &str = "scores";
 
 /// Which share of the work is done here.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("which").args(["index", "workers"]).multiple(true)
+#[command(next_help_heading = "Several workers", group = clap::ArgGroup::new("which").args(["index", "workers"]).multiple(true)
     .requires("shares").conflicts_with("join"))]
 pub struct ShareArgs {
     /// Divide the model into N shares, and write what this worker's have to say into the folder
     /// --output
-    #[arg(long, value_name = "N", conflicts_with_all = ["join", "format", "threshold", "fill", "labels_only"])]
+    #[arg(long, value_name = "N", value_parser = at_least_1, allow_negative_numbers = true,
+        conflicts_with_all = ["join", "to", "wide", "threshold", "fill", "labels_only"])]
     pub shares: Option<NonZeroUsize>,
 
     #[command(flatten)]
@@ -41,7 +44,8 @@ pub fn write(args: &Args, shares: usize, context: &Context, task: &Task) -> Resu
     if args.to_stdout() {
         bail!("--shares writes a file for each share: name their folder with --output");
     }
-    if args.data.as_os_str() == "-" && shares > 1 {
+    let Some(data) = &args.data else { bail!("--shares reads DATA: name the file") };
+    if data.as_os_str() == "-" && shares > 1 {
         bail!("every worker reads the rows, and --join once more: give a file instead of -");
     }
     let folder = &args.output;
@@ -55,8 +59,8 @@ pub fn write(args: &Args, shares: usize, context: &Context, task: &Task) -> Resu
     }
     for index in indices() {
         let path = path(index);
-        let rows = write_share(args, Share { index, of: shares }, &path, task)?;
-        context.note(format_args!("{}: {rows} rows", path.display()));
+        let rows = write_share(args, data, Share { index, of: shares }, &path, task)?;
+        context.note(format_args!("{}: {}", path.display(), plural(rows, "row")));
     }
     Ok(())
 }
@@ -67,11 +71,11 @@ fn is_share(path: &Path) -> bool {
     matches!(first, Ok(Ok(Some(_))))
 }
 
-fn write_share(args: &Args, share: Share, path: &Path, task: &Task) -> Result<u64> {
+fn write_share(args: &Args, data: &Path, share: Share, path: &Path, task: &Task) -> Result<u64> {
     let share = ModelShare::open(&args.model, share, args.opening.loading.options(), task)?;
-    let mut source = args.reading.options().open(&args.data, share.model(), task)?;
+    let mut source = args.reading.options().open(data, share.model(), task)?;
     let allowed = args.opening.files().allowed(share.model(), task)?;
-    let query = args.opening.query(args.top_k.get(), allowed.as_ref());
+    let query = args.opening.query(args.k(), allowed.as_ref());
     let mut rows = 0;
     write_file(path, |output| {
         while let Some(batch) = source.next_batch()? {

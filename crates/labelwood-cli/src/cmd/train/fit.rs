@@ -2,21 +2,24 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use anyhow::{Context as _, Result, anyhow};
 use labelwood::Settings;
 use labelwood::data::Dataset;
-use labelwood::metrics::Metrics;
+use labelwood::metrics::{AtThreshold, Metrics};
 use labelwood::model::{Model, TrainError, TrainOptions, Trained, train_with, train_within};
 use labelwood::report::{EvaluationReport, Spent};
-use labelwood::run::{Bytes, Progress, Stage};
-use labelwood::store::{Manifest, Options, staging_folder};
+use labelwood::run::{Bytes, Progress, Stage, Task};
+use labelwood::store::{Manifest, Options, StoreError, staging_folder};
+use labelwood::words::{counted, plural};
 
 use super::Training;
 use crate::machine::{Clock, sum};
-use crate::prediction::{measured, predicted};
+use crate::output::quoted_path;
+use crate::prediction::{ENOUGH, measured, most_frequent, predicted};
 use crate::signals::NOTHING_KEPT;
 
 /// How far the trees have come, as far as the run tells.
@@ -30,6 +33,8 @@ struct State {
     /// Finished units and all units, and what they are called.
     count: (u64, u64),
     units: &'static str,
+    /// The part of a grove that they are of.
+    part: Option<&'static str>,
     /// When the last tree was done: what comes after it is saving.
     last: Option<Clock>,
 }
@@ -42,8 +47,9 @@ impl Trees {
             if let Stage::Units(units) = progress.stage {
                 let mut state = trees.state();
                 // The parts of a grove follow one after the other.
-                let done = if state.units == units { state.count.0 } else { 0 };
-                state.units = units;
+                let is_same = (state.part, state.units) == (progress.part, units);
+                let done = if is_same { state.count.0 } else { 0 };
+                (state.part, state.units) = (progress.part, units);
                 state.count = (progress.done.max(done), progress.total);
                 if progress.done == progress.total {
                     state.last = Some(Clock::start());
@@ -83,13 +89,30 @@ fn unfinished_at(target: &Path) -> PathBuf {
     staging_folder(target).unwrap_or_else(|_| target.to_owned())
 }
 
+/// `3 finished trees are`.
+fn finished_units(finished: u64, units: &str) -> String {
+    let counted = counted(finished, units);
+    let noun = counted.split_once(' ').map_or(units, |(_, noun)| noun);
+    format!("{finished} finished {noun} {}", are(finished))
+}
+
+/// The verb of so many.
+fn are(count: u64) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
 /// What a stopped training leaves, and how to go on.
 fn kept(finished: u64, total: u64, units: &str, target: &Path) -> String {
     let folder = unfinished_at(target);
     // A model that is there is replaced only if that is asked for again.
     let replaces = target.join("manifest.json").exists();
     let flags = if replaces { "--resume --overwrite" } else { "--resume" };
-    format!("{finished} of {total} {units} are kept in {}; go on with {flags}", folder.display())
+    let units = counted(total, units);
+    format!(
+        "{finished} of {units} {} kept in {}; go on with {flags}",
+        are(finished),
+        folder.display()
+    )
 }
 
 /// A trained model and what it took.
@@ -114,6 +137,8 @@ pub struct Fitted {
 pub struct Test {
     /// The figures.
     pub metrics: Metrics,
+    at_threshold: Option<AtThreshold>,
+    popular: Metrics,
     stages: Vec<(&'static str, Spent)>,
 }
 
@@ -121,36 +146,37 @@ impl Fitted {
     /// The test as a table or JSON.
     pub fn report(&self) -> Option<EvaluationReport<'_>> {
         let test = self.test.as_ref()?;
-        Some(EvaluationReport { metrics: &test.metrics, stages: &test.stages })
+        Some(EvaluationReport {
+            metrics: &test.metrics,
+            at_threshold: test.at_threshold,
+            popular: Some(&test.popular),
+            stages: &test.stages,
+            all: false,
+        })
     }
 }
 
 /// What a user wants to know after a training.
 impl Display for Fitted {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let Manifest { instances: rows, labels, .. } = &self.manifest;
+        let Manifest { instances, labels, .. } = self.manifest;
+        let (rows, labels) = (plural(instances, "row"), plural(labels, "label"));
         let size = Bytes(self.bytes);
         let trees = self.settings.describe_size();
         let seconds = self.fit.seconds + self.save.seconds;
         let Some(folder) = &self.folder else {
-            return write!(out, "{trees} of {rows} rows and {labels} labels in {seconds:.1} s");
+            return write!(out, "{trees} of {rows} and {labels} in {seconds:.1} s");
         };
-        let folder = folder.display();
+        let (folder, typed) = (folder.display(), quoted_path(folder));
         if let Some(chosen) = self.settings.chosen() {
             writeln!(out, "{chosen}")?;
         }
         if self.was_there {
             return write!(out, "{folder}: this training is finished, there is nothing to resume");
         }
-        write!(
-            out,
-            "{folder}: {trees} of {rows} rows and {labels} labels in {seconds:.1} s, {size}"
-        )?;
+        write!(out, "{folder}: {trees} of {rows} and {labels} in {seconds:.1} s, {size}")?;
         if self.test.is_none() {
-            write!(
-                out,
-                "\nnext: labelwood evaluate {folder} DATA, labelwood predict {folder} DATA"
-            )?;
+            write!(out, "\nnext: labelwood evaluate {typed} DATA, labelwood predict {typed} DATA")?;
         }
         Ok(())
     }
@@ -158,16 +184,23 @@ impl Display for Fitted {
 
 impl Training<'_> {
     /// Trains into the folder `target` and tests what was written.
-    pub fn fit(&self, rows: &Dataset, test: Option<&Dataset>, target: &Path) -> Result<Fitted> {
+    pub fn fit(
+        &self,
+        rows: &Dataset,
+        test: Option<&Dataset>,
+        target: &Path,
+        task: &Task,
+    ) -> Result<Fitted> {
+        let [training, testing] = stages(task, rows, test);
         self.trees.begin(target);
         let clock = Clock::start();
         let (settings, options) = (&self.settings, self.options());
         let (limits, start) = (&self.args.limits, self.args.start());
         let trained = if self.is_limited() {
             let limits = limits.within(self.context.started());
-            train_within(rows, options, settings, limits, target, start, &self.task)
+            train_within(rows, options, settings, limits, target, start, &training)
         } else {
-            train_with(rows, options, settings, target, start, &self.task)
+            train_with(rows, options, settings, target, start, &training)
         };
         let trained = trained.map_err(|error| stopped_or(error, target))?;
         let saved = Clock::start();
@@ -176,7 +209,7 @@ impl Training<'_> {
             Trained::Written(manifest) => (manifest, false),
             Trained::AlreadyThere(manifest) => (manifest, true),
         };
-        let test = test.map(|test| self.test_model(target, test)).transpose()?;
+        let test = test.map(|test| self.test_model(target, test, &testing)).transpose()?;
         Ok(Fitted {
             bytes: folder_bytes(target, &manifest)?,
             settings: settings_of(&manifest)?,
@@ -205,10 +238,16 @@ impl Training<'_> {
     }
 
     /// Trains and tests without writing anything.
-    pub fn fit_in_memory(&self, rows: &Dataset, test: Option<&Dataset>) -> Result<Fitted> {
+    pub fn fit_in_memory(
+        &self,
+        rows: &Dataset,
+        test: Option<&Dataset>,
+        task: &Task,
+    ) -> Result<Fitted> {
+        let [training, testing] = stages(task, rows, test);
         let clock = Clock::start();
         let options = TrainOptions { text: None, keep_rows: false, ..self.options() };
-        let model = Model::train(rows.view(), options, &self.settings, &self.task);
+        let model = Model::train(rows.view(), options, &self.settings, &training);
         let model = model.map_err(|error| match error {
             TrainError::Stopped { source, .. } => {
                 anyhow::Error::from(source).context("nothing is kept without --model")
@@ -216,7 +255,7 @@ impl Training<'_> {
             other => other.into(),
         })?;
         let fit = clock.spent();
-        let test = test.map(|test| self.score(&model, test, None)).transpose()?;
+        let test = test.map(|test| self.score(&model, test, None, &testing)).transpose()?;
         Ok(Fitted {
             settings: settings_of(model.manifest())?,
             bytes: model.manifest().bytes(),
@@ -230,22 +269,45 @@ impl Training<'_> {
     }
 
     /// Tests the model as a fresh process would: from its folder.
-    fn test_model(&self, folder: &Path, test: &Dataset) -> Result<Test> {
+    fn test_model(&self, folder: &Path, test: &Dataset, task: &Task) -> Result<Test> {
         let clock = Clock::start();
-        let model = Model::open(folder, Options::default(), &self.task)?;
+        let model = Model::open(folder, Options::default(), task)?;
         let load = clock.spent();
-        self.score(&model, test, Some(load))
+        self.score(&model, test, Some(load), task)
             .with_context(|| format!("the model is complete in {}", folder.display()))
     }
 
     /// Predicts and compares with the truth.
-    fn score(&self, model: &Model, test: &Dataset, load: Option<Spent>) -> Result<Test> {
+    fn score(
+        &self,
+        model: &Model,
+        test: &Dataset,
+        load: Option<Spent>,
+        task: &Task,
+    ) -> Result<Test> {
         let clock = Clock::start();
-        let predictions = predicted(model, test, &self.task)?;
+        let predictions = predicted(model, test, task)?;
         let load = load.map(|load| ("load", load)).into_iter();
         let stages = load.chain([("predict", clock.spent())]).collect();
-        Ok(Test { metrics: measured(model, test, &predictions)?, stages })
+        let evaluation = measured(model, test, &predictions)?;
+        let popular = most_frequent(model.labels().counts(), ENOUGH, test.len());
+        Ok(Test {
+            metrics: evaluation.metrics(),
+            at_threshold: model.threshold().map(|least| evaluation.at_threshold(least)),
+            popular: measured(model, test, &popular)?.metrics(),
+            stages,
+        })
     }
+}
+
+/// What testing a row costs, compared with learning from one.
+const TEST_COST: f64 = 0.3;
+
+/// The task of a training and that of testing what it wrote, with their shares of the work.
+fn stages(task: &Task, rows: &Dataset, test: Option<&Dataset>) -> [Task; 2] {
+    let cost = TEST_COST * test.map_or(0, Dataset::len) as f64;
+    let trained = 1.0 - cost / (cost + rows.len() as f64).max(1.0);
+    [task.share(0.0..trained), task.share(trained..1.0).part("test")]
 }
 
 /// The settings that a model was trained with.
@@ -264,8 +326,9 @@ fn stopped_or(error: TrainError, target: &Path) -> anyhow::Error {
         TrainError::TimeUp { finished, units } => {
             let folder = unfinished_at(target);
             anyhow!(
-                "the time was up before there was a model: {finished} finished {units} are kept in {}; \
-                 go on with --resume, or allow a longer --budget",
+                "the time was up before there was a model: {} kept in {}; go on with --resume, or allow a \
+                 longer --budget",
+                finished_units(finished as u64, units),
                 folder.display()
             )
         }
@@ -274,9 +337,23 @@ fn stopped_or(error: TrainError, target: &Path) -> anyhow::Error {
             Bytes(least),
             Bytes(allowed)
         ),
+        TrainError::Store(error) if is_disk_full(&error) => {
+            let folder = unfinished_at(target);
+            let kept = format!(
+                "finished trees are kept in {}; make room, then go on with --resume",
+                folder.display()
+            );
+            let problem = format!("{error}: {kept}");
+            anyhow::Error::from(error).context(problem)
+        }
         TrainError::Store(error) => error.into(),
         other => other.into(),
     }
+}
+
+/// Whether there is no room left for a file.
+fn is_disk_full(error: &StoreError) -> bool {
+    matches!(error, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
 }
 
 /// The size of a model's folder: its units and the manifest.
@@ -297,14 +374,25 @@ mod tests {
         assert_eq!(kept(), NOTHING_KEPT);
         trees.begin(Path::new("out/model"));
         assert_eq!(kept(), NOTHING_KEPT);
-        watch(Progress { stage: Stage::Units("trees"), done: 7, total: 50 });
-        watch(Progress { stage: Stage::Units("trees"), done: 6, total: 50 });
+        watch(Progress::new(Stage::Units("trees"), 7, 50));
+        watch(Progress::new(Stage::Units("trees"), 6, 50));
         assert_eq!(kept(), "7 of 50 trees are kept in out/model.partial; go on with --resume");
         trees.end();
         assert_eq!(kept(), NOTHING_KEPT);
         trees.begin(Path::new("out/model"));
-        watch(Progress { stage: Stage::Units("submodels"), done: 9, total: 9 });
+        watch(Progress::new(Stage::Units("submodels"), 9, 9));
         assert_eq!(kept(), "9 of 9 submodels are kept in out/model.partial; go on with --resume");
+    }
+
+    #[test]
+    fn a_full_disk_leaves_finished_trees_to_go_on_with() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let store = StoreError::Io { action: "write", path: "m.partial/tree".into(), source: full };
+        let error = stopped_or(TrainError::Store(store), Path::new("out/model"));
+        let expected =
+            "finished trees are kept in out/model.partial; make room, then go on with --resume";
+        assert!(error.to_string().ends_with(expected), "{error}");
+        assert_eq!(labelwood::app::Fault::of(error.as_ref()), labelwood::app::Fault::Machine);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use labelwood::model::{Limits, unfinished};
 use labelwood::run::{Bytes, Task};
 use labelwood::store::{Manifest, Training};
 use labelwood::text::{Params, TextReader, TextSettings};
+use labelwood::words::plural;
 
 use super::memory::fits;
 use super::{Args, Choice};
@@ -29,9 +30,10 @@ const GRACE_SECONDS: Duration = Duration::from_secs(1);
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// Be done within this time, such as 60s, 5m or 1h30m, reading and saving included: trees are
-    /// added while there is time, --trees and --label-trees at most. For auto, grove, craftml and
-    /// label-tree
+    /// Be done within this time, such as 60s, 5m or 1h30m
+    ///
+    /// Reading and saving included: trees are added while there is time, --trees and --label-trees at
+    /// most. For auto, grove, craftml and label-tree.
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub budget: Option<Duration>,
 
@@ -140,7 +142,10 @@ pub fn outcome(args: &Args, planned: &Settings, grown: &Settings, start: Instant
     let part = |size: &Size| {
         let own = found.iter().find(|own| own.noun == size.noun);
         match own {
-            Some(own) => format!("{} of {} {}s were grown", own.count, size.count, size.noun),
+            Some(own) => {
+                let was = if own.count == 1 { "was" } else { "were" };
+                format!("{} of {} {was} grown", own.count, plural(size.count, size.noun))
+            }
             None => format!("no {}", size.noun),
         }
     };

@@ -11,6 +11,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use clap::error::ErrorKind;
 use labelwood::Settings;
 use labelwood::app::TrainingNeed;
 use labelwood::data::Dataset;
@@ -22,22 +23,17 @@ use labelwood::sparse::CsrView;
 use labelwood::store::{Start, check_target};
 use labelwood::text::TextReader;
 
+use crate::args::share;
 use crate::context::Context;
 use crate::learn::{LearnArgs, Rows, TrainRequest, warn_of_learned_rows};
 use crate::machine::Clock;
-use crate::output::print;
+use crate::output::{print, quoted_path};
 use crate::settings::Choice;
-use crate::split::{SplitArgs, SplitFiles, numbered};
+use crate::split::{SplitArgs, SplitFiles, divide_rows, numbered};
 use crate::spread::Spread;
 use fit::{Fitted, Trees};
 use limits::LimitArgs;
 use summary::print_summary;
-
-const EXAMPLES: &str = "\
-Examples:
-  labelwood train books.tsv --model books
-  labelwood train train.txt --model model --test test.txt
-  labelwood train books.csv --text-column title,abstract --label-column subjects --model books --budget 5m";
 
 const ABOUT_DATA: &str = "\
 DATA is text (.tsv: text, TAB, labels; .csv with a header; .jsonl) or vectors (.txt: XC repository format; .svm: LIBSVM; \
@@ -46,21 +42,34 @@ on with it. The same data, settings and seed give the same model on any number o
 
 /// Arguments of `labelwood train`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{ABOUT_DATA}\n\n{EXAMPLES}"))]
+#[command(after_help = ABOUT_DATA)]
 pub struct Args {
-    /// The folder to write the model to; with --split-column all, DIR-01 and so on
-    #[arg(long, value_name = "DIR", required_unless_present = "train_split")]
+    /// The folder to write the model to
+    ///
+    /// With --split-column all, DIR-01 and so on.
+    #[arg(short, long, value_name = "DIR")]
     model: Option<PathBuf>,
 
-    /// Test the model with these rows and show how good it is
+    /// Test the model with these rows
     #[arg(long, value_name = "DATA")]
     test: Option<PathBuf>,
 
-    /// Go on with a training that was stopped; the data and settings must be the same
+    /// Hold out a share of the rows, such as 0.1, to test with
+    ///
+    /// The model learns from the others; equal texts are on one side.
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["test", "train_split"],
+        requires = "data")]
+    holdout: Option<f64>,
+
+    /// Go on with a training that was stopped
+    ///
+    /// The data and settings must be the same.
     #[arg(long, requires = "model")]
     resume: bool,
 
-    /// Replace a model that is there, and drop an unfinished training
+    /// Replace a model that is there
+    ///
+    /// An unfinished training is dropped, too.
     #[arg(long, requires = "model")]
     overwrite: bool,
 
@@ -122,6 +131,25 @@ impl Args {
         }
     }
 
+    /// There is no folder for the model; it may have been meant as the last of DATA.
+    fn without_model(&self) -> anyhow::Error {
+        let paths = self.learn.paths();
+        let shown = |paths: &[PathBuf]| {
+            paths.iter().map(|path| quoted_path(path)).collect::<Vec<_>>().join(" ")
+        };
+        let problem = match paths {
+            [data @ .., folder] if !data.is_empty() && (folder.is_dir() || !folder.exists()) => {
+                let (data, folder) = (shown(data), quoted_path(folder));
+                format!("the folder of the model has a flag: labelwood train {data} -m {folder}\n")
+            }
+            data => {
+                format!("name a folder for the model: labelwood train {} -m model\n", shown(data))
+            }
+        };
+        let problem = format!("{problem}\nFor more information, try '--help'.\n");
+        clap::Error::raw(ErrorKind::MissingRequiredArgument, problem).into()
+    }
+
     fn note(&self, context: &Context, text: String) {
         if !self.json {
             context.note(text);
@@ -130,7 +158,7 @@ impl Args {
 }
 
 /// Reads, trains and, if asked for, tests.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub fn run(mut args: Args, context: &Context) -> Result<()> {
     let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
     args.check(&choice, calibrate)?;
     args.learn.check_data(&choice)?;
@@ -145,11 +173,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             args.check_target(target)?;
             Some(target.as_path())
         }
-        None => bail!("--model is missing: name a folder for the model"),
+        None => return Err(args.without_model()),
     };
     let trees = Trees::default();
-    let task = context.watched_run(trees.watch(), trees.kept())?;
+    let task = context.run_within(args.limits.budget, trees.watch(), trees.kept())?;
     let clock = Clock::start();
+    if let Some(share) = args.holdout {
+        args.learn.hold_out(share, context.seed, &task)?;
+    }
     let before = args.chosen_before(&choice)?;
     let text = args.choose_text(&choice, before.as_ref(), context, &task)?;
     let rows = args.learn.read(args.split.train_split.is_some(), text, &task)?;
@@ -158,7 +189,27 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     // Read before the training so that a wrong name does not cost an hour.
     let test =
         args.test.as_ref().map(|test| args.learn.read_test(test, &rows, &task)).transpose()?;
-    let Rows { dataset, reader, text } = rows;
+    let test = match args.learn.read_held_out(&rows, &task)? {
+        Some(held_out) => Some(held_out),
+        None => test,
+    };
+    let Rows { mut dataset, reader, text } = rows;
+    let test = match (args.holdout, test) {
+        (Some(share), None) => {
+            let (train, test) =
+                divide_rows(args.learn.path(), &dataset, share, context.seed, &task)?;
+            dataset = train;
+            Some(test)
+        }
+        (_, test) => test,
+    };
+    if let (Some(_), Some(test)) = (args.holdout, &test) {
+        let (learned, all) = (dataset.len(), dataset.len() + test.len());
+        args.note(
+            context,
+            format!("holdout: {learned} of {all} rows are learned from, the others test the model"),
+        );
+    }
     let select = |splits: &SplitFiles| splits.select(&dataset, args.split.one(), &task);
     let selected = splits.as_ref().map(select).transpose()?;
     let (train, split_test) = match &selected {
@@ -211,7 +262,7 @@ impl Training<'_> {
     ) -> Result<()> {
         self.announce(train)?;
         self.look_at_test(train, test);
-        let fitted = self.fit(train, test, target)?;
+        let fitted = self.fit(train, test, target, &self.task)?;
         if self.args.json {
             return print_summary(read, std::slice::from_ref(&fitted), fitted.report());
         }
@@ -241,9 +292,11 @@ impl Training<'_> {
                 self.announce(&train)?;
             }
             self.look_at_test(&train, test.as_ref());
+            let at = |column: usize| column as f64 / splits.columns() as f64;
+            let task = self.task.share(at(column - 1)..at(column));
             let model = match &targets {
-                Some(targets) => self.fit(&train, test.as_ref(), &targets[column - 1])?,
-                None => self.fit_in_memory(&train, test.as_ref())?,
+                Some(targets) => self.fit(&train, test.as_ref(), &targets[column - 1], &task)?,
+                None => self.fit_in_memory(&train, test.as_ref(), &task)?,
             };
             self.args.note(self.context, format!("split {column}: {model}"));
             fitted.push(model);

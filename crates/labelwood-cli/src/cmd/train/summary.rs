@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use labelwood::report::Spent;
+use labelwood::settings::with_short_numbers;
 use serde::Serialize;
 
 use super::fit::Fitted;
@@ -38,7 +39,10 @@ pub fn print_summary(read: Spent, fitted: &[Fitted], test: Option<impl Serialize
         cpu_seconds: Stages { read: cpu(read), fit: cpu(fit), save: cpu(save) },
         model_bytes: fitted.iter().map(|one| one.bytes).sum(),
         peak_rss_bytes: machine::peak_memory().map(|peak| peak.0),
-        settings: fitted.first().map(|first| first.settings.values()).unwrap_or_default(),
+        settings: fitted
+            .first()
+            .map(|first| with_short_numbers(&first.settings.values()))
+            .unwrap_or_default(),
         test,
     })
 }

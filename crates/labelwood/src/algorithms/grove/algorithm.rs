@@ -4,11 +4,13 @@ use super::answers::Answers;
 use super::params::{CHOOSE, LABEL_TREE, LABEL_TREES, Prior};
 use super::ranker::{Ranker, Said, Scratch, learning_bytes};
 use super::trial::held_out;
-use super::{BLOCK, Grove, Params, RANKER, Trainer, known, prefix, write_ranker};
+use super::{
+    BLOCK, Grove, Params, RANKER, RANKER_COST, TRIAL_SHARE, Trainer, known, prefix, write_ranker,
+};
 use crate::algorithms::{
     Algorithm, Budget, Change, Cost, Costs, Facts, GrowError, Growth, Interrupted, NewRows,
-    OpenUnit, Predict, Role, RowVotes, SetError, Settings, Shrink, Shrunk, Size, Table, Train,
-    Trained, UnitSink, UnitSpec, Updates, WriteUnit,
+    OpenUnit, Predict, Role, RowVotes, SetError, Settings, Shrink, Shrunk, Size, StoredAs, Table,
+    Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, seconds_left, shares,
 };
 use crate::base::run::{Estimate, Stopped, Task};
 use crate::base::settings::{Kind, ParamError, Setting};
@@ -236,9 +238,8 @@ impl Algorithm for Params {
             costs.below.seconds += of_part.below.seconds;
             costs.below.memory = costs.below.memory.max(of_part.below.memory);
         }
-        // About a third of the trees.
-        let seconds =
-            0.3 * (costs.units.iter().map(|cost| cost.seconds).sum::<f64>() + costs.below.seconds);
+        let seconds = RANKER_COST
+            * (costs.units.iter().map(|cost| cost.seconds).sum::<f64>() + costs.below.seconds);
         let memory = self.estimate(rows, threads).memory;
         for (unit, cost) in units.iter().zip(&mut costs.units) {
             if unit.role == Role::Ranker {
@@ -284,7 +285,15 @@ impl Algorithm for Params {
     }
 
     fn shrunk(&self, how: Shrink) -> Option<Settings> {
-        let parts = self.parts.iter().map(|part| part.shrunk(how)).collect::<Option<_>>()?;
+        if !self.parts.iter().any(is_shrinkable) {
+            return None;
+        }
+        // What has no values, such as counts of names, stays as it is.
+        let shrunk = |part: &Settings| match is_shrinkable(part) {
+            true => part.shrunk(how),
+            false => Some(part.clone()),
+        };
+        let parts = self.parts.iter().map(shrunk).collect::<Option<_>>()?;
         Some(Params { parts, ..self.clone() }.into())
     }
 
@@ -297,12 +306,18 @@ impl Algorithm for Params {
     ) -> Result<Option<Shrunk>, StoreError> {
         for part in &self.parts {
             let prefix = prefix(part);
-            if let Some(own) = name.strip_prefix(&prefix) {
+            if let Some(own) = name.strip_prefix(&prefix).filter(|_| is_shrinkable(part)) {
                 return part.shrink_unit(how, &stored.below(&prefix), own, write);
             }
         }
         Ok(None)
     }
+}
+
+/// Whether a part has values that can be stored in some other way.
+fn is_shrinkable(part: &Settings) -> bool {
+    let ways = [StoredAs::U8, StoredAs::F16, StoredAs::F32];
+    ways.into_iter().any(|way| part.shrunk(Shrink { values: Some(way), prune: None }).is_some())
 }
 
 impl Train for Trainer<'_> {
@@ -312,15 +327,27 @@ impl Train for Trainer<'_> {
 
     /// The ranker first: it takes the most memory.
     fn train(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), Interrupted> {
+        let mut start = 0.0;
         if units.lacks(RANKER) {
             write_ranker(&self.ranker(task)?, units)?;
+            start = TRIAL_SHARE;
+        } else if self.trial.is_some() {
+            start = TRIAL_SHARE;
         }
-        for part in &self.params.parts {
-            let units = units.below(&prefix(part));
-            let all = part.units(self.rows.labels.columns(), &|name| units.open(name))?;
+        let sinks = self.params.parts.iter().map(|part| units.below(&prefix(part)));
+        let sinks: Vec<UnitSink<'_>> = sinks.collect();
+        let left = self.params.parts.iter().zip(&sinks);
+        let left = left.map(|(part, units)| seconds_left(part, self.rows, units));
+        let left: Vec<Option<f64>> = left.collect::<Result<_, _>>()?;
+        let costs = left.iter().map(|seconds| seconds.unwrap_or(0.0)).collect();
+        let shares = shares(costs, start..1.0);
+        for (((part, units), left), share) in
+            self.params.parts.iter().zip(&sinks).zip(left).zip(shares)
+        {
             // A part that is another's work is not worth preparing the rows for.
-            if all.iter().any(|unit| units.lacks(&unit.name)) {
-                part.prepare(self.rows, task)?.train(&units, task)?;
+            if left.is_some() {
+                let task = &task.share(share).part(part.name());
+                part.prepare(self.rows, task)?.train(units, task)?;
             }
         }
         Ok(())
@@ -408,6 +435,10 @@ impl Predict for Grove {
         self.parts.iter().map(Box::as_ref).flat_map(of_part).collect()
     }
 
+    fn threshold(&self) -> Option<f32> {
+        self.ranker.threshold()
+    }
+
     /// What the parts make the probability of a label that so many training rows have, when one of
     /// them or all score it 0.5, and the others 0.
     fn tables(&self) -> Vec<Table> {
@@ -448,8 +479,12 @@ impl Predict for Grove {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        for part in &self.parts {
-            part.update(rows, &units.below(&prefix(&part.settings())), task)?;
+        let count = self.parts.len() as f64;
+        for (part, at) in self.parts.iter().zip(0..) {
+            let settings = part.settings();
+            let share = f64::from(at) / count..f64::from(at + 1) / count;
+            let task = &task.share(share).part(settings.name());
+            part.update(rows, &units.below(&prefix(&settings)), task)?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! trees, the quickest part first, and then the others, as far as there is time and room.
 
 use super::params::{Params, seconds};
-use super::{Ranker, Trainer, prefix, write_ranker};
+use super::{Ranker, TRIAL_SHARE, Trainer, prefix, write_ranker};
 use crate::algorithms::budget::Grower;
 use crate::algorithms::{Budget, GrowError, Growth, Interrupted, Settings, Train, UnitSink};
 use crate::base::run::{Stopped, Task};
@@ -14,6 +14,8 @@ use std::time::Instant;
 const TRIAL: f64 = 1.0 / 3.0;
 /// Trees that a part gets first if it grows several at a time: as many are nearly as good as twelve.
 const FIRST: usize = 4;
+/// How much is done when all parts are grown, if nothing is said about the time.
+const GROWN: f64 = 0.95;
 /// Seconds for each row that is held out, which learning the ranker takes.
 const HELD_OUT_ROW: f64 = 2e-4;
 
@@ -31,7 +33,7 @@ impl Trainer<'_> {
         if params.parts != parts {
             params = Params { parts, chosen: None, ..params };
         }
-        let ranker = match decided.ranker_of(&params, task) {
+        let ranker = match decided.ranker_of(&params, &task.share(GROWN..1.0)) {
             Err(Interrupted::Stopped(Stopped::Late)) => {
                 params.learn_ranker = false;
                 Ranker::prior(&params.parts)
@@ -82,8 +84,12 @@ impl Trainer<'_> {
         let mut order: Vec<usize> = (0..parts.len()).collect();
         let times: Vec<f64> = parts.iter().map(|part| seconds(part, self.rows)).collect();
         order.sort_by(|&one, &other| times[one].total_cmp(&times[other]));
-        for is_first_round in [true, false] {
-            for &at in &order {
+        let all = task.share(TRIAL_SHARE..GROWN);
+        let turns = 2.0 * parts.len() as f64;
+        for (is_first_round, round) in [(true, 0), (false, 1)] {
+            for (&at, turn) in order.iter().zip(round * parts.len()..) {
+                let share = turn as f64 / turns..(turn + 1) as f64 / turns;
+                growers[at].task = all.share(share).part(parts[at].name());
                 let grows = parts[at].facts().grows;
                 let most = growers[at].most();
                 let target = match grows {

@@ -50,6 +50,11 @@ use trial::Trial;
 const CANDIDATES: usize = 30;
 /// Labels of each part whose scores are known, at least.
 const KNOWN: usize = 100;
+/// The share of the work that is the trial with learning the ranker: about a third of what the parts
+/// take.
+const TRIAL_SHARE: f64 = RANKER_COST / (1.0 + RANKER_COST);
+/// What the ranker costs, compared with the parts.
+const RANKER_COST: f64 = 0.3;
 /// Rows that are predicted together.
 const BLOCK: usize = 49_152;
 
@@ -86,6 +91,7 @@ impl<'a> Trainer<'a> {
     /// Tries the parts and, if the settings say so, keeps those that pay, of at most `room` bytes.
     fn decide(self, room: Option<u64>, task: &Task) -> Result<Self, Interrupted> {
         let Trainer { mut params, rows, .. } = self;
+        let task = &task.share(0.0..TRIAL_SHARE);
         let mut trial = Trial::run(&params, rows, task)?;
         if let Some(tried) = trial.take_if(|_| params.choose) {
             params = choice::choose(&params, &tried, rows, room, task)?;
@@ -98,6 +104,7 @@ impl<'a> Trainer<'a> {
     /// Learns the ranker from what smaller parts say of held-out rows. Without rows to hold out, or if
     /// the settings say so, it is the one that is likely beforehand.
     fn ranker(&self, task: &Task) -> Result<Ranker, Interrupted> {
+        let task = &task.share(0.0..TRIAL_SHARE);
         let run = match self.trial {
             None => Trial::run(&self.params, self.rows, task)?,
             Some(_) => None,

@@ -12,6 +12,7 @@ use crate::base::sparse::{Scored, top_k};
 use crate::base::store::{ArrayRef, FormatError, Unit};
 use crate::learn::boosting::{self, Boosted, Question};
 use crate::learn::calibration::logistic::{Truth, probability};
+use crate::learn::threshold::{THRESHOLD, best_threshold, threshold_of};
 
 /// Of fewer held-out rows the trees would learn by heart.
 const LEAST_ROWS: usize = 30;
@@ -71,6 +72,8 @@ pub(super) struct Ranker {
     blend: Blend,
     trees: Boosted,
     columns: Columns,
+    /// The least probability of a label that is worth giving, if it was learned.
+    threshold: Option<f32>,
 }
 
 /// Memory that is used again for every row.
@@ -91,7 +94,7 @@ impl Ranker {
 
     /// A ranker that does nothing but blend.
     pub(super) fn of_blend(blend: Blend, parts: &[Settings]) -> Self {
-        Ranker { blend, trees: Boosted::default(), columns: Columns::of(parts) }
+        Ranker { blend, trees: Boosted::default(), columns: Columns::of(parts), threshold: None }
     }
 
     /// Learns from held-out rows: what each part says of each, the true labels, and how many of the other
@@ -120,7 +123,29 @@ impl Ranker {
             true => Boosted::default(),
             false => boosting::learn(&numbers, learner.truths(), learner.log_odds(&blend), task)?,
         };
-        Ok(Ranker { blend, trees, columns })
+        Ok(Ranker { blend, trees, columns, threshold: None })
+    }
+
+    /// The same ranker with the threshold that is best for rows: what each part says of each, and the
+    /// true labels.
+    pub(super) fn with_threshold<'s>(
+        self,
+        rows: impl Iterator<Item = (Vec<Said<'s>>, &'s [u32])>,
+        counts: &[u32],
+    ) -> Self {
+        let (mut seen, mut truths, scratch) = (Vec::new(), 0, &mut Scratch::default());
+        for (said, truth) in rows {
+            let ranked = self.rank(&said, counts, CANDIDATES, scratch);
+            let is_true = |label: &Scored| truth.binary_search(&label.id).is_ok();
+            seen.extend(ranked.iter().map(|label| (label.score, is_true(label))));
+            truths += truth.len();
+        }
+        Ranker { threshold: best_threshold(seen, truths), ..self }
+    }
+
+    /// The least probability of a label that is worth giving, if it was learned.
+    pub(super) fn threshold(&self) -> Option<f32> {
+        self.threshold
     }
 
     /// A ranker that only blends, learned from the few best labels of each part.
@@ -203,6 +228,7 @@ impl Ranker {
             ("borders", borders[..].into()),
             ("gains", gains[..].into()),
             ("leaves", self.trees.leaves().into()),
+            (THRESHOLD, self.threshold.as_slice().into()),
         ])
     }
 
@@ -227,7 +253,9 @@ impl Ranker {
             false => None,
         };
         let trees = trees.ok_or_else(|| unit.refused("its trees are damaged".to_owned()))?;
-        Ok(Ranker { blend: Blend::from_weights(weights.iter().copied()), trees, columns })
+        let blend = Blend::from_weights(weights.iter().copied());
+        let threshold = threshold_of(unit)?;
+        Ok(Ranker { blend, trees, columns, threshold })
     }
 }
 

@@ -2,9 +2,10 @@
 //! the others.
 
 use super::answers::Answers;
+use super::params::seconds;
 use super::ranker::Ranker;
 use super::{KNOWN, Params};
-use crate::algorithms::{Interrupted, Learned, Settings};
+use crate::algorithms::{Interrupted, Learned, Settings, shares};
 use crate::base::run::{Stage, Task};
 use crate::base::sparse::{Query, Rows};
 use crate::data::DatasetView;
@@ -14,6 +15,11 @@ use crate::learn::calibration::hold_out;
 const MOST_HELD_OUT: usize = 10_000;
 /// but of few rows up to a quarter, until there are so many: on fewer, much of what is learned is chance.
 const ENOUGH: usize = 2500;
+
+/// How the trial is told of; its last step learns the ranker.
+const RANKING: Stage = Stage::Steps("ranker");
+/// The share of the trial that is training and asking the parts.
+const TRYING: f64 = 0.8;
 
 /// How many of the rows are held out.
 pub(super) fn held_out(rows: usize) -> usize {
@@ -64,15 +70,19 @@ impl Trial {
         let counts = learned_from.labels.view().column_counts();
         let mut trial = Trial { held_out, counts, parts: Vec::new(), rows, seed };
         let steps = params.parts.len() as u64 + 1;
-        task.progress(Stage::Steps("ranker"), 0, steps);
-        for (settings, at) in params.reduced().parts.into_iter().zip(1..) {
-            let learned = Learned::from_rows(&settings, learned_from.view(), &task.quiet())?;
+        let parts = params.reduced().parts;
+        let costs = parts.iter().map(|part| seconds(part, learned_from.view())).collect();
+        let shares = shares(costs, 0.0..TRYING);
+        for ((settings, share), at) in parts.into_iter().zip(shares).zip(0..) {
+            let task = &task.share(share).piece_of(RANKING, at, steps);
+            task.progress(RANKING, 0, 1);
+            let learned = Learned::from_rows(&settings, learned_from.view(), task)?;
             let answers = trial.ask(&learned, &settings, task)?;
             let bytes = learned.bytes();
             let learned = settings.facts().grows.map(|_| learned);
             trial.parts.push(Tried { settings, answers, bytes, learned });
-            task.progress(Stage::Steps("ranker"), at, steps);
         }
+        task.share(0.0..TRYING).piece_of(RANKING, steps - 1, steps).progress(RANKING, 1, 1);
         Ok(Some(trial))
     }
 
@@ -128,10 +138,11 @@ impl Trial {
         task: &Task,
     ) -> Result<Ranker, Interrupted> {
         let said = |row| self.parts.iter().map(|part| part.answers.of_row(row)).collect();
-        let rows = self.truth(rows).enumerate().map(|(row, truth)| (said(row), truth));
+        let rows = || self.truth(rows).enumerate().map(|(row, truth)| (said(row), truth));
         let steps = parts.len() as u64 + 1;
-        let ranker = Ranker::learn(parts, rows, &self.counts, task)?;
-        task.progress(Stage::Steps("ranker"), steps, steps);
+        let ranker = Ranker::learn(parts, rows(), &self.counts, task)?;
+        let ranker = ranker.with_threshold(rows(), &self.counts);
+        task.progress(RANKING, steps, steps);
         Ok(ranker)
     }
 

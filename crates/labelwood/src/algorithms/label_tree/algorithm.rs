@@ -223,7 +223,8 @@ impl Train for Trainer {
                 if !goes_on() {
                     break;
                 }
-                self.write_trees(tree..tree + 1, units, task)?;
+                let share = tree as f64 / members as f64..(tree + 1) as f64 / members as f64;
+                self.write_trees(tree..tree + 1, units, &task.share(share))?;
             }
         }
         Ok(())
@@ -241,9 +242,10 @@ impl Trainer {
     ) -> Result<(), Interrupted> {
         weights::write(&self.training.weights, units)?;
         let mut groups = Vec::new();
+        let roots = task.share(0.0..self.root_share);
         for tree in trees.clone() {
             groups.push(self.write_root(tree, units, task)?);
-            task.progress(Stage::Units("units"), groups.len() as u64, trees.len() as u64);
+            roots.progress(Stage::Units("units"), groups.len() as u64, trees.len() as u64);
         }
         let all = groups.iter().zip(trees.clone()).flat_map(|(groups, tree)| {
             groups.iter().enumerate().map(move |(subtree, labels)| (tree, subtree, labels))
@@ -256,7 +258,8 @@ impl Trainer {
             missing.iter().flat_map(|(.., labels)| labels.iter().copied()).collect();
         self.vectors.restrict_to(&labels);
         let total = trees.len() + groups.iter().map(Vec::len).sum::<usize>();
-        linear::write_each(&missing, (total, "units"), task, |&(tree, subtree, labels)| {
+        let below = &task.share(self.root_share..1.0);
+        linear::write_each(&missing, (total, "units"), below, |&(tree, subtree, labels)| {
             let nodes = self.subtree(tree, subtree, labels, task)?;
             Ok(units.write(&subtree_name(tree, subtree), &arrays(&nodes))?)
         })

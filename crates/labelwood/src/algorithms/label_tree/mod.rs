@@ -51,6 +51,8 @@ struct Trainer {
     training: TrainingRows,
     vectors: LabelVectors,
     labels: Vec<u32>,
+    /// The share of the work that is the roots.
+    root_share: f64,
 }
 
 /// A grown tree: its root and the subtrees that the root's children lead to, or all nodes together
@@ -79,7 +81,9 @@ impl Trainer {
         let weights = FeatureWeights::learn(params.weighting, rows.features);
         let training = TrainingRows::new(rows, weights, params.tail_weight(), params.names);
         let labels = training.labels_with_rows();
-        Trainer { vectors: LabelVectors::new(&labels), params, training, labels }
+        let levels = params.level_seconds(rows, 1.0);
+        let root_share = levels[0] / levels.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        Trainer { vectors: LabelVectors::new(&labels), params, training, labels, root_share }
     }
 
     fn grower<'a>(&'a self, task: &'a Task) -> Grower<'a> {

@@ -13,10 +13,12 @@ pub use bytes::Bytes;
 pub use cgroup::group_memory;
 pub(crate) use memory::Held;
 pub use memory::{Memory, OutOfMemory, memory_limit};
+use progress::Scope;
 pub use progress::{Progress, Stage};
 
 use crate::base::sparse::{Predictions, RowsView};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -55,6 +57,7 @@ pub struct Task {
     pool: Pool,
     canceller: Canceller,
     observer: Option<Arc<Observer>>,
+    scope: Scope,
     deadline: Option<Instant>,
     /// Made when it is first asked for: small pieces of work never do.
     memory: Arc<OnceLock<Memory>>,
@@ -154,6 +157,7 @@ impl Pool {
             pool: self.clone(),
             canceller: Canceller::default(),
             observer: None,
+            scope: Scope::default(),
             deadline: None,
             memory: Arc::default(),
         }
@@ -211,6 +215,40 @@ impl Task {
         Task { deadline: None, ..self.clone() }
     }
 
+    /// The same task for a share of its work: what is done under it takes the whole from the share's
+    /// start to its end.
+    ///
+    /// ```
+    /// use labelwood::run::{Pool, Stage};
+    /// use std::sync::{Arc, Mutex};
+    /// let seen = Arc::new(Mutex::new(Vec::new()));
+    /// let told = seen.clone();
+    /// let task = Pool::new(1)?.task().on_progress(move |progress| {
+    ///     told.lock().unwrap().push((progress.part, progress.overall));
+    /// });
+    /// task.share(0.0..0.5).part("craftml").progress(Stage::Units("trees"), 5, 10);
+    /// task.share(0.5..1.0).progress(Stage::Rows, 100, 200);
+    /// assert_eq!(*seen.lock().unwrap(), [(Some("craftml"), 0.25), (None, 0.75)]);
+    /// # Ok::<(), labelwood::run::ThreadError>(())
+    /// ```
+    #[must_use]
+    pub fn share(&self, share: Range<f64>) -> Task {
+        Task { scope: self.scope.share(share), ..self.clone() }
+    }
+
+    /// The same task for a part of the work, whose progress is told under this name.
+    #[must_use]
+    pub fn part(&self, name: &'static str) -> Task {
+        Task { scope: self.scope.part(name), ..self.clone() }
+    }
+
+    /// The same task for one piece of a stage, of which so many are finished before it: whatever stages
+    /// the piece has, its progress is told as the stage's.
+    #[must_use]
+    pub fn piece_of(&self, stage: Stage, done: u64, total: u64) -> Task {
+        Task { scope: self.scope.piece_of(stage, done, total), ..self.clone() }
+    }
+
     /// The same task without a word of progress.
     #[must_use]
     pub fn quiet(&self) -> Task {
@@ -246,7 +284,7 @@ impl Task {
     /// Reports progress to the observer.
     pub fn progress(&self, stage: Stage, done: u64, total: u64) {
         if let Some(observer) = &self.observer {
-            observer(Progress { stage, done, total });
+            observer(self.scope.progress(stage, done, total));
         }
     }
 

@@ -5,8 +5,10 @@
 //! the checks of values, Python's constructors and the guide's tables are made from the table.
 
 mod favour;
+mod shown;
 
 pub use favour::Favour;
+pub use shown::{shown_number, with_short_numbers};
 
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -317,7 +319,7 @@ impl Setting {
             }
             (&Kind::Number { is_single, .. }, Value::Number(number)) => match number.as_f64() {
                 Some(value) if is_single => (value as f32).to_string(),
-                Some(value) => value.to_string(),
+                Some(value) => shown_number(value),
                 None => number.to_string(),
             },
             (_, Value::Null) => "auto".to_owned(),

@@ -1,6 +1,7 @@
 //! The CSR matrix, owned and borrowed.
 
 use crate::base::array::Array;
+use crate::base::words::plural;
 use std::fmt::Debug;
 use std::ops::Deref;
 use thiserror::Error;
@@ -402,14 +403,14 @@ fn check_row<V: Entry>(
                 .to_owned()
         }
         Some(&index) if index as usize >= columns => {
-            format!("column {index} is out of range: the matrix has {columns} columns")
+            format!("column {index} is out of range: the matrix has {}", plural(columns, "column"))
         }
         _ if !values.iter().all(|value| value.is_valid()) => {
             "a value is not a finite number".to_owned()
         }
         _ => return Ok(()),
     };
-    Err(SparseError(format!("row {row}: {reason}")))
+    Err(SparseError(format!("row {}: {reason}", row + 1)))
 }
 
 fn check_lengths<V>(indices: &[u32], values: &[V]) -> Result<(), SparseError> {
@@ -461,9 +462,9 @@ mod tests {
         assert!(refused(&[0, 1], &[0, 1], &[1.0; 2]).contains("entry 1 does not"));
         assert!(refused(&[0], &[0], &[1.0]).contains("entry 0 does not"));
         assert!(refused(&[0, 1], &[0], &[]).contains("1 column indices but 0 values"));
-        assert!(refused(&[0, 1], &[3], &[1.0]).contains("row 0: column 3 is out of range"));
-        assert!(refused(&[0, 2], &[1, 1], &[1.0; 2]).contains("row 0: column indices must be"));
-        assert!(refused(&[0, 1], &[1], &[f32::NAN]).contains("row 0: a value is not a finite"));
+        assert!(refused(&[0, 1], &[3], &[1.0]).contains("row 1: column 3 is out of range"));
+        assert!(refused(&[0, 2], &[1, 1], &[1.0; 2]).contains("row 1: column indices must be"));
+        assert!(refused(&[0, 1], &[1], &[f32::NAN]).contains("row 1: a value is not a finite"));
     }
 
     proptest! {

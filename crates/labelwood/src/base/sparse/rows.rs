@@ -75,6 +75,22 @@ impl RowsView<'_> {
         self.len() == 0
     }
 
+    /// Whether nothing is known of a row: it has no feature, and no name was found in it.
+    ///
+    /// ```
+    /// use labelwood::sparse::{Csr, Rows};
+    /// let mut features = Csr::new(2);
+    /// features.push_row(&[1], &[0.5])?;
+    /// features.push_row(&[], &[])?;
+    /// let rows = Rows::from(features);
+    /// assert!(!rows.view().is_unknown(0) && rows.view().is_unknown(1));
+    /// # Ok::<(), labelwood::sparse::SparseError>(())
+    /// ```
+    pub fn is_unknown(&self, row: usize) -> bool {
+        let has_name = self.matches.is_some_and(|matches| !matches.row(row).is_empty());
+        self.features.row(row).is_empty() && !has_name
+    }
+
     /// Some rows, copied.
     pub(crate) fn slice(&self, rows: Range<usize>) -> Rows {
         Rows {

@@ -15,7 +15,8 @@ pub struct Batch {
     /// The labels of all documents, and where those of each document end.
     labels: Vec<Span>,
     label_ends: Vec<usize>,
-    pub(super) first_row: u64,
+    /// All fields of the documents, the same number of each, if they are kept.
+    fields: Vec<Span>,
 }
 
 /// A piece of the arena.
@@ -46,11 +47,6 @@ impl Batch {
         self.texts.is_empty()
     }
 
-    /// The number of the first document, counted from 0 within the file.
-    pub fn first_row(&self) -> u64 {
-        self.first_row
-    }
-
     /// The text of each document.
     pub fn texts(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
         self.texts.iter().map(|span| span.of(&self.arena))
@@ -71,10 +67,28 @@ impl Batch {
         self.labels[start..self.label_ends[row]].iter().map(|span| span.of(&self.arena))
     }
 
+    /// All fields of a document, if they are kept: those of a CSV file in the order of its columns, else
+    /// the line as a whole.
+    pub fn fields(&self, row: usize) -> impl ExactSizeIterator<Item = &str> + Clone {
+        let width = self.fields.len() / self.len();
+        let fields = &self.fields[row * width..(row + 1) * width];
+        fields.iter().map(|span| span.of(&self.arena))
+    }
+
     /// The memory that the documents take.
     pub(super) fn bytes(&self) -> usize {
-        let spans = self.texts.len() + self.ids.len() + self.labels.len();
+        let spans = self.texts.len() + self.ids.len() + self.labels.len() + self.fields.len();
         self.arena.len() + spans * size_of::<Span>() + self.label_ends.len() * size_of::<usize>()
+    }
+
+    /// Documents of texts alone.
+    pub(crate) fn of_texts(texts: &[String]) -> Self {
+        let mut batch = Batch::default();
+        for text in texts {
+            let text = batch.store([text.as_str()], "");
+            batch.push(text, Span::default(), None);
+        }
+        batch
     }
 
     /// An empty batch over a text, parts of which are to become documents.
@@ -116,6 +130,26 @@ impl Batch {
         self.label_ends.push(self.labels.len());
     }
 
+    /// Keeps a field of the document that was added last.
+    pub(super) fn keep(&mut self, field: Span) {
+        self.fields.push(field);
+    }
+
+    /// Those of the documents that are `wanted`.
+    pub(super) fn only(&self, wanted: impl Fn(usize) -> bool) -> Batch {
+        let mut some = Batch::over(self.arena.clone());
+        let (width, mut start) = (self.fields.len() / self.len(), 0);
+        for (row, &end) in self.label_ends.iter().enumerate() {
+            let labels = self.labels[start..end].iter().copied();
+            start = end;
+            if wanted(row) {
+                some.push(self.texts[row], self.ids[row], labels);
+                some.fields.extend_from_slice(&self.fields[row * width..(row + 1) * width]);
+            }
+        }
+        some
+    }
+
     /// The label fields of all documents before they are split.
     pub(super) fn raw_labels(&self) -> impl Iterator<Item = &str> {
         self.labels.iter().map(|span| span.of(&self.arena))
@@ -146,5 +180,6 @@ impl Batch {
         self.ids.extend(other.ids.iter().map(moved));
         self.labels.extend(other.labels.iter().map(moved));
         self.label_ends.extend(other.label_ends.iter().map(|end| labels + end));
+        self.fields.extend(other.fields.iter().map(moved));
     }
 }

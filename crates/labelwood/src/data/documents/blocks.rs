@@ -53,6 +53,11 @@ impl<'a> TextBlocks<'a> {
         TextBlocks(Blocks::new(source, size))
     }
 
+    /// Whether a byte order mark stands before the first line, once a block is read.
+    pub(crate) fn has_mark(&self) -> bool {
+        self.0.has_mark
+    }
+
     /// What messages call the source.
     pub(crate) fn name(&self) -> &str {
         self.0.name()
@@ -84,6 +89,11 @@ impl<'a> TextBlocks<'a> {
                 let before = &bytes[..at];
                 let line = block.first_line + memchr::memchr_iter(b'\n', before).count() as u64;
                 let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+                if at == 0 && line == 1 && matches!(bytes[..], [0xff, 0xfe, ..] | [0xfe, 0xff, ..])
+                {
+                    let problem = "this is UTF-16: save it as UTF-8, or convert it with `iconv -f UTF-16 -t UTF-8`";
+                    return Err(self.fault((1, 1), problem));
+                }
                 let problem = format!(
                     "the byte `{}` is not UTF-8 text: convert the file, for example with `iconv -f \
                      LATIN1 -t UTF-8`, or state the right format",

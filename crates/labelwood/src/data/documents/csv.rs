@@ -1,72 +1,105 @@
 //! Tables with a header.
 
-use super::super::error::{ReadError, no_such_field};
+use super::super::error::{ReadError, excerpt, no_such_field};
+use super::super::source::BYTE_ORDER_MARK;
 use super::batch::{Batch, Span};
-use super::blocks::TextBlocks;
+use super::blocks::{TextBlock, TextBlocks};
 use super::quotes::Quotes;
 use super::{Labels, Options};
-use ::csv::{ErrorKind, ReaderBuilder, StringRecord, Terminator};
-use std::io;
+use crate::base::words::plural;
+use ::csv::{ErrorKind, ReaderBuilder, StringRecord, Terminator, WriterBuilder};
+use std::io::{self, Write};
 
 /// Reads the rows of a table.
 pub(super) struct Reader<'a> {
     rows: ::csv::Reader<QuoteCheckedReader<'a>>,
     path: String,
     record: StringRecord,
+    header: Header,
     columns: Columns,
     /// How many bytes make a batch.
     size: usize,
 }
 
+/// The first line of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// The names of the columns.
+    pub names: Vec<String>,
+    /// What separates the columns.
+    pub delimiter: u8,
+    /// Whether a byte order mark stands before it, which tells spreadsheet programs that the text is
+    /// UTF-8.
+    pub has_mark: bool,
+}
+
+impl Header {
+    /// A writer of such a table, which has the mark already.
+    pub(in crate::data) fn writer<W: Write>(&self, mut out: W) -> io::Result<::csv::Writer<W>> {
+        if self.has_mark {
+            out.write_all(BYTE_ORDER_MARK)?;
+        }
+        Ok(WriterBuilder::new().delimiter(self.delimiter).from_writer(out))
+    }
+}
+
 /// Which columns are wanted, counted from 0.
 #[derive(Default)]
 struct Columns {
-    count: usize,
     text: Vec<usize>,
-    labels: Option<usize>,
+    labels: Vec<usize>,
     id: Option<usize>,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the header and finds the columns in it.
+    /// Reads the header and finds the columns in it; `first` is the first block, if it was read already.
     pub(super) fn new(
         blocks: TextBlocks<'a>,
+        first: Option<TextBlock>,
         options: &Options,
         labels: Labels,
         size: usize,
     ) -> Result<Self, ReadError> {
         let path = blocks.name().to_owned();
-        let checked = QuoteCheckedReader::new(blocks)?;
+        let checked = QuoteCheckedReader::new(blocks, first)?;
+        let (delimiter, has_mark) = (checked.delimiter(), checked.blocks.has_mark());
         // With CRLF as the terminator the crate counts a line's end only when it reads the next
         // row, so rows end at LF here and a CR before it is cut off.
         let rows = ReaderBuilder::new()
-            .delimiter(checked.quotes.delimiter)
+            .delimiter(delimiter)
             .terminator(Terminator::Any(b'\n'))
             .has_headers(false)
             .flexible(true)
             .buffer_capacity(1 << 16)
             .from_reader(checked);
-        let record = StringRecord::new();
-        let mut reader = Reader { rows, path, record, columns: Columns::default(), size };
+        let header = Header { names: Vec::new(), delimiter, has_mark };
+        let (record, columns) = (StringRecord::new(), Columns::default());
+        let mut reader = Reader { rows, path, record, header, columns, size };
         if let Some(line) = reader.next_record()? {
             let header: Vec<&str> = reader.record.iter().map(str::trim).collect();
             reader.columns = Columns::find(&header, options, labels)
                 .map_err(|problem| ReadError::content(&reader.path, (line, 1), problem))?;
+            reader.header.names = header.into_iter().map(str::to_owned).collect();
         }
         Ok(reader)
     }
 
+    pub(super) fn header(&self) -> &Header {
+        &self.header
+    }
+
     /// The next rows.
-    pub(super) fn next(&mut self) -> Result<Option<Batch>, ReadError> {
+    pub(super) fn next(&mut self, keeps_fields: bool) -> Result<Option<Batch>, ReadError> {
         let mut batch = Batch::default();
         while batch.arena().len() < self.size {
             let Some(line) = self.next_record()? else { break };
-            let expected = self.columns.count;
+            let expected = self.header.names.len();
             let found = self.record.len();
             if found != expected {
                 let problem = format!(
-                    "expected {expected} columns as in the header but found {found}: put fields that \
-                     hold the column separator into double quotes"
+                    "expected {} as in the header but found {found}: put fields that \
+                     hold the column separator into double quotes",
+                    plural(expected, "column")
                 );
                 return Err(ReadError::content(&self.path, (line, 1), problem));
             }
@@ -77,8 +110,15 @@ impl<'a> Reader<'a> {
             let parts = self.columns.text.iter().map(|&at| field(at));
             let text = batch.store(parts.filter(|part| !part.is_empty()), " ");
             let id = self.columns.id.map_or(Span::default(), |at| batch.store([field(at)], ""));
-            let labels = self.columns.labels.map(|at| batch.store([field(at)], ""));
+            let labels = self.columns.labels.iter().map(|&at| batch.store([field(at)], ""));
+            let labels: Vec<Span> = labels.collect();
             batch.push(text, id, labels);
+            if keeps_fields {
+                for at in 0..found {
+                    let field = batch.store([field(at)], "");
+                    batch.keep(field);
+                }
+            }
         }
         Ok((!batch.is_empty()).then_some(batch))
     }
@@ -111,20 +151,119 @@ impl<'a> Reader<'a> {
 
 impl Columns {
     fn find(header: &[&str], options: &Options, labels: Labels) -> Result<Self, String> {
-        let find = |name: &str| header.iter().position(|&column| column == name);
-        let require = |name: &str| {
-            find(name).ok_or_else(|| no_such_field("column", name, header.iter().copied()))
+        let found = |name: &String| find_name(name, header.iter().copied());
+        let require = |name: &String| {
+            let missing = || {
+                let is_default = *name == "text" || *name == "labels";
+                let likely = if is_default { likely(header) } else { String::new() };
+                no_such_field("column", name, header.iter().copied()) + &likely
+            };
+            found(name).ok_or_else(missing)
         };
-        let text = options.text.iter().map(|name| require(name)).collect::<Result<_, _>>()?;
+        let text = match labels {
+            Labels::Alone => options.text.iter().filter_map(found).collect(),
+            _ => options.text.iter().map(require).collect::<Result<_, _>>()?,
+        };
         let labels = match labels {
-            Labels::Required => Some(require(&options.labels)?),
-            Labels::Optional => find(&options.labels),
+            Labels::Optional => options.labels.iter().filter_map(found).collect(),
+            _ => options.labels.iter().map(require).collect::<Result<_, _>>()?,
         };
         let id = match &options.id {
             Some(name) => Some(require(name)?),
-            None => find("id"),
+            None => find_name("id", header.iter().copied()),
         };
-        Ok(Columns { count: header.len(), text, labels, id })
+        Ok(Columns { text, labels, id })
+    }
+}
+
+/// The place of a name: exactly this or, if only one differs by case and blanks alone, that one.
+pub(in crate::data) fn find_name<'n>(
+    name: &str,
+    known: impl Iterator<Item = &'n str> + Clone,
+) -> Option<usize> {
+    let exact = known.clone().position(|known| known == name);
+    exact.or_else(|| {
+        let plain = |name: &str| {
+            let letters = name.chars().filter(|letter| !letter.is_whitespace());
+            letters.flat_map(char::to_lowercase).collect::<String>()
+        };
+        let wanted = plain(name);
+        let mut same = known.enumerate().filter(|(_, known)| plain(known) == wanted);
+        same.next().map(|(at, _)| at).filter(|_| same.next().is_none())
+    })
+}
+
+/// What a column of texts or of labels is often called.
+const TEXTS: [&str; 10] = [
+    "text",
+    "title",
+    "abstract",
+    "description",
+    "document",
+    "content",
+    "body",
+    "question",
+    "query",
+    "sentence",
+];
+const LABELS: [&str; 14] = [
+    "label",
+    "labels",
+    "tag",
+    "tags",
+    "subject",
+    "subjects",
+    "keyword",
+    "keywords",
+    "category",
+    "categories",
+    "class",
+    "classes",
+    "topic",
+    "topics",
+];
+
+/// The flags that take the columns that look like text and labels, after a message, if there are both.
+fn likely(header: &[&str]) -> String {
+    let is_one_of = |names: &'static [&str]| {
+        move |field: &&&str| find_name(field, names.iter().copied()).is_some()
+    };
+    let text = header.iter().find(is_one_of(&TEXTS));
+    match (text, header.iter().find(is_one_of(&LABELS))) {
+        (Some(text), Some(labels)) => {
+            format!(
+                ", perhaps --text-column '{}' --label-column '{}'",
+                excerpt(text),
+                excerpt(labels)
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// Whether the first line of a file that is named TSV names its columns. One that may be meant so is
+/// asked about.
+pub(super) fn is_header(
+    header: &[&str],
+    options: &Options,
+    labels: Labels,
+) -> Result<bool, String> {
+    let has = |name: &String| find_name(name, header.iter().copied()).is_some();
+    let has_labels = options.labels.iter().all(has) || labels == Labels::Optional;
+    let has_text = options.text.iter().all(has) || labels == Labels::Alone;
+    if header.len() > 1 && has_text && has_labels {
+        return Ok(true);
+    }
+    let is_one_of = |field: &str, names: &[&str]| find_name(field, names.iter().copied()).is_some();
+    match header {
+        [text, labels] if is_one_of(text, &TEXTS) => {
+            let (text, labels) = (text.trim(), labels.trim());
+            Err(format!(
+                "this line looks like the names of columns: add --text-column '{text}' \
+                 --label-column '{labels}', or --from tsv if it is a text with its labels"
+            ))
+        }
+        _ => Ok(false),
     }
 }
 
@@ -137,9 +276,15 @@ pub(in crate::data) struct QuoteCheckedReader<'a> {
 }
 
 impl<'a> QuoteCheckedReader<'a> {
-    /// Reads the first block, which holds the header.
-    pub(crate) fn new(mut blocks: TextBlocks<'a>) -> Result<Self, ReadError> {
-        let first = blocks.next()?;
+    /// Reads the first block, which holds the header, unless that was done already.
+    pub(crate) fn new(
+        mut blocks: TextBlocks<'a>,
+        first: Option<TextBlock>,
+    ) -> Result<Self, ReadError> {
+        let first = match first {
+            Some(first) => Some(first),
+            None => blocks.next()?,
+        };
         let quotes = Quotes::new(delimiter(first.as_ref().map_or("", |block| &block.text)));
         let mut checked = QuoteCheckedReader { blocks, quotes, text: String::new(), at: 0 };
         if let Some(block) = first {

@@ -1,9 +1,10 @@
 //! Lines that are JSON objects.
 
-use super::super::error::{ReadError, excerpt, json_fault, no_such_field};
+use super::super::error::{ReadError, excerpt, first_of, json_fault, no_such_field};
 use super::super::rows::split_at_lines;
 use super::batch::{Batch, Span};
 use super::blocks::TextBlocks;
+use super::csv::find_name;
 use super::{Labels, Options};
 use crate::base::run::Task;
 use rayon::prelude::*;
@@ -22,8 +23,8 @@ pub(super) struct Reader<'a> {
 /// Which fields are wanted: paths of keys with points between them.
 struct Fields {
     text: Vec<String>,
-    labels: String,
-    are_labels_required: bool,
+    labels: Vec<String>,
+    labels_are: Labels,
     /// The field of the id, and whether it must be there.
     id: (String, bool),
 }
@@ -37,19 +38,24 @@ impl<'a> Reader<'a> {
         let path = |name: &String| name.replace("[]", "");
         let fields = Fields {
             text: options.text.iter().map(path).collect(),
-            labels: path(&options.labels),
-            are_labels_required: labels == Labels::Required,
+            labels: options.labels.iter().map(path).collect(),
+            labels_are: labels,
             id: (options.id.as_ref().map_or("id".to_owned(), path), options.id.is_some()),
         };
         Reader { blocks, fields }
     }
 
     /// The documents of the next block, parsed on all threads.
-    pub(super) fn next(&mut self, task: &Task) -> Result<Option<Batch>, ReadError> {
+    pub(super) fn next(
+        &mut self,
+        keeps_fields: bool,
+        task: &Task,
+    ) -> Result<Option<Batch>, ReadError> {
         let Some(block) = self.blocks.next()? else { return Ok(None) };
         let chunks = split_at_lines(block.text.as_bytes(), CHUNK);
         let parsed: Vec<_> = task.install(|| {
-            chunks.par_iter().map(|chunk| task.check().map(|()| self.fields.parse(chunk))).collect()
+            let parse = |chunk| task.check().map(|()| self.fields.parse(chunk, keeps_fields));
+            chunks.par_iter().map(|chunk| parse(chunk)).collect()
         });
         let mut batch = Batch::default();
         let mut line = block.first_line;
@@ -65,7 +71,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Fields {
-    fn parse(&self, lines: &[u8]) -> Result<Batch, Fault> {
+    fn parse(&self, lines: &[u8], keeps_fields: bool) -> Result<Batch, Fault> {
         let mut batch = Batch::default();
         for (row, line) in lines.split(|&byte| byte == b'\n').enumerate() {
             if line.trim_ascii().is_empty() {
@@ -80,6 +86,11 @@ impl Fields {
                 (row as u64, column as u64, problem)
             })?;
             self.take(&object, &mut batch).map_err(|problem| (row as u64, 1, problem))?;
+            if keeps_fields {
+                let line = String::from_utf8_lossy(line.trim_ascii());
+                let line = batch.store([&*line], "");
+                batch.keep(line);
+            }
         }
         Ok(batch)
     }
@@ -87,11 +98,7 @@ impl Fields {
     /// Adds the document that an object holds.
     fn take(&self, object: &Map<String, Value>, batch: &mut Batch) -> Result<(), String> {
         let mut found = Vec::new();
-        let mut is_there = false;
-        for path in &self.text {
-            is_there |= collect(object, path, &mut found)?;
-        }
-        if !is_there {
+        if !collect_all(object, &self.text, &mut found)? && self.labels_are != Labels::Alone {
             return Err(missing(object, self.text.first().map_or("text", String::as_str)));
         }
         let is_filled = |text: &&Cow<str>| !text.is_empty();
@@ -103,8 +110,8 @@ impl Fields {
         }
         let id = batch.store(found.iter().map(|id| &**id), " ");
         found.clear();
-        if !collect(object, &self.labels, &mut found)? && self.are_labels_required {
-            return Err(missing(object, &self.labels));
+        if !collect_all(object, &self.labels, &mut found)? && self.labels_are != Labels::Optional {
+            return Err(missing(object, self.labels.first().map_or("labels", String::as_str)));
         }
         let labels: Vec<Span> = found.iter().map(|label| batch.store([&**label], "")).collect();
         batch.push(text, id, labels);
@@ -112,53 +119,114 @@ impl Fields {
     }
 }
 
-fn missing(object: &Map<String, Value>, name: &str) -> String {
-    no_such_field("field", name, object.keys().map(String::as_str))
+/// Collects what is at several paths; true if at least one of them exists.
+fn collect_all<'v>(
+    object: &'v Map<String, Value>,
+    paths: &[String],
+    found: &mut Vec<Cow<'v, str>>,
+) -> Result<bool, String> {
+    let mut is_there = false;
+    for path in paths {
+        is_there |= collect(object, path, found)?;
+    }
+    Ok(is_there)
+}
+
+/// Says that there is nothing at a path, and which keys there are where the path ends.
+fn missing(object: &Map<String, Value>, path: &str) -> String {
+    let (mut at, mut place, mut rest) = (object, String::new(), path);
+    while let Some((key, below)) = rest.split_once('.') {
+        let Some(mut value) = member(at, key) else { break };
+        let mut marks = "";
+        while let Value::Array(values) = value {
+            let Some(first) = values.first() else { break };
+            (value, marks) = (first, "[]");
+        }
+        let Value::Object(object) = value else { break };
+        let point = if place.is_empty() { "" } else { "." };
+        place = format!("{place}{point}{key}{marks}");
+        (at, rest) = (object, below);
+    }
+    let keys = at.keys().map(String::as_str);
+    if place.is_empty() {
+        return no_such_field("field", rest, keys);
+    }
+    let (rest, keys) = (excerpt(rest), first_of(keys));
+    format!("there is no key `{rest}` in `{place}`: there are {keys}; name the key to take")
+}
+
+/// The value of a key, or of the only one that differs from it by case and blanks alone.
+fn member<'v>(object: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+    object.get(key).or_else(|| {
+        let at = find_name(key, object.keys().map(String::as_str))?;
+        object.values().nth(at)
+    })
 }
 
 /// Collects the strings and numbers at a path below an object; true if the path exists.
-///
-/// A key may itself hold points, so the longest way to read a path is tried first.
 fn collect<'v>(
     object: &'v Map<String, Value>,
     path: &str,
     found: &mut Vec<Cow<'v, str>>,
 ) -> Result<bool, String> {
-    let (value, rest) = match object.get(path) {
+    collect_below(object, path, found).map_err(|Objects { key, are_several }| {
+        let marks = if are_several { "[]" } else { "" };
+        let name = excerpt(path);
+        format!(
+            "the field `{name}` holds {}: name the key within to take, as in `{name}{marks}.{}`",
+            if are_several { "objects" } else { "an object" },
+            excerpt(key)
+        )
+    })
+}
+
+/// There are objects where a string is due: a key of theirs, and whether they stand in a list.
+struct Objects<'v> {
+    key: &'v str,
+    are_several: bool,
+}
+
+/// A key may itself hold points, so the longest way to read a path is tried first.
+fn collect_below<'v>(
+    object: &'v Map<String, Value>,
+    path: &str,
+    found: &mut Vec<Cow<'v, str>>,
+) -> Result<bool, Objects<'v>> {
+    let (value, rest) = match member(object, path) {
         Some(value) => (value, ""),
         None => match path.split_once('.') {
-            Some((key, rest)) => match object.get(key) {
+            Some((key, rest)) => match member(object, key) {
                 Some(value) => (value, rest),
                 None => return Ok(false),
             },
             None => return Ok(false),
         },
     };
-    collect_value(value, path, rest, found)
+    collect_value(value, rest, found)
 }
 
-/// Collects what is at the `rest` of the `path` below a value.
+/// Collects what is at the `rest` of a path below a value.
 fn collect_value<'v>(
     value: &'v Value,
-    path: &str,
     rest: &str,
     found: &mut Vec<Cow<'v, str>>,
-) -> Result<bool, String> {
+) -> Result<bool, Objects<'v>> {
     match value {
         Value::Array(values) => {
             let mut is_there = values.is_empty();
             for value in values {
-                is_there |= collect_value(value, path, rest, found)?;
+                let inner = collect_value(value, rest, found);
+                is_there |= inner.map_err(|objects| Objects { are_several: true, ..objects })?;
             }
             return Ok(is_there);
         }
-        Value::Object(object) if !rest.is_empty() => return collect(object, rest, found),
-        Value::Object(_) => {
-            let name = excerpt(path);
-            return Err(format!(
-                "the field `{name}` holds objects: name the key within that to take, as in \
-                 `{name}[].uri`"
-            ));
+        Value::Object(object) if !rest.is_empty() => return collect_below(object, rest, found),
+        Value::Object(object) => {
+            // One that is likely to be meant goes before the first.
+            let likely = ["title", "name", "label", "uri", "id"];
+            let likely = likely.into_iter().find(|key| object.contains_key(*key));
+            let key = likely.or_else(|| object.keys().next().map(String::as_str)).unwrap_or("key");
+            return Err(Objects { key, are_several: false });
         }
         Value::Null => return Ok(true),
         _ if !rest.is_empty() => return Ok(false),

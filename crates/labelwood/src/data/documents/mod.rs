@@ -24,11 +24,15 @@ use super::error::ReadError;
 use super::read::plain_ending;
 use super::source::{MemoryMeter, Source};
 use crate::base::run::Task;
-pub(in crate::data) use blocks::TextBlocks;
-pub(in crate::data) use csv::QuoteCheckedReader;
-use serde::{Deserialize, Serialize};
+pub(in crate::data) use blocks::{TextBlock, TextBlocks};
+pub use csv::Header;
+pub(in crate::data) use csv::{QuoteCheckedReader, find_name};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::VecDeque;
 use std::fmt;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How documents are written down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +89,9 @@ impl fmt::Display for Format {
 ///
 /// In a CSV file a field is a column. In JSONL it is a key, or a path of keys such as `record.title`
 /// or `subjects[].uri`; lists on the way are followed, whether or not the path marks them by `[]`.
-/// TSV knows no field names.
+/// Upper and lower case and blanks in a name make no difference unless several names differ by them
+/// only. TSV knows no field names; a `.tsv` file whose first line has those of the text and the labels
+/// is read as CSV.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
@@ -94,8 +100,9 @@ pub struct Options {
     pub format: Format,
     /// The fields that make up the text, joined by a space.
     pub text: Vec<String>,
-    /// The field of the labels.
-    pub labels: String,
+    /// The fields of the labels.
+    #[serde(serialize_with = "write_names", deserialize_with = "read_names")]
+    pub labels: Vec<String>,
     /// The field of the document's id; by default `id`, if there is one.
     pub id: Option<String>,
     /// The separator of labels in one field. By default it is `|`, `;` or `,` if the first labels of a
@@ -106,9 +113,30 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let (text, labels) = (vec!["text".to_owned()], "labels".to_owned());
+        let (text, labels) = (vec!["text".to_owned()], vec!["labels".to_owned()]);
         Options { format: Format::Tsv, text, labels, id: None, separator: None }
     }
+}
+
+/// One name is written as it is, so that models of a single field are what they always were.
+fn write_names<S: Serializer>(names: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    match names {
+        [name] => name.serialize(serializer),
+        several => several.serialize(serializer),
+    }
+}
+
+fn read_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Names {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Names::deserialize(deserializer)? {
+        Names::One(name) => vec![name],
+        Names::Several(names) => names,
+    })
 }
 
 /// Whether documents have to say which labels they have.
@@ -119,6 +147,8 @@ pub enum Labels {
     /// As for prediction: a line without a TAB, a table without the column or an object without the
     /// key is a document without labels.
     Optional,
+    /// As for comparing with predictions: labels must be there, texts need not.
+    Alone,
 }
 
 /// How much of a file makes a batch. It is the same on every machine, because the first batch
@@ -145,16 +175,33 @@ const BATCH: usize = 8 << 20;
 /// ```
 pub struct Documents<'a> {
     reader: Reader<'a>,
+    /// The files after this one, and how they are opened.
+    following: VecDeque<PathBuf>,
+    opening: Opening,
+    /// The file that is being read.
     path: String,
     format: Format,
     separator: Option<Separator>,
+    /// The documents so far, and those of the files before.
     rows: u64,
+    rows_before: u64,
+    /// Which documents are given, if not all.
+    chosen: Option<Arc<[bool]>>,
     task: &'a Task,
     /// Counts two batches: one is read while the last is being used.
     meter: MemoryMeter,
     last: usize,
     /// Counts what the caller keeps of the batches.
     kept: MemoryMeter,
+}
+
+/// How files are opened.
+struct Opening {
+    format: Option<Format>,
+    options: Options,
+    labels: Labels,
+    size: usize,
+    keeps_fields: bool,
 }
 
 enum Reader<'a> {
@@ -174,17 +221,28 @@ impl<'a> Documents<'a> {
         labels: Labels,
         task: &'a Task,
     ) -> Result<Self, ReadError> {
-        let format = match format.or_else(|| Format::of_path(path)) {
-            Some(format) => format,
-            None if !options.format.is_tsv() || plain_ending(path).is_none() => options.format,
-            None => {
-                let problem = "the ending does not tell the format: name the file .tsv (text, TAB, \
-                               labels), .csv (columns with a header) or .jsonl (JSON objects), each \
-                               also with .gz or .zst, or state the format";
-                return Err(ReadError::file(path.display(), problem));
-            }
-        };
-        Self::new(Source::open(path, task.memory())?, format, options, labels, BATCH, task)
+        Self::open_all(&[path], format, options, labels, task)
+    }
+
+    /// Opens files that follow one after the other, each as [`open`](Self::open) does.
+    ///
+    /// # Panics
+    ///
+    /// If there is no file.
+    pub fn open_all<P: AsRef<Path>>(
+        paths: &[P],
+        format: Option<Format>,
+        options: &Options,
+        labels: Labels,
+        task: &'a Task,
+    ) -> Result<Self, ReadError> {
+        let (first, following) = paths.split_first().expect("there is a file");
+        let opening =
+            Opening { format, options: options.clone(), labels, size: BATCH, keeps_fields: false };
+        let (source, format) = opening.open(first.as_ref(), task)?;
+        let mut documents = Self::new(source, format, opening, task)?;
+        documents.following = following.iter().map(|path| path.as_ref().to_owned()).collect();
+        Ok(documents)
     }
 
     /// Reads documents from the bytes of a file; `name` appears in messages.
@@ -196,45 +254,84 @@ impl<'a> Documents<'a> {
         labels: Labels,
         task: &'a Task,
     ) -> Result<Self, ReadError> {
-        let source = Source::from_bytes(name, bytes, task.memory())?;
-        Self::new(source, format, options, labels, BATCH, task)
+        Self::with_size(bytes, name, format, options, labels, BATCH, task)
     }
 
-    fn new(
-        source: Source<'a>,
+    fn with_size(
+        bytes: &'a [u8],
+        name: &str,
         format: Format,
         options: &Options,
         labels: Labels,
         size: usize,
         task: &'a Task,
     ) -> Result<Self, ReadError> {
-        let (meter, kept) = (source.meter(), source.meter());
-        let blocks = TextBlocks::new(source, size);
-        let path = blocks.name().to_owned();
-        let reader = match format {
-            Format::Tsv => Reader::Tsv(tsv::Reader::new(blocks, labels)),
-            Format::Csv => Reader::Csv(Box::new(csv::Reader::new(blocks, options, labels, size)?)),
-            Format::Jsonl => Reader::Jsonl(jsonl::Reader::new(blocks, options, labels)),
-        };
-        let separator = options.separator.clone();
-        Ok(Documents { reader, path, format, separator, rows: 0, task, meter, last: 0, kept })
+        let source = Source::from_bytes(name, bytes, task.memory())?;
+        let (stated, options) = (Some(format), options.clone());
+        let opening = Opening { format: stated, options, labels, size, keeps_fields: false };
+        Self::new(source, format, opening, task)
+    }
+
+    fn new(
+        source: Source<'a>,
+        format: Format,
+        opening: Opening,
+        task: &'a Task,
+    ) -> Result<Self, ReadError> {
+        let (meter, kept, path) = (source.meter(), source.meter(), source.name.clone());
+        let (reader, format) = opening.reader(source, format)?;
+        let separator = opening.options.separator.clone();
+        Ok(Documents {
+            reader,
+            following: VecDeque::new(),
+            opening,
+            path,
+            format,
+            separator,
+            rows: 0,
+            rows_before: 0,
+            chosen: None,
+            task,
+            meter,
+            last: 0,
+            kept,
+        })
+    }
+
+    /// The same documents, whose batches also keep all [fields](Batch::fields) of the file.
+    #[must_use]
+    pub fn keeping_fields(mut self) -> Self {
+        self.opening.keeps_fields = true;
+        self
+    }
+
+    /// Only those of the documents for which `chosen`, by their places, is true.
+    #[must_use]
+    pub fn only(self, chosen: Arc<[bool]>) -> Self {
+        Documents { chosen: Some(chosen), ..self }
     }
 
     /// The next documents, never none; nothing at the end. A file without any is an error.
     pub fn next_batch(&mut self) -> Result<Option<Batch>, ReadError> {
         loop {
             self.task.check()?;
+            let keeps_fields = self.opening.keeps_fields;
             let batch = match &mut self.reader {
-                Reader::Tsv(reader) => reader.next()?,
-                Reader::Csv(reader) => reader.next()?,
-                Reader::Jsonl(reader) => reader.next(self.task)?,
+                Reader::Tsv(reader) => reader.next(keeps_fields)?,
+                Reader::Csv(reader) => reader.next(keeps_fields)?,
+                Reader::Jsonl(reader) => reader.next(keeps_fields, self.task)?,
             };
-            let Some(mut batch) = batch else { break };
+            let Some(mut batch) = batch else {
+                if self.open_following()? {
+                    continue;
+                }
+                return Ok(None);
+            };
             if batch.is_empty() {
                 continue;
             }
             if self.separator.is_none() {
-                let fallback = match self.format {
+                let fallback = match self.reader.format() {
                     Format::Tsv => Some(Separator::Text(" ".to_owned())),
                     Format::Csv => Some(Separator::None),
                     Format::Jsonl => None,
@@ -245,19 +342,54 @@ impl<'a> Documents<'a> {
             batch.split_labels(self.separator.as_ref().and_then(Separator::text));
             self.meter.set(self.last + batch.bytes())?;
             self.last = batch.bytes();
-            batch.first_row = self.rows;
+            let first = self.rows as usize;
             self.rows += batch.len() as u64;
+            if let Some(chosen) = &self.chosen {
+                batch = batch.only(|row| chosen.get(first + row).is_some_and(|&chosen| chosen));
+                if batch.is_empty() {
+                    continue;
+                }
+            }
             return Ok(Some(batch));
         }
-        if self.rows == 0 {
-            let expected = match self.format {
+    }
+
+    /// Opens the next file, if there is one. One without any document is an error.
+    fn open_following(&mut self) -> Result<bool, ReadError> {
+        if self.rows == self.rows_before {
+            let expected = match self.reader.format() {
                 Format::Tsv => "lines of a text, a TAB and labels",
                 Format::Csv => "a line that names the columns, and rows",
                 Format::Jsonl => "lines such as `{\"text\": \"Birds\", \"labels\": [\"zoology\"]}`",
             };
             return Err(ReadError::empty(&self.path, expected));
         }
-        Ok(None)
+        let Some(path) = self.following.pop_front() else { return Ok(false) };
+        let (source, format) = self.opening.open(&path, self.task)?;
+        self.path = source.name.clone();
+        self.rows_before = self.rows;
+        self.reader = self.opening.reader(source, format)?.0;
+        Ok(true)
+    }
+
+    /// Writes the documents as they stand in the file, below the header if it is a table. The fields must
+    /// be [kept](Self::keeping_fields).
+    pub fn copy_to(mut self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(header) = self.header().cloned() else {
+            return self.each_kept(|mut line| line.try_for_each(|line| writeln!(out, "{line}")));
+        };
+        let mut table = header.writer(out)?;
+        table.write_record(&header.names)?;
+        self.each_kept(|fields| Ok(table.write_record(fields)?))?;
+        table.flush()
+    }
+
+    /// Calls `take` with the fields of every document.
+    fn each_kept(&mut self, mut take: impl FnMut(Fields<'_>) -> io::Result<()>) -> io::Result<()> {
+        while let Some(batch) = self.next_batch().map_err(io::Error::other)? {
+            (0..batch.len()).try_for_each(|row| take(Box::new(batch.fields(row))))?;
+        }
+        Ok(())
     }
 
     /// Sets how many bytes the caller keeps of all documents so far; too many are an error.
@@ -270,9 +402,17 @@ impl<'a> Documents<'a> {
         self.meter.another()
     }
 
-    /// The format of the file.
+    /// The format of the file, of the first if there are several.
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// The first line of a CSV file.
+    pub fn header(&self) -> Option<&Header> {
+        match &self.reader {
+            Reader::Csv(reader) => Some(reader.header()),
+            Reader::Tsv(_) | Reader::Jsonl(_) => None,
+        }
     }
 
     /// The separator of labels: that of the options or, once labels were read, the one found in them.
@@ -283,6 +423,67 @@ impl<'a> Documents<'a> {
     /// How many documents were read so far.
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+}
+
+/// The fields of a document.
+type Fields<'b> = Box<dyn Iterator<Item = &'b str> + 'b>;
+
+impl Opening {
+    /// Opens a file; gives the format that it has by all that is stated.
+    fn open(&self, path: &Path, task: &Task) -> Result<(Source<'static>, Format), ReadError> {
+        let known = self.options.format;
+        let format = match self.format.or_else(|| Format::of_path(path)) {
+            Some(format) => format,
+            None if !known.is_tsv() || plain_ending(path).is_none() => known,
+            None => {
+                let problem = "the ending does not tell the format: name the file .tsv (text, TAB, \
+                               labels), .csv (columns with a header) or .jsonl (JSON objects), each \
+                               also with .gz or .zst, or state the format";
+                return Err(ReadError::file(path.display(), problem));
+            }
+        };
+        Ok((Source::open(path, task.memory())?, format))
+    }
+
+    /// A reader of the documents, and the format that the first line shows: what is named TSV and not
+    /// stated to be that is a table if the first line names the columns.
+    fn reader<'a>(
+        &self,
+        source: Source<'a>,
+        format: Format,
+    ) -> Result<(Reader<'a>, Format), ReadError> {
+        let (options, labels) = (&self.options, self.labels);
+        let mut blocks = TextBlocks::new(source, self.size);
+        let mut first = None;
+        let mut is_table = format == Format::Csv;
+        if format == Format::Tsv && self.format.is_none() {
+            first = blocks.next()?;
+            let line = first.as_ref().and_then(|block| block.text.lines().next());
+            let header: Vec<&str> = line.unwrap_or_default().split('\t').collect();
+            is_table = csv::is_header(&header, options, labels)
+                .map_err(|problem| blocks.fault((1, 1), problem))?;
+        }
+        let format = if is_table { Format::Csv } else { format };
+        let reader = match format {
+            Format::Tsv => Reader::Tsv(tsv::Reader::new(blocks, first, labels)),
+            Format::Csv => {
+                let reader = csv::Reader::new(blocks, first, options, labels, self.size)?;
+                Reader::Csv(Box::new(reader))
+            }
+            Format::Jsonl => Reader::Jsonl(jsonl::Reader::new(blocks, options, labels)),
+        };
+        Ok((reader, format))
+    }
+}
+
+impl Reader<'_> {
+    fn format(&self) -> Format {
+        match self {
+            Reader::Tsv(_) => Format::Tsv,
+            Reader::Csv(_) => Format::Csv,
+            Reader::Jsonl(_) => Format::Jsonl,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::error::ReadError;
 use super::super::source::MemoryMeter;
 use super::Labels;
 use super::batch::{Batch, Span};
-use super::blocks::TextBlocks;
+use super::blocks::{TextBlock, TextBlocks};
 
 /// The memory of a document without text and labels.
 const DOCUMENT: usize = 2 * size_of::<Span>() + size_of::<usize>();
@@ -12,6 +12,8 @@ const DOCUMENT: usize = 2 * size_of::<Span>() + size_of::<usize>();
 /// Reads the lines of a file.
 pub(super) struct Reader<'a> {
     blocks: TextBlocks<'a>,
+    /// The first block, if it was read already.
+    first: Option<TextBlock>,
     labels: Labels,
     /// Empty lines so far. They are documents if a line with text follows.
     pending: usize,
@@ -20,20 +22,30 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(blocks: TextBlocks<'a>, labels: Labels) -> Self {
-        Reader { meter: blocks.meter(), blocks, labels, pending: 0 }
+    pub(super) fn new(blocks: TextBlocks<'a>, first: Option<TextBlock>, labels: Labels) -> Self {
+        Reader { meter: blocks.meter(), blocks, first, labels, pending: 0 }
     }
 
     /// The documents of the next block; the block's own text is their memory.
-    pub(super) fn next(&mut self) -> Result<Option<Batch>, ReadError> {
-        let Some(block) = self.blocks.next()? else { return Ok(None) };
+    pub(super) fn next(&mut self, keeps_fields: bool) -> Result<Option<Batch>, ReadError> {
+        let block = match self.first.take() {
+            Some(block) => Some(block),
+            None => self.blocks.next()?,
+        };
+        let Some(block) = block else { return Ok(None) };
         let mut batch = Batch::over(block.text);
         let mut start = 0;
         let mut line = block.first_line;
         while let Some(length) = memchr::memchr(b'\n', &batch.arena().as_bytes()[start..]) {
             let row = (start, batch.arena()[start..start + length].trim_end_matches('\r').len());
+            let before = batch.len();
             self.take_line(&mut batch, row)
                 .map_err(|(column, problem)| self.blocks.fault((line, column), problem))?;
+            if keeps_fields && batch.len() > before {
+                // Those of empty lines come first.
+                (before + 1..batch.len()).for_each(|_| batch.keep(Span::default()));
+                batch.keep(Span { start, end: start + row.1 });
+            }
             self.meter.set(batch.bytes() + self.pending * DOCUMENT)?;
             start += length + 1;
             line += 1;
@@ -59,7 +71,7 @@ impl<'a> Reader<'a> {
         let end = start + length;
         let bytes = &batch.arena().as_bytes()[start..end];
         let Some(tab) = memchr::memchr(b'\t', bytes) else {
-            if self.labels == Labels::Required {
+            if self.labels != Labels::Optional {
                 let problem = "expected a text, a TAB and labels, but there is no TAB in this line: \
                                add the labels, or only the TAB if there are none";
                 return Err((length as u64 + 1, problem.to_owned()));

@@ -46,7 +46,7 @@ pub enum DocumentFormat {
 /// };
 /// assert_eq!(write(DocumentFormat::Tsv, false)?, b"x7\tp10 0.75\n");
 /// assert_eq!(write(DocumentFormat::Tsv, true)?, b"x7\tp10\n");
-/// assert_eq!(write(DocumentFormat::Table, false)?, b"x7  Birds of the north\n    0.7500  birds\n");
+/// assert_eq!(write(DocumentFormat::Table, false)?, b"x7  Birds of the north\n    0.750  birds\n");
 /// assert_eq!(write(DocumentFormat::Jsonl, true)?, b"{\"row\":0,\"id\":\"x7\",\"labels\":[\"p10\"]}\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -144,7 +144,7 @@ impl<'n, W: Write> DocumentWriter<'n, W> {
             );
             match self.labels_only {
                 true => writeln!(self.out, "    {name}")?,
-                false => writeln!(self.out, "    {:.4}  {name}", best.score)?,
+                false => writeln!(self.out, "    {:.3}  {name}", best.score)?,
             }
         }
         Ok(())
@@ -246,7 +246,7 @@ mod tests {
         let batch = documents.next_batch().unwrap().unwrap();
         let names = LabelIndex::from_lines(["p1\tcats", "birds"]);
         let table = written(Some(&batch), Some(&names), DocumentFormat::Table, false);
-        assert_eq!(table, "1  Birds of prey\n    0.5000  birds\n    0.2500  cats\n\n2\n    -\n");
+        assert_eq!(table, "1  Birds of prey\n    0.500  birds\n    0.250  cats\n\n2\n    -\n");
         let table = written(None, None, DocumentFormat::Table, true);
         assert_eq!(table, "1\n    1\n    0\n\n2\n    -\n");
         assert_eq!(written(None, None, DocumentFormat::Tsv, true), "1\t0\n\n");

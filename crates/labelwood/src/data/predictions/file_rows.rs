@@ -2,6 +2,7 @@
 
 use super::documents::shortened;
 use crate::base::sparse::Predictions;
+use crate::base::words::plural;
 use crate::data::error::{ReadError, excerpt};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,13 +12,15 @@ use std::collections::hash_map::Entry;
 const ALLOCATION: usize = 32;
 
 /// The rows of a file with the ids of their documents, where it has them.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct FileRows {
     pub predictions: Predictions,
     /// As many as there are rows, or none.
     pub ids: Vec<Option<String>>,
     /// The memory of all ids.
     pub id_bytes: usize,
+    /// Whether labels have scores; nothing if there are no labels.
+    pub has_scores: Option<bool>,
     /// The error of the first row whose number in the file is not its position.
     pub misplaced: Option<ReadError>,
     /// The line of the first row, if the format has lines.
@@ -61,8 +64,9 @@ impl FileRows {
         let (found, rows) = (self.predictions.len(), wanted.len());
         if found != rows {
             let problem = format!(
-                "{found} rows of predictions for {rows} rows of data: predict exactly the rows to \
-                 evaluate"
+                "{} of predictions for {} of data: predict exactly the rows to evaluate",
+                plural(found, "row"),
+                plural(rows, "row")
             );
             return Err(self.error(path, found.min(rows), problem));
         }
@@ -99,10 +103,13 @@ impl FileRows {
                     place.insert(row);
                 }
                 Entry::Occupied(first) => {
-                    let first = *first.get() as u64 + self.first_line.unwrap_or(1);
+                    let first = *first.get() as u64;
+                    let place = match self.first_line {
+                        Some(line) => format!("line {}", line + first),
+                        None => format!("row {}", first + 1),
+                    };
                     let id = excerpt(id);
-                    let problem =
-                        format!("the id `{id}` stands in line {first}, too: keep one of them");
+                    let problem = format!("the id `{id}` stands in {place}, too: keep one of them");
                     return Err(self.error(path, row, problem));
                 }
             }
@@ -171,9 +178,9 @@ mod tests {
         wanted: &[Option<&str>],
     ) -> Result<Vec<u32>, String> {
         let wanted: Vec<Option<String>> = wanted.iter().map(|id| id.map(str::to_owned)).collect();
-        let known = KnownLabels { labels: 10, id: &|_| None };
+        let known = KnownLabels { count: 10, id: &|_| None, separator: ";" };
         let source = Source::new("f".to_owned(), text.as_bytes(), &Memory::of_machine()).unwrap();
-        let ordered = read_source(source, format, known)
+        let ordered = read_source(source, format, known, "id", &wanted)
             .and_then(|rows| rows.in_order_of(&wanted, "f"))
             .map_err(|error| error.to_string())?;
         Ok(ordered.rows().map(|row| row[0].id).collect())
@@ -189,7 +196,10 @@ mod tests {
             {\"row\":0,\"id\":\"a\",\"labels\":[{\"label\":0,\"score\":1}]}\n";
         assert_eq!(matched(jsonl, Jsonl, &[Some("a"), Some("17")]), Ok(vec![0, 1]));
         let without = matched(jsonl, Jsonl, &[None, None]).unwrap_err();
-        assert_eq!(without, "f:1:1: row 1 where row 0 is due: sort the rows, skip none");
+        assert_eq!(
+            without,
+            "f:1:1: \"row\" is 1 where 0 is due, as it counts from 0: sort the rows, skip none"
+        );
     }
 
     #[test]
@@ -229,7 +239,7 @@ mod tests {
 
     #[test]
     fn another_number_of_rows_is_refused_where_it_shows() {
-        let expected = "1 rows of predictions for 2 rows of data: predict exactly the rows";
+        let expected = "1 row of predictions for 2 rows of data: predict exactly the rows";
         for (text, format, place) in [
             ("0 1\n", PredictionFormat::Tsv, "f:2:1: "),
             ("0:1\n", PredictionFormat::Xc, "f:2:1: "),
@@ -239,6 +249,6 @@ mod tests {
             assert!(error.starts_with(&format!("{place}{expected}")), "{error}");
         }
         let error = matched("0 1\n0 1\n", PredictionFormat::Tsv, &[None]).unwrap_err();
-        assert!(error.starts_with("f:2:1: 2 rows of predictions for 1 rows of data"), "{error}");
+        assert!(error.starts_with("f:2:1: 2 rows of predictions for 1 row of data"), "{error}");
     }
 }

@@ -6,11 +6,13 @@
 //! | `jsonl` | `{"row":0,"labels":[{"label":7,"name":"maps","score":0.9}]}` | |
 //! | `xc` | a header `rows labels`, then `label:score label:score` | Parabel; without the header napkinXC and LibMultiLabel |
 //! | `npz` | `scipy.sparse.save_npz` of a CSR matrix | scipy, PECOS, pyxclib |
+//! | `csv` | the columns of the data, then `labels` and `scores` | spreadsheets |
 //!
 //! [`write()`] and [`read`] take whichever is asked for, [`read_file_for`] in the order of
-//! the data, [`Writer`] writes batch by batch, [`write_table`] is for people. [`DocumentWriter`] writes label names and document ids instead
-//! of numbers. Scores are written with just the digits that give the same
-//! `f32` back. The text formats carry label ids; `jsonl` adds the names.
+//! the data, [`Writer`] writes batch by batch, [`write_table`] is for people. [`DocumentWriter`] writes
+//! label names and document ids instead of numbers, [`SheetWriter`] a table of all columns of the data.
+//! Scores are written with just the digits that give the same `f32` back; a file may as well have labels
+//! without scores, the best first. The text formats carry label ids; `jsonl` adds the names.
 //!
 //! A row is ranked by its scores, and equal scores by the lower label id, in whatever order a file
 //! lists them. What is read is never trusted: a header's numbers are compared, not allocated.
@@ -19,11 +21,13 @@ mod documents;
 mod file_rows;
 mod jsonl;
 mod npz;
+mod sheet;
 mod table;
 mod text;
 mod writer;
 
 pub use documents::{DocumentFormat, DocumentWriter};
+pub use sheet::{Layout, SheetWriter};
 pub use table::write_table;
 pub use writer::Writer;
 
@@ -33,6 +37,7 @@ use super::error::{ReadError, excerpt};
 use super::source::Source;
 use crate::base::run::{Memory, Task};
 use crate::base::sparse::{Predictions, Scored, best_first};
+use crate::base::words::plural;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -47,10 +52,12 @@ pub enum PredictionFormat {
     Xc,
     /// A scipy CSR matrix.
     Npz,
+    /// A table with a header.
+    Csv,
 }
 
 impl PredictionFormat {
-    /// The format of a file name's ending: `.tsv`, `.jsonl`, `.npz`, and `.xc` or
+    /// The format of a file name's ending: `.tsv`, `.csv`, `.jsonl`, `.npz`, and `.xc` or
     /// `.txt`, the text ones also followed by `.gz` or `.zst`.
     ///
     /// ```
@@ -65,41 +72,66 @@ impl PredictionFormat {
             "jsonl" => Some(PredictionFormat::Jsonl),
             "xc" | "txt" => Some(PredictionFormat::Xc),
             "npz" => Some(PredictionFormat::Npz),
+            "csv" => Some(PredictionFormat::Csv),
             _ => None,
         }
     }
 }
 
+/// What a file of predictions is read with.
+#[derive(Clone, Copy)]
+pub struct KnownLabels<'a> {
+    /// How many labels there are.
+    pub count: usize,
+    /// The label of a name or code, if it is one.
+    pub id: &'a dyn Fn(&str) -> Option<u32>,
+    /// What stands between two labels in a field of CSV.
+    pub separator: &'a str,
+}
+
+/// Predictions that were read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadPredictions {
+    /// The labels of each row, with their scores.
+    pub predictions: Predictions,
+    /// Whether the file has scores; else the labels of a row have the scores 0, -1, -2 in their order.
+    pub has_scores: bool,
+}
+
 /// Reads a file of predictions, or standard input for `-`; gzip and zstd are decompressed. Labels are
 /// as in [`read`]. Rows come in the order of the data that the predictions are of: `rows` are the ids
-/// of its rows.
+/// of its rows, `id_column` the column that has these ids in a CSV file.
 ///
 /// If all rows of both have ids, these tell which predictions belong to which row; else their order
 /// does, and ids that are there must not contradict it. A row too many or too few, an id that is
 /// missing and one that stands twice are refused.
 ///
 /// ```
-/// use labelwood::data::predictions::{PredictionFormat, read_file_for};
+/// use labelwood::data::predictions::{KnownLabels, PredictionFormat, read_file_for};
 /// use labelwood::run::Pool;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("best.tsv");
 /// std::fs::write(&path, "x7\t1 0.75\nx6\t0 0.5\n")?;
 /// let (rows, task) = (["x6", "x7"].map(|id| Some(id.to_owned())), Pool::new(1)?.task());
-/// let predictions = read_file_for(&path, PredictionFormat::Tsv, 2, |_| None, &rows, &task)?;
-/// assert_eq!((predictions.row(0)[0].id, predictions.row(1)[0].id), (0, 1));
+/// let known = KnownLabels { count: 2, id: &|_| None, separator: ";" };
+/// let read = read_file_for(&path, PredictionFormat::Tsv, known, "id", &rows, &task)?;
+/// assert_eq!((read.predictions.row(0)[0].id, read.predictions.row(1)[0].id), (0, 1));
+/// assert!(read.has_scores);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_file_for(
     path: &Path,
     format: PredictionFormat,
-    labels: usize,
-    id: impl Fn(&str) -> Option<u32>,
+    known: KnownLabels<'_>,
+    id_column: &str,
     rows: &[Option<String>],
     task: &Task,
-) -> Result<Predictions, ReadError> {
+) -> Result<ReadPredictions, ReadError> {
     let source = Source::open(path, task.memory())?;
     let name = source.name.clone();
-    read_source(source, format, KnownLabels { labels, id: &id })?.in_order_of(rows, &name)
+    let read = read_source(source, format, known, id_column, rows)?;
+    let has_scores = read.has_scores != Some(false);
+    Ok(ReadPredictions { predictions: read.in_order_of(rows, &name)?, has_scores })
 }
 
 /// Reads predictions; `path` names the input in errors. They may take as much memory as the machine
@@ -131,7 +163,27 @@ pub fn read(
     id: impl Fn(&str) -> Option<u32>,
 ) -> Result<Predictions, ReadError> {
     let source = Source::new(path.to_owned(), input, &Memory::of_machine())?;
-    read_source(source, format, KnownLabels { labels, id: &id })?.in_file_order()
+    let known = KnownLabels { count: labels, id: &id, separator: ";" };
+    read_source(source, format, known, "id", &[])?.in_file_order()
+}
+
+/// A separator that no label holds, for labels in one field: the first of a few.
+///
+/// ```
+/// use labelwood::data::predictions::separator_of;
+/// assert_eq!(separator_of(["maps", "birds"].into_iter()), ";");
+/// assert_eq!(separator_of(["a;b", "c"].into_iter()), "|");
+/// ```
+pub fn separator_of<'l>(labels: impl Iterator<Item = &'l str>) -> &'static str {
+    const CANDIDATES: [&str; 4] = [";", "|", "||", "\u{1f}"];
+    let mut is_used = [false; CANDIDATES.len()];
+    for label in labels {
+        for (is_used, candidate) in is_used.iter_mut().zip(CANDIDATES) {
+            *is_used |= label.contains(candidate);
+        }
+    }
+    let unused = is_used.iter().position(|is_used| !is_used);
+    CANDIDATES[unused.unwrap_or(CANDIDATES.len() - 1)]
 }
 
 /// How much of a file of text is read at a time.
@@ -141,19 +193,23 @@ fn read_source(
     source: Source<'_>,
     format: PredictionFormat,
     known: KnownLabels<'_>,
+    id_column: &str,
+    ids: &[Option<String>],
 ) -> Result<FileRows, ReadError> {
     let mut meter = source.meter();
-    let rows = if format == PredictionFormat::Npz {
-        let predictions = npz::read(source, known.labels, &mut meter)?;
-        FileRows { predictions, ..FileRows::default() }
-    } else {
-        let blocks = &mut TextBlocks::new(source, BLOCK);
-        match format {
-            PredictionFormat::Tsv => text::read_tsv(blocks, known, &mut meter)?,
-            PredictionFormat::Xc => text::read_xc(blocks, known, &mut meter)?,
-            PredictionFormat::Jsonl | PredictionFormat::Npz => {
-                jsonl::read(blocks, known, &mut meter)?
-            }
+    let rows = match format {
+        PredictionFormat::Npz => npz::read(source, known.count, &mut meter)?,
+        PredictionFormat::Csv => {
+            sheet::read(TextBlocks::new(source, BLOCK), known, id_column, &mut meter)?
+        }
+        PredictionFormat::Tsv => {
+            text::read_tsv(&mut TextBlocks::new(source, BLOCK), known, ids, &mut meter)?
+        }
+        PredictionFormat::Xc => {
+            text::read_xc(&mut TextBlocks::new(source, BLOCK), known, &mut meter)?
+        }
+        PredictionFormat::Jsonl => {
+            jsonl::read(&mut TextBlocks::new(source, BLOCK), known, &mut meter)?
         }
     };
     meter.keep();
@@ -173,26 +229,16 @@ fn read_source(
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn write<'n>(
-    mut out: impl Write,
+    out: impl Write,
     predictions: &Predictions,
     format: PredictionFormat,
     labels: usize,
     name: impl Fn(u32) -> Option<&'n str>,
 ) -> io::Result<()> {
-    if format == PredictionFormat::Npz {
-        npz::write(&mut out, predictions, labels)?;
-        return out.flush();
-    }
-    let mut writer = Writer::new(out, format, Some(predictions.len() as u64), labels, name)?;
+    let rows = Some(predictions.len() as u64);
+    let mut writer = Writer::new(out, format, rows, labels, false, name)?;
     writer.push(predictions)?;
     writer.finish()
-}
-
-/// The labels that predictions may name.
-#[derive(Clone, Copy)]
-struct KnownLabels<'a> {
-    labels: usize,
-    id: &'a dyn Fn(&str) -> Option<u32>,
 }
 
 impl KnownLabels<'_> {
@@ -209,14 +255,14 @@ impl KnownLabels<'_> {
         }
         match label.parse::<u64>() {
             Ok(id) => self.check(id),
-            Err(_) => Err(out_of_range(label, self.labels)),
+            Err(_) => Err(out_of_range(label, self.count)),
         }
     }
 
     fn check(&self, id: u64) -> Result<u32, String> {
         match u32::try_from(id) {
-            Ok(label) if (label as usize) < self.labels => Ok(label),
-            _ => Err(out_of_range(&id.to_string(), self.labels)),
+            Ok(label) if (label as usize) < self.count => Ok(label),
+            _ => Err(out_of_range(&id.to_string(), self.count)),
         }
     }
 }
@@ -234,7 +280,11 @@ fn is_number(label: &str) -> bool {
 
 fn out_of_range(label: &str, labels: usize) -> String {
     let label = excerpt(label);
-    format!("label {label} is out of range: there are {labels} labels, and ids count from 0")
+    let are = if labels == 1 { "is" } else { "are" };
+    format!(
+        "label {label} is out of range: there {are} {}, and ids count from 0",
+        plural(labels, "label")
+    )
 }
 
 /// A score that is written as text.
@@ -251,6 +301,8 @@ fn parse_score(score: &str) -> Result<f32, String> {
 struct RowBuilder {
     entries: Vec<(Scored, usize)>,
     ranked: Vec<Scored>,
+    /// Whether the labels have scores, which the first of the file tells.
+    has_scores: Option<bool>,
     /// The id of the document.
     id: Option<String>,
     /// The error of a row whose number in the file is not its position.
@@ -258,8 +310,19 @@ struct RowBuilder {
 }
 
 impl RowBuilder {
-    fn push(&mut self, id: u32, score: f32, column: usize) {
+    /// Adds a label; one without a score ranks after those before it.
+    fn push(&mut self, id: u32, score: Option<f32>, column: usize) -> Result<(), (usize, String)> {
+        let has_scores = score.is_some();
+        if *self.has_scores.get_or_insert(has_scores) != has_scores {
+            let (has, had) = if has_scores { ("a", "none") } else { ("no", "one") };
+            let problem = format!(
+                "label {id} has {has} score, but those before have {had}: give all or none scores"
+            );
+            return Err((column, problem));
+        }
+        let score = score.unwrap_or(0.0 - self.entries.len() as f32);
         self.entries.push((Scored { id, score }, column));
+        Ok(())
     }
 
     fn is_empty(&self) -> bool {

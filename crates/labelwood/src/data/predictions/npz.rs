@@ -2,8 +2,10 @@
 //!
 //! A zip file of five arrays in NumPy's npy format: `indices`, `indptr`, `format`, `shape`, `data`.
 
+use super::file_rows::FileRows;
 use super::{RowBuilder, by_label, out_of_range};
 use crate::base::sparse::Predictions;
+use crate::base::words::plural;
 use crate::data::error::{ReadError, excerpt};
 use crate::data::source::{MemoryMeter, Source, is_of_system};
 use flate2::read::DeflateDecoder;
@@ -19,7 +21,7 @@ pub(super) fn read(
     source: Source<'_>,
     labels: usize,
     meter: &mut MemoryMeter,
-) -> Result<Predictions, ReadError> {
+) -> Result<FileRows, ReadError> {
     let path = source.name.clone();
     let bytes = meter.read_all(source.into_reader(), 1)?;
     let refused = |source| ReadError::Io { path: path.clone(), source };
@@ -80,7 +82,7 @@ fn unpack(archive: &Archive, name: &str) -> io::Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-fn parse(archive: &Archive, labels: usize) -> io::Result<Predictions> {
+fn parse(archive: &Archive, labels: usize) -> io::Result<FileRows> {
     let format = Array::of(archive, "format")?.text();
     if format != "csr" {
         return Err(io::Error::other(format!(
@@ -102,36 +104,48 @@ fn matrix(
     columns: &[u64],
     scores: &[f32],
     labels: usize,
-) -> Result<Predictions, String> {
+) -> Result<FileRows, String> {
     let &[rows, _] = shape else {
         return Err(format!("shape has {} dimensions: a matrix has 2", shape.len()));
     };
     if rows.checked_add(1) != Some(offsets.len() as u64) {
-        return Err(format!("{} row offsets for {rows} rows: one more is due", offsets.len()));
+        return Err(format!(
+            "{} for {}: one more is due",
+            plural(offsets.len(), "row offset"),
+            plural(rows, "row")
+        ));
     }
     let entries = columns.len() as u64;
     if columns.len() != scores.len() || offsets[0] != 0 || offsets.last() != Some(&entries) {
         return Err("indptr, indices and data do not belong together".to_owned());
     }
+    if let Some(at) = offsets.windows(2).position(|range| range[0] > range[1] || range[1] > entries)
+    {
+        return Err(format!("row {}: indptr decreases", at + 1));
+    }
+    // Ones in another order than that of the labels are labels without scores, the best first.
+    let is_sorted = |range: &[u64]| columns[range[0] as usize..range[1] as usize].is_sorted();
+    let has_scores = scores.iter().any(|&score| score != 1.0) || offsets.windows(2).all(is_sorted);
     let (mut predictions, mut row) = (Predictions::default(), RowBuilder::default());
     for (at, range) in offsets.windows(2).enumerate() {
-        if range[0] > range[1] || range[1] > entries {
-            return Err(format!("row {at}: indptr decreases"));
-        }
         for entry in range[0] as usize..range[1] as usize {
             let (column, score) = (columns[entry], scores[entry]);
             let label = u32::try_from(column).ok().filter(|&label| (label as usize) < labels);
             let label = label.ok_or_else(|| {
-                format!("row {at}: {}", out_of_range(&column.to_string(), labels))
+                format!("row {}: {}", at + 1, out_of_range(&column.to_string(), labels))
             })?;
             if !score.is_finite() {
-                return Err(format!("row {at}: the score of label {label} is not a finite number"));
+                return Err(format!(
+                    "row {}: the score of label {label} is not a finite number",
+                    at + 1
+                ));
             }
-            row.push(label, score, entry);
+            row.push(label, has_scores.then_some(score), entry).map_err(|(_, problem)| problem)?;
         }
-        row.finish(&mut predictions).map_err(|(_, problem)| format!("row {at}: {problem}"))?;
+        row.finish(&mut predictions)
+            .map_err(|(_, problem)| format!("row {}: {problem}", at + 1))?;
     }
-    Ok(predictions)
+    Ok(FileRows { predictions, has_scores: row.has_scores, ..FileRows::default() })
 }
 
 /// One array of the file: its name, NumPy's name of its type, and its bytes.
@@ -210,16 +224,23 @@ fn split_npy(bytes: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(header).ok()?, data))
 }
 
+/// Writes a matrix of scores or, with `labels_only`, of ones that stand in the order of the scores.
 pub(super) fn write(
     out: &mut impl Write,
     predictions: &Predictions,
     labels: usize,
+    labels_only: bool,
 ) -> io::Result<()> {
     let (mut offsets, mut columns, mut scores) = (vec![0u64], Vec::new(), Vec::new());
     for row in predictions.rows() {
-        let by_label = by_label(row);
-        columns.extend(by_label.iter().map(|scored| u64::from(scored.id)));
-        scores.extend(by_label.iter().map(|scored| scored.score));
+        if labels_only {
+            columns.extend(row.iter().map(|scored| u64::from(scored.id)));
+            scores.resize(columns.len(), 1.0);
+        } else {
+            let by_label = by_label(row);
+            columns.extend(by_label.iter().map(|scored| u64::from(scored.id)));
+            scores.extend(by_label.iter().map(|scored| scored.score));
+        }
         offsets.push(columns.len() as u64);
     }
     // scipy wants the same type for both index arrays.
@@ -288,7 +309,7 @@ mod tests {
         indptr: &[i64],
         indices: &[i32],
         data: &[f64],
-    ) -> Result<Predictions, String> {
+    ) -> Result<FileRows, String> {
         let members = [
             ("indices.npy", vector("<i4", indices, |index| index.to_le_bytes())),
             ("indptr.npy", vector("<i8", indptr, |offset| offset.to_le_bytes())),
@@ -301,7 +322,7 @@ mod tests {
         parse_bytes(&archive, 4).map_err(|error| error.to_string())
     }
 
-    fn parse_bytes(bytes: &[u8], labels: usize) -> io::Result<Predictions> {
+    fn parse_bytes(bytes: &[u8], labels: usize) -> io::Result<FileRows> {
         parse(&open(bytes)?, labels)
     }
 
@@ -313,11 +334,11 @@ mod tests {
         assert!(parsed(b"csr", &[2, 4], &[0, 2, 2], &[3, 1], &[0.5, 0.25]).is_ok());
         assert!(parsed(b"csc", &[0, 4], &[0], &[], &[]).unwrap_err().contains("not `csr`"));
         assert!(refused(&[2, 4, 1], &[0, 0, 0], &[], &[]).contains("3 dimensions"));
-        assert!(refused(&[i64::MAX, 4], &[0], &[], &[]).contains("1 row offsets"));
+        assert!(refused(&[i64::MAX, 4], &[0], &[], &[]).contains("1 row offset "));
         assert!(refused(&[0, 4], &[], &[], &[]).contains("0 row offsets"));
         assert!(refused(&[-1, 4], &[0], &[], &[]).contains("negative"));
-        assert!(refused(&[2, 4], &[0, 9, 1], &[1], &[0.5]).contains("row 0: indptr"));
-        assert!(refused(&[3, 4], &[0, 1, 0, 1], &[1], &[0.5]).contains("row 1: indptr"));
+        assert!(refused(&[2, 4], &[0, 9, 1], &[1], &[0.5]).contains("row 1: indptr"));
+        assert!(refused(&[3, 4], &[0, 1, 0, 1], &[1], &[0.5]).contains("row 2: indptr"));
         assert!(refused(&[1, 4], &[0, 2], &[1], &[0.5]).contains("belong together"));
         assert!(refused(&[1, 4], &[0, 1], &[1], &[]).contains("belong together"));
         assert!(refused(&[1, 4], &[0, 1], &[4], &[0.5]).contains("out of range"));

@@ -1,5 +1,8 @@
 use super::*;
-use PredictionFormat::{Jsonl, Npz, Tsv, Xc};
+use crate::base::run::Pool;
+use crate::data::LabelIndex;
+use crate::data::documents::{Documents, Format, Labels, Options};
+use PredictionFormat::{Csv, Jsonl, Npz, Tsv, Xc};
 use proptest::prelude::*;
 
 const NAMES: [&str; 4] = ["maps", "web design", "a:b", "2012"];
@@ -57,7 +60,7 @@ fn batches_make_the_file_that_all_rows_make() {
         write(&mut expected, &all, format, 8, name).unwrap();
         for rows in [None, Some(4)] {
             let mut found = Vec::new();
-            let mut writer = Writer::new(&mut found, format, rows, 8, name).unwrap();
+            let mut writer = Writer::new(&mut found, format, rows, 8, false, name).unwrap();
             for range in [0..1, 1..1, 1..4] {
                 let mut batch = Predictions::default();
                 range.for_each(|row| batch.push_row(all.row(row)));
@@ -89,9 +92,10 @@ fn a_name_goes_before_an_id() {
     assert_eq!(row(&parse("2012 0.5\t0 0.25", Tsv).unwrap(), 0), [(3, 0.5), (0, 0.25)]);
     assert!(refused("2012:0.5", Xc).contains("label 2012 is out of range"));
     assert!(refused("2013 0.5", Tsv).contains("label 2013 is out of range"));
-    let coded =
-        r#"{"labels":[{"label":7,"code":"maps","score":1},{"label":6,"code":"x","score":2}]}"#;
-    assert_eq!(row(&parse(coded, Jsonl).unwrap(), 0), [(6, 2.0), (0, 1.0)]);
+    let coded = r#"{"labels":[{"label":7,"code":"maps","score":1},{"label":6,"code":"x","name":"a:b","score":2}]}"#;
+    assert_eq!(row(&parse(coded, Jsonl).unwrap(), 0), [(2, 2.0), (0, 1.0)]);
+    let unknown = r#"{"labels":[{"label":6,"code":"x","score":2}]}"#;
+    assert!(refused(unknown, Jsonl).contains("`x` is neither a label id nor a known label name"));
     let named = r#"{"labels":[{"name":"maps","score":1},{"label":"a:b","score":2}]}"#;
     assert_eq!(row(&parse(named, Jsonl).unwrap(), 0), [(2, 2.0), (0, 1.0)]);
 }
@@ -108,18 +112,31 @@ fn errors_name_line_and_column() {
     );
     assert_eq!(refused("1 0.5\t2 x", Tsv), "file:1:9: the score `x` is not a number");
     assert_eq!(refused("1 NaN", Tsv), "file:1:3: the score `NaN` is not a finite 32-bit number");
-    assert_eq!(refused("3 0.5\t17", Tsv), "file:1:7: expected `label score` but found `17`");
+    assert_eq!(
+        refused("3 0.5\t17 0.5\n3 0.5\t17", Tsv),
+        "file:1:7: label 17 is out of range: there are 8 labels, and ids count from 0"
+    );
+    assert_eq!(
+        refused("3 0.5\t1 0.5\n3 0.5\t7", Tsv),
+        "file:2:7: expected `label score` but found `7`"
+    );
+    assert_eq!(
+        refused("{\"labels\":[{\"label\":1,\"score\":1},7]}", Jsonl),
+        "file:1:1: label 7 has no score, but those before have one: give all or none scores"
+    );
     assert_eq!(
         refused("1:2 3:4 1:9", Xc),
         "file:1:9: label 1 stands twice in this row: keep one of them"
     );
     assert_eq!(
         refused("3 8\n1:2\n", Xc),
-        "file:1:1: the header declares 3 rows, but there are 1: is the file whole?"
+        "file:1:1: the header declares 3 rows, but there is 1: is the file whole?"
     );
     assert!(refused("1 2\n3:1", Xc).starts_with("file:2:1: label 3 is out of range"));
     assert!(refused("99999999999999999999 1", Tsv).contains("out of range"));
-    assert!(refused("{\"row\":1,\"labels\":[]}", Jsonl).starts_with("file:1:1: row 1 where row 0"));
+    assert!(
+        refused("{\"row\":1,\"labels\":[]}", Jsonl).starts_with("file:1:1: \"row\" is 1 where 0")
+    );
     assert!(refused("{\"labels\":[}", Jsonl).starts_with("file:1:12: "));
     assert!(refused("{\"labels\":[{\"label\":1,\"score\":1e60}]}", Jsonl).contains("not a finite"));
     let binary = read(&b"1 0.5\n\xff\xfe"[..], "file", Tsv, 8, id).unwrap_err();
@@ -145,7 +162,7 @@ fn an_npz_file_that_lies_is_refused() {
         |bytes: &[u8], labels| read(bytes, "p.npz", Npz, labels, id).unwrap_err().to_string();
     assert_eq!(
         refused(&file, 7),
-        "p.npz: row 0: label 7 is out of range: there are 7 labels, and ids count from 0"
+        "p.npz: row 1: label 7 is out of range: there are 7 labels, and ids count from 0"
     );
     assert!(refused(b"", 8).starts_with("p.npz: not a zip file"));
     let csr = file.windows(3).position(|bytes| bytes == b"csr").unwrap();
@@ -169,7 +186,108 @@ fn any_predictions() -> impl Strategy<Value = Predictions> {
     })
 }
 
+/// The labels of each row of a sheet with these columns for documents without a table.
+fn sheet(predictions: &Predictions, labels_only: bool, width: Option<usize>) -> Vec<u8> {
+    let mut file = Vec::new();
+    let layout = Layout { labels_only, wide: width, ..Layout::default() };
+    let mut writer = SheetWriter::new(&mut file, None, None, layout).unwrap();
+    writer.push(None, predictions).unwrap();
+    writer.finish().unwrap();
+    file
+}
+
+fn order(predictions: &Predictions) -> Vec<Vec<u32>> {
+    predictions.rows().map(|row| row.iter().map(|scored| scored.id).collect()).collect()
+}
+
+#[test]
+fn labels_without_scores_keep_their_order() {
+    let known = KnownLabels { count: 8, id: &id, separator: ";" };
+    let source = |text: &'static str| {
+        Source::new("f".to_owned(), text.as_bytes(), &Memory::of_machine()).unwrap()
+    };
+    let read = |text, format| {
+        let ids = ["a", "7"].map(|id| Some(id.to_owned()));
+        let rows = read_source(source(text), format, known, "id", &ids).unwrap();
+        assert_eq!(rows.has_scores, Some(false), "{text}");
+        order(&rows.in_order_of(&ids, "f").unwrap())
+    };
+    let expected = [vec![5, 0, 3], vec![1]];
+    assert_eq!(read("a\t5\tmaps\t3\n7\tweb design\n", Tsv), expected);
+    assert_eq!(read("7\t1\na\t5\tmaps\t2012\n", Tsv), expected, "in the order of the ids");
+    assert_eq!(read("5\tmaps\t3\nweb design\n", Tsv), expected, "no ids");
+    assert_eq!(read("2 8\n5 0 3\n1\n", Xc), expected);
+    let jsonl =
+        "{\"id\":7,\"labels\":[1]}\n{\"id\":\"a\",\"labels\":[5,\"maps\",{\"name\":\"2012\"}]}";
+    assert_eq!(read(jsonl, Jsonl), expected);
+    let table = "ID;text;Labels\n7;x;web design\na;\"y;z\";\"5;maps; 2012\"\n";
+    assert_eq!(read(table, Csv), expected);
+    assert_eq!(read("id,label_1,label_2,label_3\na,5,maps,3\n7,1,,\n", Csv), expected);
+    let refused = |text| read_source(source(text), Csv, known, "id", &[]).unwrap_err().to_string();
+    assert_eq!(
+        refused("labels,scores\n1;2,0.5\n"),
+        "f:2:1: 2 labels but 1 score: give each label one"
+    );
+    assert_eq!(
+        refused("a,b\n1,2\n"),
+        "f:1:1: there is no column `labels` or `label_1`: there are `a`, `b`"
+    );
+    assert_eq!(refused("a,labels\n1\n"), "f:2:1: expected 2 columns as in the header but found 1");
+    assert!(refused("").starts_with("f:1:1: the file is empty"));
+}
+
+#[test]
+fn a_sheet_of_data_with_labels_has_columns_of_other_names() {
+    let (task, options) = (Pool::new(1).unwrap().task(), Options::default());
+    let table = b"Labels;text\nmaps;Old maps\n";
+    let documents =
+        Documents::from_bytes(table, "f", Format::Csv, &options, Labels::Required, &task);
+    let mut documents = documents.unwrap().keeping_fields();
+    let batch = documents.next_batch().unwrap().unwrap();
+    let names = LabelIndex::from_lines(["x:1\tmaps; old", "x:2\tbirds"]);
+    let predictions = parse("1 0.5\t0 0.25", Tsv).unwrap();
+    let written = |width: Option<usize>| {
+        let mut file = Vec::new();
+        let layout = Layout { labels_only: width.is_some(), wide: width, ..Layout::default() };
+        let mut writer =
+            SheetWriter::new(&mut file, documents.header(), Some(&names), layout).unwrap();
+        writer.push(Some(&batch), &predictions).unwrap();
+        writer.finish().unwrap();
+        String::from_utf8(file).unwrap()
+    };
+    assert_eq!(
+        written(None),
+        "Labels;text;predicted_labels;predicted_names;predicted_scores\n\
+         maps;Old maps;x:2| x:1;birds| maps; old;0.5| 0.25\n"
+            .replace("x:2| x:1;birds| maps; old", "x:2| x:1;\"birds| maps; old\"")
+    );
+    assert_eq!(
+        written(Some(1)),
+        "Labels;text;predicted_label_1;predicted_name_1\nmaps;Old maps;x:2;birds\n"
+    );
+}
+
 proptest! {
+    #[test]
+    fn sheets_and_labels_alone_give_back_what_was_written(predictions in any_predictions()) {
+        for width in [None, Some(10)] {
+            let file = sheet(&predictions, false, width);
+            prop_assert_eq!(&read(file.as_slice(), "file", Csv, 40, |_| None).unwrap(), &predictions);
+            let file = sheet(&predictions, true, width);
+            let back = read(file.as_slice(), "file", Csv, 40, |_| None).unwrap();
+            prop_assert_eq!(order(&back), order(&predictions));
+        }
+        for format in [Tsv, Jsonl, Xc, Npz] {
+            let mut file = Vec::new();
+            let rows = Some(predictions.len() as u64);
+            let mut writer = Writer::new(&mut file, format, rows, 40, true, |_| None).unwrap();
+            writer.push(&predictions).unwrap();
+            writer.finish().unwrap();
+            let back = read(file.as_slice(), "file", format, 40, |_| None).unwrap();
+            prop_assert_eq!(order(&back), order(&predictions), "{:?}", format);
+        }
+    }
+
     #[test]
     fn every_format_gives_back_what_was_written(predictions in any_predictions()) {
         for format in [Tsv, Jsonl, Xc, Npz] {
@@ -196,7 +314,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), text in "[0-9a:. \t\n{}\\[\\]\",-]{0,60}") {
-        for format in [Tsv, Jsonl, Xc, Npz] {
+        for format in [Tsv, Jsonl, Xc, Npz, Csv] {
             let _ = read(bytes.as_slice(), "file", format, 40, id);
             let _ = read(text.as_bytes(), "file", format, 40, id);
         }

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 /// let mut batch = Predictions::default();
 /// batch.push_row(&[Scored { id: 1, score: 0.75 }]);
 /// let mut file = Vec::new();
-/// let mut writer = Writer::new(&mut file, PredictionFormat::Jsonl, None, 2, |_| None)?;
+/// let mut writer = Writer::new(&mut file, PredictionFormat::Jsonl, None, 2, false, |_| None)?;
 /// writer.push(&batch)?;
 /// writer.push(&batch)?;
 /// writer.finish()?;
@@ -27,6 +27,7 @@ pub struct Writer<W, N> {
     out: W,
     format: PredictionFormat,
     labels: usize,
+    labels_only: bool,
     name: N,
     written: usize,
     /// The rows so far, if they can be written only when all are there.
@@ -34,13 +35,18 @@ pub struct Writer<W, N> {
 }
 
 impl<'n, W: Write, N: Fn(u32) -> Option<&'n str>> Writer<W, N> {
-    /// A file of `rows` rows, if that is known, with scores for `labels` labels; `name` is asked
-    /// for the names that jsonl carries.
+    /// A file of `rows` rows, if that is known, with scores for `labels` labels, or with `labels_only`
+    /// without; `name` is asked for the names that jsonl carries.
+    ///
+    /// # Panics
+    ///
+    /// If the format is CSV, which a [`SheetWriter`](super::SheetWriter) writes.
     pub fn new(
         mut out: W,
         format: PredictionFormat,
         rows: Option<u64>,
         labels: usize,
+        labels_only: bool,
         name: N,
     ) -> io::Result<Self> {
         let kept = match (format, rows) {
@@ -50,8 +56,9 @@ impl<'n, W: Write, N: Fn(u32) -> Option<&'n str>> Writer<W, N> {
             }
             (PredictionFormat::Xc | PredictionFormat::Npz, _) => Some(Predictions::default()),
             (PredictionFormat::Tsv | PredictionFormat::Jsonl, _) => None,
+            (PredictionFormat::Csv, _) => panic!("a sheet has a writer of its own"),
         };
-        Ok(Writer { out, format, labels, name, written: 0, kept })
+        Ok(Writer { out, format, labels, labels_only, name, written: 0, kept })
     }
 
     /// Takes the next rows.
@@ -60,13 +67,16 @@ impl<'n, W: Write, N: Fn(u32) -> Option<&'n str>> Writer<W, N> {
             kept.append(batch);
             return Ok(());
         }
+        let (out, labels_only) = (&mut self.out, self.labels_only);
         match self.format {
-            PredictionFormat::Tsv => text::write_tsv(&mut self.out, batch)?,
             PredictionFormat::Jsonl => {
-                jsonl::write(&mut self.out, batch, self.written, &self.name)?;
+                jsonl::write(out, batch, self.written, labels_only, &self.name)?;
             }
-            PredictionFormat::Xc => text::write_xc(&mut self.out, batch)?,
-            PredictionFormat::Npz => npz::write(&mut self.out, batch, self.labels)?,
+            PredictionFormat::Xc => text::write_xc(out, batch, labels_only)?,
+            PredictionFormat::Npz => npz::write(out, batch, self.labels, labels_only)?,
+            PredictionFormat::Tsv | PredictionFormat::Csv => {
+                text::write_tsv(out, batch, labels_only)?;
+            }
         }
         self.written += batch.len();
         Ok(())

@@ -55,7 +55,7 @@ impl Table {
 
     fn read_csv(&mut self, blocks: TextBlocks<'_>) -> Result<(), ReadError> {
         let (path, mut meter) = (blocks.name().to_owned(), blocks.meter());
-        let checked = QuoteCheckedReader::new(blocks)?;
+        let checked = QuoteCheckedReader::new(blocks, None)?;
         let mut rows = ReaderBuilder::new()
             .delimiter(checked.delimiter())
             .terminator(Terminator::Any(b'\n'))

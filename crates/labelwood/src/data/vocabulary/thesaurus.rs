@@ -2,6 +2,7 @@
 
 use crate::base::array::Array;
 use crate::base::store::{ArrayRef, FormatError, Unit};
+use crate::base::words::plural;
 use crate::data::LabelIndex;
 use crate::data::label_index::LineCollector;
 use std::collections::BTreeSet;
@@ -303,7 +304,9 @@ impl LabelIndex {
             if !is_tag(tag) || index.len() > labels.len() {
                 let (names, count) = (index.len(), labels.len());
                 return refused(format!(
-                    "{names} names in the language `{tag}` for {count} labels"
+                    "{} in the language `{tag}` for {}",
+                    plural(names, "name"),
+                    plural(count, "label")
                 ));
             }
             more.languages.push((tag.to_owned(), index));

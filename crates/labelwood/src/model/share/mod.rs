@@ -121,7 +121,10 @@ impl ModelShare {
             let end = (start + BLOCK).min(rows.len());
             let votes = learned.votes(rows.slice(start..end).view(), asked, task)?;
             for (ballots, of_rows) in ballots.iter_mut().zip(votes) {
-                of_rows.into_iter().for_each(|row| ballots.push_row(row));
+                for (row, votes) in (start..).zip(of_rows) {
+                    let is_unsaid = self.model.says_nothing_of(rows, row);
+                    ballots.push_row(if is_unsaid { Vec::new() } else { votes });
+                }
             }
             task.progress(Stage::Rows, end as u64, rows.len() as u64);
         }

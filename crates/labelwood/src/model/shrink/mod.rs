@@ -133,6 +133,11 @@ fn unknown_values(settings: &Settings) -> ShrinkError {
     let known: Vec<&str> =
         all.filter(|(values, _)| is_known(values)).map(|(_, name)| *name).collect();
     let (algorithm, known) = (settings.name(), known.join(" or "));
+    if known.is_empty() {
+        return ShrinkError::Refused(format!(
+            "{algorithm} has no values that could be stored in fewer bits"
+        ));
+    }
     ShrinkError::Refused(format!("{algorithm} stores values as {known}: ask for one of these"))
 }
 

@@ -5,7 +5,7 @@
 //! the linear classifiers again that the new rows and names touch. Everything else stays as it is: feature
 //! weights, the terms of text, the calibration and the ranker of a grove.
 
-use super::{Model, labels, rows, settings_of, text};
+use super::{Model, labels, rows, settings_of, text, unlabelled};
 use crate::algorithms::{Interrupted, NewRows, UnitSink, Updates};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::Csr;
@@ -174,8 +174,8 @@ fn check(model: &Model, dataset: &Dataset, has_new_names: bool) -> Result<(), Up
                 .to_owned()
         }
         _ if dataset.labels.view().indices().is_empty() && !has_new_names => format!(
-            "none of the {rows} rows to add has a label: give rows with the labels that are to be \
-             learned"
+            "{}: give rows with the labels that are to be learned",
+            unlabelled(rows, " to add")
         ),
         Updates::Never => {
             format!("a {algorithm} model cannot be updated: train it again on all rows")

@@ -207,7 +207,7 @@ fn rows_that_do_not_fit_are_refused_or_fitted() {
     let mut bare = part(200, 201);
     bare.labels = LabelRows::new(25);
     bare.labels.push_row(&[], &[]).unwrap();
-    assert!(refused(&bare).to_string().contains("none of the 1 rows to add has a label"));
+    assert!(refused(&bare).to_string().contains("the row to add has no label"));
     let mut renamed = part(200, 210);
     renamed.label_names = Some(LabelIndex::from_lines(["name 0", "something else"]));
     let error = refused(&renamed).to_string();

@@ -26,6 +26,7 @@ use super::trial::{Rows, Trial, drawn, lead};
 pub use crate::algorithms::Limits;
 use crate::algorithms::Settings;
 use crate::base::run::{Stopped, Task};
+use crate::base::words::plural;
 use crate::data::DatasetView;
 use std::time::{Duration, Instant};
 pub use text::{TextChoice, choose_text, text_sample};
@@ -127,7 +128,7 @@ fn compare(
     }
     let (test, train) = sample.split_at(sample.len() / HELD_OUT);
     let rows = Rows::new(dataset, train, test);
-    let hurried = &task.until(share_of(limits, RIVAL_SHARE));
+    let hurried = &task.quiet().until(share_of(limits, RIVAL_SHARE));
     let own = rows.try_out(rival, hurried);
     let (own, other) = match own.and_then(|own| Ok((own, rows.try_out(whole, hurried)?))) {
         Ok(both) => both,
@@ -157,10 +158,10 @@ fn compare(
         false => "so it is not taken",
     };
     let why = format!(
-        "with {} labels {name} was tried, too: on a sample of {} rows it is {:.1} points {} than a \
+        "with {} {name} was tried, too: on a sample of {} it is {:.1} points {} than a \
          {} (mean of P@1, P@3 and P@5 in percent on rows held out), {verdict}",
-        dataset.labels.columns(),
-        train.len(),
+        plural(dataset.labels.columns(), "label"),
+        plural(train.len(), "row"),
         100.0 * lead.abs(),
         if lead > 0.0 { "better" } else { "worse" },
         whole.name(),

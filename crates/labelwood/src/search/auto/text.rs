@@ -2,6 +2,7 @@
 
 use super::{HURRIED_SAMPLE, Limits, SAMPLE, share_of};
 use crate::base::run::{Stopped, Task};
+use crate::base::words::plural;
 use crate::search::measure::Measure;
 use crate::search::tune::{TextOutcome, TextPlan, TuneError};
 use crate::text::{Params, TextError, TextSample};
@@ -87,7 +88,10 @@ pub fn choose_text(
         ),
         None => "none is surely better than text as it is, which stays so".to_owned(),
     };
-    let why = format!("{ways} ways to read text were tried on {} documents: {what}", sample.len());
+    let why = format!(
+        "{ways} ways to read text were tried on {}: {what}",
+        plural(sample.len(), "document")
+    );
     Ok(TextChoice { params, why })
 }
 

@@ -3,6 +3,7 @@
 //! Figures rise with the rows for all candidates alike, which would hide what tells them apart.
 
 use super::{Outcome, Standing};
+use crate::base::words::plural;
 use std::fmt::Write;
 
 const WIDTH: f64 = 1060.0;
@@ -133,8 +134,8 @@ impl Outcome {
             let x = axes.x(number);
             let start = self.standing(number, 0).map_or(0.0, |start| 100.0 * start.score);
             let lines = [
-                format!("{} rows", round.rows),
-                format!("{} candidates", round.candidates),
+                plural(round.rows, "row"),
+                plural(round.candidates, "candidate"),
                 format!("as given: {start:.2}"),
             ];
             for (line, y) in lines.iter().zip([20.0, 20.0 + LINE, 20.0 + 2.0 * LINE]) {

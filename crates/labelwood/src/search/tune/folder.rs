@@ -1,6 +1,7 @@
 //! The folder of a tuning: what is tried, and the trials that are finished.
 
 use super::{Plan, TuneError};
+use crate::base::words::plural;
 use crate::data::write_own;
 use crate::search::trial::Trial;
 use serde::Serialize;
@@ -62,9 +63,10 @@ impl Folder {
     pub(super) fn find(&self, place: Place, rows: usize) -> Result<Option<Trial>, TuneError> {
         let path = self.trials.join(place.name());
         match read::<Trial>(&path)? {
-            Some(trial) if trial.hits.len() != rows => {
-                Err(damaged(&path, format!("it has {} rows rather than {rows}", trial.hits.len())))
-            }
+            Some(trial) if trial.hits.len() != rows => Err(damaged(
+                &path,
+                format!("it has {} rather than {rows}", plural(trial.hits.len(), "row")),
+            )),
             other => Ok(other),
         }
     }

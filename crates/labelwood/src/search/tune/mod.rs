@@ -47,6 +47,8 @@ use super::trial::{Rows, Trial, drawn, lead, mean};
 use crate::algorithms::Settings;
 use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::ParamError;
+use crate::base::settings::shown_number;
+use crate::base::words::plural;
 use crate::data::{DatasetView, WriteError};
 use folder::{Folder, Place};
 use serde_json::{Value, json};
@@ -166,7 +168,9 @@ impl Plan {
         let rows = dataset.len();
         if folds < 2 || rows < LEAST_ROWS || folds > rows / 10 {
             return Err(TuneError::Refused(format!(
-                "{folds} folds of {rows} rows: there must be 2 folds or more, with 10 rows each"
+                "{} of {}: there must be 2 folds or more, with 10 rows each",
+                plural(folds, "fold"),
+                plural(rows, "row")
             )));
         }
         let candidates = among(starts, dataset, keep);
@@ -195,6 +199,12 @@ impl Plan {
     /// How many trainings there are in all rounds.
     pub fn trials(&self) -> usize {
         self.rounds.iter().map(|round| round.candidates * self.folds).sum()
+    }
+
+    /// What all trials cost.
+    fn cost(&self) -> f64 {
+        let of = |round: &Round| (round.candidates * self.folds) as f64 * round.cost();
+        self.rounds.iter().map(of).sum()
     }
 
     /// The algorithms that are tried.
@@ -261,9 +271,7 @@ impl Candidate {
             Value::Array(lengths) => {
                 lengths.iter().map(Value::to_string).collect::<Vec<_>>().join(",")
             }
-            number => {
-                number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string())
-            }
+            number => number.as_f64().map_or_else(|| number.to_string(), shown_number),
         };
         let change = |(setting, changed): &(String, Value)| format!("{setting} {}", value(changed));
         self.changes.iter().map(change).collect::<Vec<_>>().join(", ")
@@ -290,7 +298,7 @@ fn tune_each(
 ) -> Result<Outcome, TuneError> {
     let folder = path.map(|path| Folder::open(path, plan)).transpose()?;
     let drawn = drawn(datasets[0].len(), plan.candidates[0].settings.seed(), DRAWING);
-    let mut tuning = Tuning { datasets, plan, folder, drawn, finished: 0, task };
+    let mut tuning = Tuning { datasets, plan, folder, drawn, finished: 0, cost: 0.0, task };
     let mut rounds: Vec<Vec<Standing>> = Vec::new();
     for number in 0..plan.rounds.len() {
         let candidates = match rounds.last() {
@@ -352,6 +360,8 @@ struct Tuning<'a> {
     /// All rows in the order in which they are drawn.
     drawn: Vec<usize>,
     finished: usize,
+    /// What the finished trials cost.
+    cost: f64,
     task: &'a Task,
 }
 
@@ -395,8 +405,8 @@ impl Tuning<'_> {
                 let rows = rows.get_or_insert_with(|| Rows::new(dataset, train, test));
                 let settings = &self.plan.candidates[place.candidate].settings;
                 let fewer = settings.reduced(self.plan.rounds[place.round].fewer_trees);
-                let trial = rows.try_out(&fewer, self.task);
                 let (finished, total) = (self.finished, self.plan.trials());
+                let trial = rows.try_out(&fewer, &self.piece(place.round));
                 let trial =
                     trial.map_err(|source| TuneError::Stopped { finished, total, source })?;
                 if let Some(folder) = &self.folder {
@@ -405,9 +415,21 @@ impl Tuning<'_> {
                 trial
             }
         };
+        self.cost += self.plan.rounds[place.round].cost();
         self.finished += 1;
-        self.task.progress(Stage::Trials, self.finished as u64, self.plan.trials() as u64);
+        let (finished, total) = (self.finished as u64, self.plan.trials() as u64);
+        // What is left has no share in this report.
+        let end = self.cost / self.plan.cost();
+        self.task.share(end..end).progress(Stage::Trials, finished, total);
         Ok(trial)
+    }
+
+    /// The task of the next trial, which is of this round.
+    fn piece(&self, round: usize) -> Task {
+        let (finished, total) = (self.finished as u64, self.plan.trials() as u64);
+        let (cost, all) = (self.plan.rounds[round].cost(), self.plan.cost());
+        let share = self.cost / all..(self.cost + cost) / all;
+        self.task.share(share).piece_of(Stage::Trials, finished, total)
     }
 }
 

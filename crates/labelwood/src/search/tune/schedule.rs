@@ -18,6 +18,13 @@ pub struct Round {
     pub fewer_trees: usize,
 }
 
+impl Round {
+    /// How long a trial takes, compared with those of other rounds.
+    pub(super) fn cost(&self) -> f64 {
+        self.rows as f64 / self.fewer_trees as f64
+    }
+}
+
 /// The rounds for so many candidates and rows; the last one has all rows and all trees.
 pub(super) fn rounds(candidates: usize, rows: usize) -> Vec<Round> {
     let mut others = vec![candidates.saturating_sub(1)];

@@ -1,6 +1,7 @@
 //! What was tried, for people: a table and a sentence.
 
 use super::{Outcome, Standing};
+use crate::base::words::plural;
 
 /// A column is as wide as its widest cell; the first is aligned to the left.
 fn aligned(rows: &[Vec<String>]) -> String {
@@ -29,12 +30,17 @@ impl Outcome {
     /// The table of all candidates in Markdown, aligned for terminals: those that came furthest
     /// first, with their figure in percent in each round, and the lead, size and time in their last.
     pub fn table(&self) -> String {
-        let rows = |round: usize| format!("{} rows", self.plan.rounds[round].rows);
+        aligned(&self.cells())
+    }
+
+    /// The cells of the table, a row each, the headings first.
+    pub fn cells(&self) -> Vec<Vec<String>> {
+        let rows = |round: usize| plural(self.plan.rounds[round].rows, "row");
         let heads = ["settings".to_owned()].into_iter().chain((0..self.rounds.len()).map(rows));
         let heads = heads.chain(["lead", "± error", "MB", "s"].map(str::to_owned));
         let mut table = vec![heads.collect()];
         table.extend(self.ranking().iter().map(|&(round, last)| self.line(round, last)));
-        aligned(&table)
+        table
     }
 
     /// Every candidate with its last round and what it did there; those that came furthest first.

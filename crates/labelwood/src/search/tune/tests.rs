@@ -139,7 +139,7 @@ fn a_folder_of_something_else_is_refused() {
     let damaged = folder.path().join("trials/round-1-candidate-01-fold-1.json");
     fs::create_dir_all(folder.path().join("trials")).unwrap();
     fs::write(&damaged, "{\"seconds\":1.0,\"bytes\":1,\"hits\":[1]}").unwrap();
-    assert!(refused(&first, &dataset).contains("it has 1 rows rather than 50; delete it"));
+    assert!(refused(&first, &dataset).contains("it has 1 row rather than 50; delete it"));
     fs::remove_file(folder.path().join("plan.json")).unwrap();
     assert!(refused(&first, &dataset).contains("this is no tuning but holds trials"));
 }
@@ -154,7 +154,7 @@ fn what_cannot_be_tuned_is_refused() {
             .unwrap_err()
             .to_string()
     };
-    assert!(refused(&[], 1).starts_with("1 folds of 30 rows"));
+    assert!(refused(&[], 1).starts_with("1 fold of 30 rows"));
     assert!(refused(&[], 4).starts_with("4 folds of 30 rows"));
     let all = ["leaf", "repel", "weighting"];
     assert!(refused(&all, 3).contains("every setting of craftml"));

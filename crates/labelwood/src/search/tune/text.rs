@@ -98,7 +98,7 @@ impl TextPlan {
     /// [`tune`]: super::tune
     pub fn tune(&self, folder: Option<&Path>, task: &Task) -> Result<TextOutcome, TuneError> {
         let rows: Vec<DatasetView<'_>> = self.rows.iter().map(Dataset::view).collect();
-        let outcome = tune_each(&rows, &self.plan, folder, task)?;
+        let outcome = tune_each(&rows, &self.plan, folder, &task.part("text"))?;
         if !outcome.is_finished() {
             let done = &self.plan.rounds()[..outcome.rounds().len()];
             let finished = done.iter().map(|round| round.candidates * self.plan.folds).sum();
