@@ -552,9 +552,12 @@ class TextVectoriserSettings:
     _parameters = """
     Parameters
     ----------
-    tokens : {"word", "unicode"}, default="word"
+    tokens : {"auto", "word", "unicode"}, default="auto"
         What a word is: a run of letters, digits and underscores (word), or what Unicode's rules
-        say (unicode).
+        say (unicode). With auto it is a run, but characters of scripts without spaces between
+        words, as of Chinese, Japanese and Thai, make terms one by one and in short pieces; and
+        where the language of the texts joins words, as German and Finnish do, pieces of 4
+        characters of words are terms, too, unless char_ngrams says which.
     min_token : int, default=2
         Words of fewer characters than this are left out.
     lowercase : bool, default=True
@@ -594,7 +597,7 @@ class TextVectoriserSettings:
     def __init__(
         self,
         *,
-        tokens: Literal["word", "unicode"] = "word",
+        tokens: Literal["auto", "word", "unicode"] = "auto",
         min_token: int = 2,
         lowercase: bool = True,
         stem: Literal["auto", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"] | None = None,
@@ -634,7 +637,7 @@ class TextTaggerSettings:
         self,
         estimator: Any = None,
         *,
-        tokens: Literal["word", "unicode"] = "word",
+        tokens: Literal["auto", "word", "unicode"] = "auto",
         min_token: int = 2,
         lowercase: bool = True,
         stem: Literal["auto", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish"] | None = None,

@@ -73,8 +73,8 @@ def read(
     """Reads vectors: ``.txt`` (XC repository format) or ``.svm`` (LIBSVM), also ``.gz`` or ``.zst``.
 
     ``format`` is ``"xc"``, ``"libsvm"`` or ``"lwd"`` if the file's name does not tell.
-    Label names are taken from ``labels.txt`` beside the file unless ``vocabulary`` says where they
-    are, as in :func:`read_vocabulary`. ``n_features`` and ``n_labels`` are the least widths, such as
+    Label names are taken from ``NAME.labels.txt`` or ``labels.txt`` beside the file ``NAME.txt`` unless
+    ``vocabulary`` says where they are, as in :func:`read_vocabulary`. ``n_features`` and ``n_labels`` are the least widths, such as
     those of a model.
     With ``lenient``, a header that disagrees with the rows is a warning in the log.
     """
@@ -96,9 +96,9 @@ def write(
 ) -> None:
     """Writes rows and their labels to a file in the given format, or that which its ending names.
 
-    If the labels have names, these go into ``labels.txt`` beside a file of text, where :func:`read`
-    and the command look for them; one that is there already must have the same names. The file
-    appears when it is complete; one that is there already is replaced only with ``overwrite=True``.
+    If the labels have names, these go into ``train.labels.txt`` beside ``train.txt``, where :func:`read`
+    and the command look for them. The file appears when it is complete; one that is there already is
+    replaced only with ``overwrite=True``.
 
     >>> import tempfile
     >>> from labelwood import datasets
@@ -118,7 +118,7 @@ def read_documents(
     *,
     format: str | None = None,
     text: str | list[str] = "text",
-    labels: str = "labels",
+    labels: str | list[str] = "labels",
     id: str | None = None,
     separator: str | None = None,
     labels_required: bool = True,

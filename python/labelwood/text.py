@@ -48,8 +48,9 @@ class _Text(BaseEstimator):
 class TextVectoriser(TextVectoriserSettings, TransformerMixin, _Text):
     """Texts as tf-idf rows, as scikit-learn's ``TfidfVectorizer`` makes them, on all cores.
 
-    The defaults are those of ``TfidfVectorizer(sublinear_tf=True, min_df=2)``. ``n_jobs`` is the number
-    of threads; None and -1 stand for all.
+    With ``tokens="word"`` the defaults are those of ``TfidfVectorizer(sublinear_tf=True, min_df=2)``.
+    ``tokens="auto"`` gives other terms where a script has no spaces between words, letters have marks,
+    or the language joins words. ``n_jobs`` is the number of threads; None and -1 stand for all.
 
     >>> from labelwood import TextVectoriser
     >>> vectoriser = TextVectoriser()
@@ -239,7 +240,8 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
     ) -> Best | list[Best]:
         """The best ``k`` tags of each text as (tag, score) pairs, best first.
 
-        One text gives one list, several texts a list of lists.
+        One text gives one list, several texts a list of lists; that of a text in which no word is known is
+        empty.
         """
         check_is_fitted(self)
         if isinstance(texts, str):

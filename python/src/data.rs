@@ -1,14 +1,11 @@
 //! Files, the embedded questions and synthetic rows.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use labelwood::app::read_vectors;
 use labelwood::data::documents::{self, Documents, Labels as Demand};
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::data::{
-    self, Dataset, Format, LabelIndex, ReadOptions, Vocabulary, WriteError, corpus,
-};
-use labelwood::run::Task;
+use labelwood::data::{self, Dataset, Format, ReadOptions, Vocabulary, WriteError, corpus};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
@@ -98,31 +95,20 @@ pub fn write(
         named: None,
     };
     work::run(py, 1, None, |task| -> Result<(), Fault> {
-        data::check_output(&path, &[], overwrite).map_err(|error| match error {
+        let exists = |error| match error {
             WriteError::Exists { path } => Fault::Input(format!(
                 "{path}: the file is already there: give overwrite=True to replace it, or choose another name"
             )),
             other => other.into(),
-        })?;
+        };
+        data::check_output(&path, &[], overwrite).map_err(exists)?;
         if let Some(names) = &dataset.label_names
             && matches!(format.or(Format::of_path(&path)), Some(Format::Xc | Format::Libsvm))
         {
-            write_names_beside(&path, names, task)?;
+            names.write_beside(&path, overwrite, task).map_err(exists)?;
         }
         Ok(data::write(&path, &dataset, format)?)
     })
-}
-
-/// Writes names where the readers of a file look for them, unless they are there.
-fn write_names_beside(path: &Path, names: &LabelIndex, task: &Task) -> Result<(), Fault> {
-    let Some(beside) = data::names_beside(path) else {
-        return Ok(names.write(&path.with_file_name("labels.txt"))?);
-    };
-    if LabelIndex::read(&beside, task)?.lines().eq(names.lines()) {
-        return Ok(());
-    }
-    let beside = beside.display();
-    Err(Fault::Input(format!("{beside} has the names of other labels: choose another folder")))
 }
 
 /// Reads a file of documents: the id, text and labels of each.

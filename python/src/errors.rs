@@ -136,6 +136,9 @@ fn allowed(reason: &str) -> String {
     if reason.contains("untagged enum Frequency") {
         return "a number of documents, such as 2, or a share of them, such as 0.5".to_owned();
     }
+    if reason.contains("untagged enum Names") {
+        return "a string or a list of strings".to_owned();
+    }
     let expected = reason.rsplit_once("expected ").map_or(reason, |(_, expected)| expected);
     match expected {
         "usize" | "u64" => "a whole number of at least 0".to_owned(),

@@ -11,6 +11,7 @@ use labelwood::settings::Favour;
 use labelwood::settings::Kind;
 use labelwood::sparse::{LabelSet, Predictions, Query};
 use labelwood::store::{Load, Options, Start, StoreError, Stored};
+use labelwood::words::plural;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -371,8 +372,9 @@ fn refuse_more(needed: u64, memory: Option<u64>, labels: usize) -> Result<(), Fa
     let Some(memory) = memory.filter(|&memory| needed > memory) else { return Ok(()) };
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     Err(Fault::Machine(format!(
-        "the training with {labels} labels needs {:.1} GB of memory or more, but this machine, \
+        "the training with {} needs {:.1} GB of memory or more, but this machine, \
          or its container, has {:.1}: give it fewer labels or rows, or fewer threads (n_jobs=1)",
+        plural(labels, "label"),
         gigabytes(needed),
         gigabytes(memory),
     )))

@@ -5,6 +5,7 @@
 
 use labelwood::data::{DatasetView, LabelIndex};
 use labelwood::sparse::{Csr, CsrView, LabelRows, LabelRowsView, Predictions, Scored, top_k};
+use labelwood::words::plural;
 use numpy::ndarray::ArrayView1;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -95,7 +96,10 @@ impl<'py> Rows<'py> {
         let (features, labels) = (self.features.view(py)?, self.labels.view(py)?);
         let (rows, other) = (features.len(), labels.len());
         if rows != other {
-            let text = format!("X has {rows} rows, but Y has {other}: give each row its labels");
+            let text = format!(
+                "X has {}, but Y has {other}: give each row its labels",
+                plural(rows, "row")
+            );
             return Err(refuse(py, text));
         }
         Ok(DatasetView { features, labels, label_names: self.names.as_ref(), named: None })

@@ -9,9 +9,10 @@ use labelwood::data::{Dataset, LabelIndex, LabelIndexBuilder};
 use labelwood::run::Task;
 use labelwood::sparse::{Csr, LabelRows};
 use labelwood::text::{
-    Arrays, Fitting, Params, TextError, TextReader, TextSample, Vectoriser as Inner, learn,
+    Arrays, Fitting, Params, TextError, TextReader, TextSample, Tokens, Vectoriser as Inner, learn,
     mostly_unshared,
 };
+use labelwood::words::plural;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyTuple};
@@ -203,10 +204,19 @@ impl Reading {
         let (labels, names) = number(tags, known);
         let (reader, dataset) = learn(texts, labels, names, self.documents, self.vectoriser, task)?;
         if let Some(unshared) = mostly_unshared(dataset.features.view()) {
+            let remedy = match reader.vectoriser().params() {
+                params if params.tokens != Tokens::Auto => {
+                    "try tokens=\"auto\" if no spaces separate words, as in Chinese"
+                }
+                params if params.char_ngrams.is_none() => {
+                    "try char_ngrams=(3, 5), which takes pieces of words, or give more of them"
+                }
+                _ => "see that they are the texts that you mean, or give more of them",
+            };
             tracing::warn!(
-                "{unshared} of {} texts have no term that another text has, so the model can learn \
-                 little from them: try char_ngrams=(1, 2) if no spaces separate words, as in Chinese",
-                texts.len()
+                "{unshared} of {} have no term that another text has, so the model can learn little \
+                 from them: {remedy}",
+                plural(texts.len(), "text")
             );
         }
         Ok((dataset, reader))
@@ -217,12 +227,7 @@ impl Reading {
 fn fit(texts: &[PyBackedStr], params: Params, task: &Task) -> Result<(Inner, Csr), TextError> {
     let mut fitting = Fitting::new(params)?;
     fitting.add(texts, task)?;
-    let (vectoriser, rows) = fitting.finish(task)?;
-    if vectoriser.columns() == 0 {
-        let &Params { min_df, max_df, .. } = vectoriser.params();
-        return Err(TextError::NoTerms { documents: rows.len(), min_df, max_df });
-    }
-    Ok((vectoriser, rows))
+    fitting.finish_with_terms(task)
 }
 
 /// Tags as numbers, in the order in which they are met, after those that are known.

@@ -94,7 +94,7 @@ fn watch(
         log::flush(py)?;
         match (next, progress) {
             (Ok(Event::Done) | Err(RecvTimeoutError::Disconnected), _) => return Ok(()),
-            (Ok(Event::Progress(Progress { stage, done, total }, through)), Some(callback)) => {
+            (Ok(Event::Progress(Progress { stage, done, total, .. }, through)), Some(callback)) => {
                 let told = callback.call1((stage.name(), done, total));
                 if told.is_err() {
                     canceller.cancel();

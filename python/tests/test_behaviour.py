@@ -197,7 +197,8 @@ def test_progress_is_reported_and_an_exception_stops_the_work(estimator, rows):
     calls = []
     estimator.fit(X, Y, progress=lambda *call: calls.append(call))
     assert calls and all(0 <= done <= total for _, done, total in calls)
-    assert calls[-1][1] == calls[-1][2]
+    # Threads report in any order.
+    assert any(done == total for _, done, total in calls)
     calls.clear()
     estimator.predict_top_k(X, progress=lambda *call: calls.append(call))
     assert calls[-1] == ("rows", 300, 300)

@@ -35,9 +35,12 @@ def test_names_of_labels_are_written_with_the_rows(name, tmp_path):
     assert (tmp_path / name).read_bytes() == before
     datasets.write(tmp_path / name, np.eye(3), tags, overwrite=True)
     if name != "rows.lwd":
-        with pytest.raises(InputError, match="labels.txt has the names of other labels: choose another"):
-            datasets.write(tmp_path / name, np.eye(2), [["birds"], ["maps"]], overwrite=True)
-        assert (tmp_path / name).read_bytes() == before
+        assert (tmp_path / "rows.labels.txt").read_text() == "maps\nbirds\n"
+        (tmp_path / name).unlink()
+        with pytest.raises(InputError, match="rows.labels.txt: the file is already there: give overwrite=True"):
+            datasets.write(tmp_path / name, np.eye(2), [["birds"], ["maps"]])
+        datasets.write(tmp_path / name, np.eye(2), [["birds"], ["maps"]], overwrite=True)
+        assert datasets.read(tmp_path / name).label_names == ["birds", "maps"]
 
 
 @pytest.mark.parametrize("name", ["rows.txt", "rows.svm", "rows.lwd"])

@@ -196,7 +196,7 @@ def test_arrays_that_form_no_matrix_are_named():
     indptr, indices, data = np.array([0, 1]), np.array([5], np.int32), np.ones(1, np.float32)
     model = OneVsRest().fit(np.eye(3), np.eye(3)).model_
     predict = lambda *arrays: model.predict((*arrays, 3), 1, None, None, 1, None)
-    with pytest.raises(InputError, match="row 0: column 5 is out of range"):
+    with pytest.raises(InputError, match="row 1: column 5 is out of range"):
         predict(indptr, indices, data)
     with pytest.raises(InputError, match="out of range"):
         predict(indptr, np.array([-1], np.int32), data)

@@ -48,7 +48,7 @@ def test_wrong_settings_are_named_when_they_are_used(estimator, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"tokens": "x"}, 'tokens is "x", but must be word or unicode'),
+        ({"tokens": "x"}, 'tokens is "x", but must be one of auto, word, unicode'),
         ({"stem": "klingon"}, 'stem is "klingon", but must be one of auto, arabic, danish'),
         ({"lowercase": "no"}, 'lowercase is "no", but must be True or False'),
         ({"min_df": "few"}, 'min_df is "few", but must be a number of documents, such as 2, or a share'),
@@ -73,7 +73,7 @@ def test_other_wrong_settings_are_named(tmp_path):
     with pytest.raises(InputError, match="separator is 5, but must be a string"):
         TextTagger(separator=5).fit(["a text"], [["a tag"]])
     (tmp_path / "books.jsonl").write_text('{"text": "maps", "labels": ["maps"]}\n')
-    with pytest.raises(InputError, match="labels is 5, but must be a string"):
+    with pytest.raises(InputError, match="labels is 5, but must be a string or a list of strings"):
         datasets.read_documents(tmp_path / "books.jsonl", labels=5)
     for settings in ({"rows": -1}, {"start": -1}, {"seed": -1}, {"rows": 2.5}):
         [(name, value)] = settings.items()

@@ -53,7 +53,7 @@ PARITY = [
 
 @pytest.mark.parametrize(("ours", "theirs"), PARITY, ids=lambda settings: str(settings)[:40])
 def test_rows_are_those_of_scikit_learn(ours, theirs):
-    mine, other = TextVectoriser(**ours), TfidfVectorizer(**theirs)
+    mine, other = TextVectoriser(tokens="word", **ours), TfidfVectorizer(**theirs)
     rows, expected = mine.fit_transform(TEXTS), other.fit_transform(TEXTS)
     assert mine.get_feature_names_out().tolist() == other.get_feature_names_out().tolist()
     new = QUESTIONS.test_texts + EXTRA
@@ -100,8 +100,25 @@ def test_the_language_is_guessed_from_the_texts():
     stated = TextVectoriser(stem="english", stop_words="english").fit(TEXTS)
     terms = guessed.get_feature_names_out().tolist()
     assert terms == stated.get_feature_names_out().tolist() and "the" not in terms
-    finnish = TextVectoriser(stop_words="finnish").fit(["ja kartta", "ja kartta"])
+    finnish = TextVectoriser(stop_words="finnish", tokens="word").fit(["ja kartta", "ja kartta"])
     assert finnish.get_feature_names_out().tolist() == ["kartta"]
+
+
+def test_scripts_and_languages_decide_what_terms_are():
+    def terms(*texts, **settings):
+        return TextVectoriser(min_df=1, **settings).fit(texts).get_feature_names_out().tolist()
+
+    assert terms("古城") == ["古", "古城", "城"]
+    assert terms("古城", tokens="word") == ["古城"]
+    assert "~karta" not in terms("kartta", stem="finnish", tokens="word")
+    assert "~artt" in terms("kartta", stem="finnish")
+    with pytest.raises(InputError, match="such as `x`: set min_token to 1"):
+        terms("x", "y")
+
+
+def test_a_text_in_which_no_word_is_known_gets_no_tags(tagger):
+    assert tagger.predict(["zzyzx", "owls and hawks"])[0] == []
+    assert tagger.predict("") == []
 
 
 def test_the_best_way_to_read_texts_is_chosen(tmp_path, capsys):
@@ -250,14 +267,15 @@ def test_what_is_wrong_is_named(work, text):
         work()
 
 
-def test_text_without_spaces_between_words_is_learned_with_a_warning(caplog):
+def test_runs_without_spaces_as_words_are_learned_with_a_warning(caplog):
     texts = [chr(0x4E00 + at) + "\u4e00\u4e01" for at in range(2, 22)]
     texts.append(texts[0])
     tags = [["a tag"]] * len(texts)
-    TextTagger(CraftML(trees=1)).fit(texts, tags)
+    TextTagger(CraftML(trees=1), tokens="word").fit(texts, tags)
     assert "19 of 21 texts have no term that another text has" in caplog.text
+    assert 'try tokens="auto"' in caplog.text
     caplog.clear()
-    TextTagger(CraftML(trees=1), char_ngrams=(1, 2)).fit(texts, tags)
+    TextTagger(CraftML(trees=1)).fit(texts, tags)
     assert not caplog.records
 
 
