@@ -20,7 +20,7 @@ use crate::args::choice;
 use crate::context::Context;
 use crate::input::{FORMATS, InputArgs, Kind};
 use crate::settings::{Choice, SettingsArgs, named};
-use crate::split;
+use crate::split::{self, Division};
 use crate::text::{self, DocumentArgs, VectoriserArgs};
 
 /// What to learn, and from what.
@@ -134,6 +134,27 @@ fn refuse_twice_calibrated(settings: &Settings, calibrate: bool) -> Result<()> {
 }
 
 impl LearnArgs {
+    /// The same for one file, without any settings of an algorithm.
+    pub fn of_data(
+        data: PathBuf,
+        from: Option<Kind>,
+        reading: InputArgs,
+        documents: DocumentArgs,
+        vectoriser: VectoriserArgs,
+    ) -> Self {
+        LearnArgs {
+            data: vec![data],
+            calibrate: false,
+            favour: None,
+            from,
+            reading,
+            documents,
+            vectoriser,
+            settings: SettingsArgs::default(),
+            learned: None,
+        }
+    }
+
     /// What is asked for.
     pub fn request(&self, context: &Context) -> Result<TrainRequest> {
         let (calibrate, favour) = self.scores()?;
@@ -261,17 +282,18 @@ impl LearnArgs {
         })
     }
 
-    /// Holds about this share of the documents of DATA out, equal texts on one side, if DATA is text.
-    pub fn hold_out(&mut self, share: f64, seed: u64, task: &Task) -> Result<()> {
+    /// Holds some of the documents of DATA out, equal texts on one side, if DATA is text.
+    pub fn hold_out(&mut self, division: Division, seed: u64, task: &Task) -> Result<()> {
         if !matches!(self.kind()?, Some(Kind::Text(_))) {
             return Ok(());
         }
         if self.data.iter().any(|data| data == Path::new("-")) {
-            bail!("--holdout reads DATA twice, which standard input does not allow: give a file");
+            bail!("DATA is read twice, which standard input does not allow: give a file");
         }
+        self.learned = None;
         let (options, _) = self.text_settings(task)?;
         let (documents, _) = self.open(&options, task)?;
-        let is_test = split::divide_documents(self.path(), documents, None, share, seed, task)?;
+        let is_test = split::divide_documents(self.path(), documents, None, division, seed, task)?;
         self.learned = Some(is_test.iter().map(|is_test| !is_test).collect());
         Ok(())
     }

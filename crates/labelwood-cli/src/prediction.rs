@@ -7,6 +7,9 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::app::{LabelFiles, RowOptions, names_in};
+use labelwood::data::predictions::{
+    KnownLabels, PredictionFormat, ReadPredictions, read_file_for, separator_of,
+};
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::Model;
@@ -17,6 +20,54 @@ use labelwood::store::{Load, Options};
 use crate::args::{at_least_1, choice};
 use crate::input::{FORMATS, Kind};
 use crate::text::DocumentArgs;
+
+/// The format that was stated for a file of predictions, or that its ending tells.
+pub fn prediction_format(
+    file: &Path,
+    stated: Option<PredictionFormat>,
+) -> Result<PredictionFormat> {
+    stated.or_else(|| PredictionFormat::of_path(&file.to_string_lossy())).with_context(|| {
+        format!(
+            "{}: the ending does not tell the format: add --predictions-from csv, tsv, jsonl, xc or npz",
+            file.display()
+        )
+    })
+}
+
+/// How the labels of predictions of others are known.
+pub struct LabelNames<'a> {
+    /// What the rows that were learned from call them.
+    pub names: Option<&'a LabelIndex>,
+    /// Whether these rows are text. Rows of vectors have labels by number, whatever these are called.
+    pub is_text: bool,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl LabelNames<'_> {
+    /// Reads a file of predictions for rows with these ids, which a column may hold.
+    pub fn read(
+        &self,
+        file: &Path,
+        format: PredictionFormat,
+        separator: Option<&str>,
+        (id_column, ids): (&str, &[Option<String>]),
+        task: &Task,
+    ) -> Result<ReadPredictions> {
+        let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+        let id = |name: &str| match self.names {
+            Some(names) if self.is_text || !is_number(name) => names.find(name),
+            _ => None,
+        };
+        let separator = separator.unwrap_or_else(|| {
+            separator_of(self.names.into_iter().flat_map(|names| {
+                (0..names.len() as u32).flat_map(|id| [names.code(id), names.display(id)])
+            }))
+        });
+        let known = KnownLabels { count: self.count, id: &id, separator };
+        Ok(read_file_for(file, format, known, id_column, ids, task)?)
+    }
+}
 
 /// How a model is opened.
 #[derive(Debug, clap::Args)]

@@ -20,7 +20,7 @@ use crate::args::whole;
 use crate::context::Context;
 
 /// Where the settings come from.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
     /// What to learn; auto chooses [default: grove]
@@ -44,7 +44,7 @@ pub struct SettingsArgs {
 }
 
 /// The settings that were typed, by the names that they have in the library.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Typed(Map<String, Value>);
 
 /// A flag: the setting of this name, of all algorithms that have it.

@@ -8,16 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use labelwood::data::documents::Batch;
-use labelwood::data::predictions::{
-    KnownLabels, PredictionFormat, ReadPredictions, read_file_for, separator_of,
-};
+use labelwood::data::predictions::{PredictionFormat, ReadPredictions};
 use labelwood::data::{Dataset, LabelIndex, Splits, read_filter, write_atomically};
 use labelwood::metrics::{
     AtThreshold, Evaluation, MetricOptions, Metrics, Propensity, TrainingCounts,
 };
 use labelwood::model::Model;
-use labelwood::report::{EvaluationReport, Spent};
-use labelwood::run::Task;
+use labelwood::report::EvaluationReport;
+use labelwood::run::{Clock, Spent, Task};
 use labelwood::sparse::{LabelRows, Predictions};
 use serde::Serialize;
 
@@ -25,9 +23,11 @@ use crate::args::{at_least_1, choice};
 use crate::context::Context;
 use crate::input::Kind;
 use crate::learn::warn_of_learned_rows;
-use crate::machine::{Clock, sum};
+use crate::machine::sum;
 use crate::output::{check_outputs, print, print_json};
-use crate::prediction::{ENOUGH, ModelArgs, RowArgs, Threshold, most_frequent};
+use crate::prediction::{
+    ENOUGH, LabelNames, ModelArgs, RowArgs, Threshold, most_frequent, prediction_format,
+};
 use crate::split::{Column, numbered, select, selected};
 use crate::spread::Spread;
 
@@ -138,7 +138,7 @@ struct ForeignArgs {
 }
 
 /// The formats of files of predictions.
-const FORMATS: [(&str, &str, PredictionFormat); 5] = [
+pub const FORMATS: [(&str, &str, PredictionFormat); 5] = [
     ("csv", "A table with columns `labels` and `scores` (.csv)", PredictionFormat::Csv),
     ("tsv", "`label score` separated by tabs (.tsv)", PredictionFormat::Tsv),
     ("jsonl", "One JSON object per row (.jsonl)", PredictionFormat::Jsonl),
@@ -356,12 +356,7 @@ fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
         ));
     };
     let format = args.foreign.predictions_from;
-    let Some(format) = format.or_else(|| PredictionFormat::of_path(&file.to_string_lossy())) else {
-        bail!(
-            "{}: the ending does not tell the format: add --predictions-from csv, tsv, jsonl, xc or npz",
-            file.display()
-        );
-    };
+    let format = prediction_format(file, format)?;
     let threshold = match args.threshold {
         None => None,
         Some(Threshold::Of(least)) => Some(least),
@@ -386,21 +381,10 @@ fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
         let train = selected(train, split, args.split_column.one(), task)?;
         let (test, ids) = args.read_truth(train.label_names.as_ref(), task)?;
         let labels = train.labels.columns().max(test.labels.columns());
-        // Rows of vectors have labels by number, whatever these are called; text has names.
-        let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-        let id = |name: &str| match &train.label_names {
-            Some(names) if is_text || !is_number(name) => names.find(name),
-            _ => None,
-        };
-        let separator = match args.reading.separator() {
-            Some(separator) => separator,
-            None => separator_of(train.label_names.iter().flat_map(|names| {
-                (0..names.len() as u32).flat_map(|id| [names.code(id), names.display(id)])
-            })),
-        };
-        let known = KnownLabels { count: labels, id: &id, separator };
-        let id_column = args.reading.id_column();
-        let read = read_file_for(file, format, known, id_column, &ids, task)?;
+        let names = LabelNames { names: train.label_names.as_ref(), is_text, count: labels };
+        let separator = args.reading.separator();
+        let read =
+            names.read(file, format, separator, (args.reading.id_column(), &ids[..]), task)?;
         Ok((train, (test, ids), read))
     })?;
     let has_splits = args.foreign.train_split.is_some() || args.test_split.is_some();

@@ -6,6 +6,7 @@
 mod harness;
 mod trained;
 
+mod compare;
 mod convert;
 mod demo;
 mod endless;

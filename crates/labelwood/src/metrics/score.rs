@@ -28,6 +28,11 @@ pub struct InstanceAtK {
     pub recall: f64,
     /// nDCG@k, 0 without true labels.
     pub ndcg: f64,
+    /// The inverse propensities of the hits: PSP@k is their sum over all rows, divided by that of
+    /// the ideal rankings.
+    pub weighted_hits: f64,
+    /// The inverse propensities of the ideal ranking.
+    pub ideal_weighted_hits: f64,
 }
 
 /// Scores rows one after the other, reusing its buffers.
@@ -137,6 +142,8 @@ impl ScoredRow<'_> {
             precision: hits as f64 / k as f64,
             recall: ratio(hits as f64, self.truth.len() as f64),
             ndcg: ratio(gain, self.ideal_gain(k)),
+            weighted_hits: self.weighted_gain(k).0,
+            ideal_weighted_hits: self.ideal_weighted_gain(k).0,
         }
     }
 

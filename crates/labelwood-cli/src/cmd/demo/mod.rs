@@ -15,13 +15,12 @@ use labelwood::data::corpus::{TEST, TRAIN};
 use labelwood::data::documents::{Documents, Format, Labels, Options};
 use labelwood::data::{Dataset, LabelIndexBuilder, write_atomically};
 use labelwood::model::{Model, train_text};
-use labelwood::run::Task;
+use labelwood::run::{Clock, Task};
 use labelwood::store::{self, Start, check_target};
 use labelwood::text::{self, TextReader};
 
 use crate::args::choice;
 use crate::context::Context;
-use crate::machine::Clock;
 use crate::prediction::{measured, most_frequent, predicted};
 use page::Page;
 

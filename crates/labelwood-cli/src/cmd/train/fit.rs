@@ -11,13 +11,13 @@ use labelwood::Settings;
 use labelwood::data::Dataset;
 use labelwood::metrics::{AtThreshold, Metrics};
 use labelwood::model::{Model, TrainError, TrainOptions, Trained, train_with, train_within};
-use labelwood::report::{EvaluationReport, Spent};
-use labelwood::run::{Bytes, Progress, Stage, Task};
+use labelwood::report::EvaluationReport;
+use labelwood::run::{Bytes, Clock, Progress, Spent, Stage, Task};
 use labelwood::store::{Manifest, Options, StoreError, staging_folder};
 use labelwood::words::{counted, plural};
 
 use super::Training;
-use crate::machine::{Clock, sum};
+use crate::machine::sum;
 use crate::output::quoted_path;
 use crate::prediction::{ENOUGH, measured, most_frequent, predicted};
 use crate::signals::NOTHING_KEPT;

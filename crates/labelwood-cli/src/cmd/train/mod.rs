@@ -15,8 +15,7 @@ use clap::error::ErrorKind;
 use labelwood::Settings;
 use labelwood::app::TrainingNeed;
 use labelwood::data::Dataset;
-use labelwood::report::Spent;
-use labelwood::run::Task;
+use labelwood::run::{Clock, Spent, Task};
 use labelwood::settings::Favour;
 use labelwood::settings::Weighting;
 use labelwood::sparse::CsrView;
@@ -26,10 +25,9 @@ use labelwood::text::TextReader;
 use crate::args::share;
 use crate::context::Context;
 use crate::learn::{LearnArgs, Rows, TrainRequest, warn_of_learned_rows};
-use crate::machine::Clock;
 use crate::output::{print, quoted_path};
 use crate::settings::Choice;
-use crate::split::{SplitArgs, SplitFiles, divide_rows, numbered};
+use crate::split::{Division, SplitArgs, SplitFiles, divide_rows, numbered};
 use crate::spread::Spread;
 use fit::{Fitted, Trees};
 use limits::LimitArgs;
@@ -179,7 +177,7 @@ pub fn run(mut args: Args, context: &Context) -> Result<()> {
     let task = context.run_within(args.limits.budget, trees.watch(), trees.kept())?;
     let clock = Clock::start();
     if let Some(share) = args.holdout {
-        args.learn.hold_out(share, context.seed, &task)?;
+        args.learn.hold_out(Division::Share(share), context.seed, &task)?;
     }
     let before = args.chosen_before(&choice)?;
     let text = args.choose_text(&choice, before.as_ref(), context, &task)?;
@@ -196,8 +194,13 @@ pub fn run(mut args: Args, context: &Context) -> Result<()> {
     let Rows { mut dataset, reader, text } = rows;
     let test = match (args.holdout, test) {
         (Some(share), None) => {
-            let (train, test) =
-                divide_rows(args.learn.path(), &dataset, share, context.seed, &task)?;
+            let (train, test) = divide_rows(
+                args.learn.path(),
+                &dataset,
+                Division::Share(share),
+                context.seed,
+                &task,
+            )?;
             dataset = train;
             Some(test)
         }
