@@ -13,6 +13,13 @@ fn texts(rows: std::ops::Range<usize>) -> String {
     rows.map(title).collect()
 }
 
+/// What wrong usage is told.
+fn wrong_usage(folder: &Folder, line: &str) -> String {
+    let done = folder.run(line);
+    assert_eq!(done.code(), 2, "{line}");
+    done.stderr()
+}
+
 /// The figures of a comparison without what depends on the clock.
 fn timeless(json: &str) -> Value {
     let mut outcome: Value = serde_json::from_str(json).unwrap();
@@ -42,7 +49,7 @@ fn algorithms_are_compared_on_held_out_rows_and_a_stopped_comparison_goes_on() {
     std::fs::remove_file(folder.path("found/trials/split-1-seed-1-2.json")).unwrap();
     let again = folder.run(&format!("{line} -o found --json --threads 1")).succeeds();
     assert_eq!(timeless(&again), whole);
-    let error = folder.run("compare books.tsv --algorithms craftml -o found").fails(1);
+    let error = folder.run("compare books.tsv --algorithms craftml -o found -q").fails(1);
     assert!(error.contains("another comparison is here"), "{error}");
 }
 
@@ -61,7 +68,7 @@ fn the_figures_are_those_of_a_training_with_the_same_rows() {
         [("p_at_1", "p@1"), ("p_at_5", "p@5"), ("ndcg_at_5", "ndcg@5"), ("psp_at_3", "psp@3")]
     {
         let (own, other) =
-            (figures[own].as_f64().unwrap(), trained["test"][other].as_f64().unwrap());
+            (figures[own].as_f64().unwrap(), trained["test"]["metrics"][other].as_f64().unwrap());
         assert!((own - other).abs() < 1e-9, "{own} {other}: {trained}");
     }
 }
@@ -78,7 +85,7 @@ fn folds_test_every_row_once_and_vectors_are_divided_alike() {
         assert_eq!((&outcome["rows"], &outcome["rounds"]), (&90.into(), &6.into()), "{data}");
         assert_eq!(outcome["systems"].as_array().unwrap().len(), 2);
     }
-    let error = folder.run("compare books.tsv --folds 1").fails(2);
+    let error = wrong_usage(&folder, "compare books.tsv --folds 1");
     assert!(error.contains("must be 2 or more"), "{error}");
 }
 
@@ -96,7 +103,7 @@ fn predictions_of_other_systems_join_the_table() {
     assert_eq!(one["figures"], other["figures"], "the same algorithm, settings and seed");
     let names: Vec<&str> = [one, other].map(|one| one["name"].as_str().unwrap()).to_vec();
     assert!(names.contains(&"other") && names.contains(&"one-vs-rest"), "{names:?}");
-    let error = folder.run(&format!("{line} --predictions answers.jsonl")).fails(2);
+    let error = wrong_usage(&folder, &format!("{line} --predictions answers.jsonl"));
     assert!(error.contains("omikuji=answers.tsv"), "{error}");
     folder.run("predict model train.tsv -o more.jsonl -q").succeeds();
     let error = folder.run(&format!("{line} --predictions other=more.jsonl")).fails(1);
@@ -107,14 +114,14 @@ fn predictions_of_other_systems_join_the_table() {
 fn what_cannot_be_compared_is_refused_with_what_to_do() {
     let folder = Folder::new();
     folder.write("books.tsv", texts(0..60));
-    let error = folder.run("compare books.tsv --algorithms forest").fails(2);
+    let error = wrong_usage(&folder, "compare books.tsv --algorithms forest");
     assert!(error.contains("`forest` is no algorithm: there are grove, craftml"), "{error}");
-    let error = folder.run("compare books.tsv --algorithms craftml:bonsai").fails(2);
+    let error = wrong_usage(&folder, "compare books.tsv --algorithms craftml:bonsai");
     assert!(error.contains("`bonsai` is no preset of craftml: there are default"), "{error}");
-    let error = folder.run("compare books.tsv --algorithms craftml,craftml").fails(1);
+    let error = folder.run("compare books.tsv --algorithms craftml,craftml -q").fails(1);
     assert!(error.contains("craftml takes part twice: leave one out"), "{error}");
-    let error = folder.run("compare books.tsv --budget 0.001s -o found").fails(1);
+    let error = folder.run("compare books.tsv --budget 0.001s -o found -q").fails(1);
     assert!(error.contains("the time was up before the first algorithm was done"), "{error}");
-    let error = folder.run("compare books.tsv --test books.tsv --folds 3").fails(2);
+    let error = wrong_usage(&folder, "compare books.tsv --test books.tsv --folds 3");
     assert!(error.contains("--folds"), "{error}");
 }

@@ -95,7 +95,7 @@ impl System {
             let ms = costs.predict_cpu_ms.unwrap_or(costs.predict_ms);
             [
                 format!("{seconds:.1}"),
-                format!("{:.0}", costs.memory / 1e6),
+                format!("{:.1}", costs.memory / 1e6),
                 format!("{:.1}", costs.model / 1e6),
                 format!("{ms:.3}"),
             ]
