@@ -94,7 +94,7 @@ impl System {
             let seconds = costs.train_cpu_seconds.unwrap_or(costs.train_seconds);
             let ms = costs.predict_cpu_ms.unwrap_or(costs.predict_ms);
             [
-                format!("{seconds:.1}"),
+                if seconds < 10.0 { format!("{seconds:.2}") } else { format!("{seconds:.1}") },
                 format!("{:.1}", costs.memory / 1e6),
                 format!("{:.1}", costs.model / 1e6),
                 format!("{ms:.3}"),
