@@ -229,5 +229,30 @@ mod tests {
             let tested = is_test.iter().filter(|&&is_test| is_test).count();
             prop_assert_eq!(tested, (0.25 * count as f64).round().max(1.0) as usize);
         }
+
+        #[test]
+        fn folds_have_about_the_same_size_and_keep_alike_rows_together(
+            keys in prop::collection::vec(0u64..60, 1..120),
+            count in 2usize..6,
+            seed: u64,
+        ) {
+            let mut alike = Alike::default();
+            keys.iter().for_each(|&key| alike.push([key]));
+            let mut groups = std::collections::BTreeMap::<u64, usize>::new();
+            keys.iter().for_each(|&key| *groups.entry(key).or_default() += 1);
+            let Some(folds) = alike.folds(count, seed) else {
+                prop_assert!(groups.len() < count);
+                return Ok(());
+            };
+            let sizes: Vec<usize> =
+                (0..count).map(|fold| folds.iter().filter(|&&one| one == fold).count()).collect();
+            let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+            prop_assert!(most - least <= *groups.values().max().unwrap(), "{:?}", sizes);
+            for (one, fold) in keys.iter().zip(&folds) {
+                for (other, same) in keys.iter().zip(&folds) {
+                    prop_assert!(one != other || fold == same);
+                }
+            }
+        }
     }
 }
