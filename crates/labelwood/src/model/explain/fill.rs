@@ -146,12 +146,13 @@ impl Filler<'_> {
 
     fn reasons(&self, part: &mut Reasons, label: u32) {
         let most = self.options.most;
+        let within = most.div_ceil(2);
         part.rest = cut(&mut part.terms, most);
         self.terms(&mut part.terms);
         match &mut part.evidence {
             Evidence::Linear { steps, .. } => {
                 for step in steps {
-                    step.rest = cut(&mut step.terms, most);
+                    step.rest = cut(&mut step.terms, within);
                     self.terms(&mut step.terms);
                 }
             }
@@ -171,7 +172,7 @@ impl Filler<'_> {
                 });
                 rows.truncate(most);
                 for row in rows {
-                    row.rest = cut(&mut row.terms, most);
+                    row.rest = cut(&mut row.terms, within);
                     self.terms(&mut row.terms);
                     row.labels.truncate(LABELS);
                     row.labels.iter_mut().for_each(|label| self.name(label));
