@@ -31,7 +31,7 @@ fn small() -> Vec<Settings> {
         with("label-forest", &[("submodels", json!(5)), ("rate", json!(0.5))]),
         with("craftml", &[("trees", json!(3))]),
         with("craftml", &[&hashed[..], &[("feature_dimensions", json!(200))]].concat()),
-        with("craftml", &[&hashed[..], &[("diversity", json!("dx-dy"))]].concat()),
+        with("craftml", &[&hashed[..], &[("diversity", json!("dxdy"))]].concat()),
         with("craftml", &[("trees", json!(2)), ("metric", json!("euclidean"))]),
         with("neighbours", &[("neighbours", json!(7))]),
         with("grove", &[("trees", json!(3)), ("choose", json!(false))]),
