@@ -98,6 +98,14 @@ const EXAMPLES: [(&str, &[&str]); 17] = [
         ],
     ),
     (
+        "explain",
+        &[
+            "labelwood explain books --text 'A history of maps'",
+            "labelwood explain books --text 'A history of maps' --label atlases",
+            "labelwood explain books new.tsv -o why.html",
+        ],
+    ),
+    (
         "evaluate",
         &[
             "labelwood evaluate books test.tsv",

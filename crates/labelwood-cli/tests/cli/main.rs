@@ -11,6 +11,7 @@ mod convert;
 mod demo;
 mod endless;
 mod evaluate;
+mod explain;
 mod faults;
 mod generate;
 mod grove;
