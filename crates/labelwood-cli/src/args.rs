@@ -69,7 +69,7 @@ const SHOWN: &str = "data model output shards test holdout algorithm text_column
     resume overwrite folds measure threads quiet help";
 
 /// Lines to type, for the end of each subcommand's help.
-const EXAMPLES: [(&str, &[&str]); 17] = [
+const EXAMPLES: &[(&str, &[&str])] = &[
     ("demo", &["labelwood demo", "labelwood demo --write-corpus questions --to csv"]),
     (
         "train",
