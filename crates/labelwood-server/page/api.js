@@ -1,8 +1,10 @@
 // Calls of the server's interface under /api. Addresses are relative, so that the page also works behind a
 // proxy that puts it into a folder.
 
+import { keep, recall } from "./memory.js";
 import { t } from "./texts.js";
 
+const KEY = "labelwood-key";
 const TRIES = 6;
 const LONGEST_WAIT = 60;
 
@@ -14,7 +16,7 @@ export class ApiError extends Error {
   }
 }
 
-let key = sessionStorage.getItem("labelwood-key") ?? "";
+let key = recall("sessionStorage", KEY) ?? "";
 let keyAsked = null;
 let askForKey = async () => null;
 
@@ -96,7 +98,7 @@ async function newKey(wasWrong) {
   const given = await keyAsked;
   if (given === null) throw new ApiError(401, t("key_none"));
   key = given;
-  sessionStorage.setItem("labelwood-key", key);
+  keep("sessionStorage", KEY, key);
 }
 
 /** The seconds after which a busy server wants to be asked again. */

@@ -1,6 +1,7 @@
 // The two dialogs: the server's key, and help on keys.
 
 import { button, h } from "./dom.js";
+import { keep, recall } from "./memory.js";
 import { t } from "./texts.js";
 
 /** Shows a dialog until it is closed; the browser puts the focus back. */
@@ -39,12 +40,12 @@ const SINGLE_KEYS = "labelwood-single-keys";
 
 /** May single keys do something? Who dictates to a computer may not want that. */
 export function singleKeys() {
-  return localStorage.getItem(SINGLE_KEYS) !== "off";
+  return recall("localStorage", SINGLE_KEYS) !== "off";
 }
 
 /** Help on keys. */
 export function keysDialog() {
-  const toggle = (event) => localStorage.setItem(SINGLE_KEYS, event.target.checked ? "on" : "off");
+  const toggle = (event) => keep("localStorage", SINGLE_KEYS, event.target.checked ? "on" : "off");
   const dialog = h("dialog", { "aria-labelledby": "keys-title" },
     h("h2", { id: "keys-title" }, t("keys_title")),
     h("dl", { class: "keys" }, t("keys_list").map(([keys, what]) => [

@@ -4,6 +4,7 @@ import { language, t } from "./texts.js";
 
 const hundredths = new Intl.NumberFormat(language, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const significant = new Intl.NumberFormat(language, { maximumSignificantDigits: 2 });
+const languages = new Intl.DisplayNames(language, { type: "language" });
 const signed = new Intl.NumberFormat(language, { maximumSignificantDigits: 2, signDisplay: "exceptZero" });
 
 /** A probability with two digits. What is not certain is not written as 0 or 1. */
@@ -17,6 +18,15 @@ export function probability(value) {
 export function score(value, isProbability) {
   if (typeof value !== "number" || !Number.isFinite(value)) return "–";
   return isProbability ? probability(value) : significant.format(value);
+}
+
+/** What the language with this code is called. */
+export function languageName(code) {
+  try {
+    return languages.of(code);
+  } catch {
+    return code;
+  }
 }
 
 /** A contribution, with its sign. */

@@ -1,7 +1,7 @@
 // Labels for the rows of a table, asked for in chunks so that a long table can be stopped and gone on with.
 
-import { predictStream } from "./api.js";
 import { parse } from "./csv.js";
+import { t } from "./texts.js";
 
 const ROWS = 200;
 const CHARACTERS = 200_000;
@@ -36,13 +36,18 @@ export class Labelling {
     return this.answers.filter((labels) => labels.length > 0).length;
   }
 
+  /** The number of a row as spreadsheet programs show it: from 1, the header among them. */
+  line(row) {
+    return row + 1 + Number(this.hasHeader);
+  }
+
   /** What of a row is read: its columns of text, with a blank between. */
   textOf({ cells }) {
     return this.columns.map((column) => cells[column] ?? "").join(" ").trim();
   }
 
-  /** Asks for the labels of all rows that have no answer yet; `told` is called whenever there are further ones. */
-  async run(model, query, options, told) {
+  /** Has `ask` yield the labels of all rows that have no answer yet; `told` is called whenever there are further ones. */
+  async run(ask, told) {
     const { rows } = this;
     while (this.done < rows.length) {
       const chunk = [];
@@ -57,10 +62,10 @@ export class Labelling {
       const asked = chunk.filter(({ text }) => text !== "");
       const answers = new Map(chunk.map(({ id }) => [id, []]));
       if (asked.length > 0) {
-        for await (const answer of predictStream(model, asked, query, options)) {
-          if (!answers.has(answer.id)) continue;
+        for await (const answer of ask(asked)) {
+          if (!answers.has(answer.id) || answer.id < this.done) continue;
           answers.set(answer.id, answer.labels ?? []);
-          if (answer.error) this.problems.push({ row: answer.id + 1, detail: answer.error.detail ?? answer.error.title ?? "" });
+          if (answer.error) this.problems.push({ row: this.line(answer.id), detail: answer.error.detail ?? answer.error.title ?? "" });
           // In order, so that what is there when the connection ends can be kept.
           for (let at = this.done; at < answer.id; at += 1) this.answers.push(answers.get(at) ?? []);
           this.answers.push(answers.get(answer.id));
@@ -68,7 +73,7 @@ export class Labelling {
         }
       }
       const last = asked.at(-1);
-      if (last && this.done <= last.id) throw new Error(`${this.done - before} of ${chunk.length}`);
+      if (last && this.done <= last.id) throw new Error(t("answer_cut"));
       while (this.done < before + chunk.length) this.answers.push([]);
       told();
     }

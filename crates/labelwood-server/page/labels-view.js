@@ -2,7 +2,7 @@
 
 import { get, of, wasStopped } from "./api.js";
 import { balance, button, fill, h, say, trouble } from "./dom.js";
-import { contribution, labelCode, labelName, webAddress } from "./format.js";
+import { contribution, labelCode, labelName, languageName, webAddress } from "./format.js";
 import * as place from "./place.js";
 import { t } from "./texts.js";
 import { wait } from "./waiting.js";
@@ -161,7 +161,7 @@ export class LabelsView {
       languages.set(language, [...(languages.get(language) ?? []), entry]);
     }
     return h("dl", { class: "names" }, [...languages].map(([language, entries]) => [
-      h("dt", {}, language || t("card_no_language")),
+      h("dt", {}, language ? languageName(language) : t("card_no_language")),
       entries.sort((a, b) => Number(b.preferred ?? false) - Number(a.preferred ?? false))
         .map(({ name, preferred }) => h("dd", { class: preferred ? "preferred" : "", lang: language || null, dir: "auto" }, name)),
     ]));

@@ -4,6 +4,7 @@ import { get, onKeyWanted } from "./api.js";
 import { Decisions } from "./decisions.js";
 import { askForKey, keysDialog, singleKeys } from "./dialogs.js";
 import { button, fill, h, trouble } from "./dom.js";
+import { languageName } from "./format.js";
 import { LabelsView } from "./labels-view.js";
 import * as place from "./place.js";
 import { SheetView } from "./sheet-view.js";
@@ -91,8 +92,8 @@ function furnish() {
     models.length > 1
       ? chooser("model", t("model"), models.map(({ name }) => [name, name]), model.name, (name) => go({ model: name, language: null, label: null }))
       : h("span", { class: "model", dir: "auto" }, model.name),
-    (model.languages?.length ?? 0) > 1 && chooser("language", t("names_in"), [["", t("names_default")], ...languages(model)],
-      here.language ?? "", (language) => go({ language })));
+    (model.languages?.length ?? 0) > 1 && chooser("language", t("names_in"), languages(model),
+      here.language ?? model.language ?? "", (language) => go({ language: language === model.language ? null : language })));
   if (focused) document.getElementById(focused)?.focus();
   fill(facts, t("facts", {
     algorithm: model.algorithm,
@@ -102,14 +103,8 @@ function furnish() {
 }
 
 function languages(model) {
-  const names = new Intl.DisplayNames(pageLanguage, { type: "language" });
-  return model.languages.map((code) => {
-    try {
-      return [code, names.of(code)];
-    } catch {
-      return [code, code];
-    }
-  });
+  const known = model.languages.map((code) => [code, languageName(code)]);
+  return model.language ? known : [["", t("names_default")], ...known];
 }
 
 function chooser(id, label, options, chosen, onchoose) {

@@ -1,6 +1,6 @@
 // The view of a spreadsheet: a table in, the same table with a column of suggestions out.
 
-import { wasStopped } from "./api.js";
+import { predictStream, wasStopped } from "./api.js";
 import { TableProblem, decode, guessText, sniff, widen } from "./csv.js";
 import { button, download, fill, h, say, trouble } from "./dom.js";
 import { labelCode, labelName, score } from "./format.js";
@@ -23,8 +23,9 @@ export class SheetView {
   constructor(shared) {
     this.#shared = shared;
     this.input = h("input", { type: "file", id: "file", accept: ".csv,.tsv,.tab,.txt,text/csv,text/tab-separated-values", class: "unseen", onchange: () => this.#chosen() });
+    this.choose = h("label", { for: "file", class: "button" }, t("sheet_choose"));
     this.drop = h("div", { class: "drop" },
-      h("p", {}, t("sheet_drop")), this.input, h("label", { for: "file", class: "button" }, t("sheet_choose")));
+      h("p", {}, t("sheet_drop")), this.input, this.choose);
     for (const kind of ["dragenter", "dragover"]) this.drop.addEventListener(kind, (event) => { event.preventDefault(); this.drop.classList.add("over"); });
     for (const kind of ["dragleave", "drop"]) this.drop.addEventListener(kind, () => this.drop.classList.remove("over"));
     this.drop.addEventListener("drop", (event) => {
@@ -99,6 +100,8 @@ export class SheetView {
 
   /** Everything about the table; `focus` is the id of what was changed and keeps the focus. */
   #show(focus = null) {
+    this.drop.classList.add("small");
+    this.choose.textContent = t("sheet_other");
     this.#showSettings();
     this.#showRun();
     this.#showPreview();
@@ -195,7 +198,8 @@ export class SheetView {
     if (here.language) query.language = here.language;
     let failure = null;
     try {
-      await table.run(model.name, query, { signal: stop.signal, waiting: asking.waiting }, () => { asking.done(); told(); });
+      const options = { signal: stop.signal, waiting: asking.waiting };
+      await table.run((asked) => predictStream(model.name, asked, query, options), () => { asking.done(); told(); });
     } catch (error) {
       if (!wasStopped(error)) failure = error.message;
     }

@@ -13,6 +13,7 @@ const LISTED = [5, 10, 20, 50];
 export class Suggestions {
   #shared;
   #explained;
+  #back;
   #labels = [];
   #rows = [];
   #text = "";
@@ -21,8 +22,10 @@ export class Suggestions {
   #stop = null;
   #threshold = 0;
 
-  /** `explained(explanation, label)` is called when one is opened, and with null when it is closed; `again()` when more are wanted. */
-  constructor(shared, explained, again) {
+  /** `explained(explanation, label)` is called when one is opened, and with null when it is closed; `again()` when more are wanted, and
+   *  `back()` when someone leaves the list for the text. */
+  constructor(shared, explained, { again, back }) {
+    this.#back = back;
     this.#shared = shared;
     this.#explained = explained;
     this.listed = LISTED[1];
@@ -97,6 +100,10 @@ export class Suggestions {
     const row = h("li", { class: "suggestion" }, head, h("span", { class: "place" }, bar(label.score, full)),
       h("span", { class: "number", "aria-hidden": "true" }, score(label.score, isProbability)), h("span", { class: "decide" }, accept, reject), inset);
     return { label, row, head, accept, reject, inset, decide };
+  }
+
+  focus() {
+    this.#rows[0]?.head.focus();
   }
 
   #above() {
@@ -190,6 +197,10 @@ export class Suggestions {
       this.close();
       head.focus();
       event.preventDefault();
+      return;
+    }
+    if (event.key === "Escape") {
+      this.#back();
       return;
     }
     if (event.target.closest(".inset")) return;

@@ -3,11 +3,13 @@
 import { of, post, wasStopped } from "./api.js";
 import { button, fill, h, trouble } from "./dom.js";
 import { labelName } from "./format.js";
-import { pieces } from "./marks.js";
+import { markedText } from "./marked-text.js";
 import { Slip } from "./slip.js";
 import { Suggestions } from "./suggestions.js";
 import { t } from "./texts.js";
 import { wait } from "./waiting.js";
+
+const narrow = matchMedia("(max-width: 60rem)");
 
 export class TextView {
   #shared;
@@ -22,7 +24,7 @@ export class TextView {
       onkeydown: (event) => {
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
           event.preventDefault();
-          this.suggest();
+          this.suggest(true);
         }
       },
     });
@@ -33,7 +35,10 @@ export class TextView {
     this.askButton = button(t("suggest"), () => this.suggest(), { class: "main", "aria-keyshortcuts": "Control+Enter" });
     this.waiting = h("div");
     this.stale = h("p", { class: "stale", hidden: true }, t("text_changed"), " ", button(t("again"), () => this.suggest()));
-    this.suggestions = new Suggestions(shared, (explanation, label) => this.#show(explanation, label), () => { if (this.#asked !== null) this.suggest(); });
+    this.suggestions = new Suggestions(shared, (explanation, label) => this.#show(explanation, label), {
+      again: () => { if (this.#asked !== null) this.suggest(); },
+      back: () => this.area.focus(),
+    });
     this.slip = new Slip(shared);
     this.element = h("section", { class: "desk", "aria-labelledby": "desk-title" },
       h("h1", { id: "desk-title", class: "unseen", tabindex: "-1" }, t("view_text")),
@@ -64,8 +69,8 @@ export class TextView {
     this.slip.search();
   }
 
-  /** Asks for labels of what stands in the field. */
-  async suggest() {
+  /** Asks for labels of what stands in the field; `going` puts the focus to them, unless one writes on meanwhile. */
+  async suggest(going = false) {
     const text = this.area.value;
     if (text.trim() === "" || this.#shared.model.reads_text === false) {
       this.area.focus();
@@ -84,6 +89,7 @@ export class TextView {
       asking.done();
       this.#asked = text;
       this.suggestions.show(prediction, text);
+      if (going && this.area.value === text) this.suggestions.focus();
     } catch (error) {
       if (wasStopped(error)) return;
       asking.done();
@@ -102,7 +108,8 @@ export class TextView {
 
   /** Shows the text with the marks of an explanation, or the field again if there is none. */
   #show(explanation, label) {
-    const shown = explanation !== null;
+    // On a narrow screen the text is far from the list; the explanation has it there.
+    const shown = explanation !== null && !narrow.matches;
     this.area.hidden = shown;
     this.marked.hidden = !shown;
     this.legend.hidden = !shown;
@@ -132,16 +139,4 @@ export class TextView {
     this.#edited();
     this.area.focus();
   }
-}
-
-/** The pieces of a text, the marked ones as such: the stronger, the more colour. */
-export function markedText(text, marks) {
-  const cut = pieces(text, marks);
-  const strongest = Math.max(...cut.map(({ weight }) => Math.abs(weight)), 0) || 1;
-  return cut.map(({ text: piece, weight, terms }) => {
-    if (terms.length === 0) return piece;
-    const mark = h("mark", { class: weight < 0 ? "against" : "for", "data-terms": JSON.stringify(terms) }, piece);
-    mark.style.setProperty("--strength", `${Math.round((15 + 85 * Math.abs(weight) / strongest))}%`);
-    return mark;
-  });
 }

@@ -3,6 +3,7 @@
 
 import { balance, h } from "./dom.js";
 import { contribution, labelName, score } from "./format.js";
+import { markedText } from "./marked-text.js";
 import { terms } from "./marks.js";
 import { t } from "./texts.js";
 
@@ -17,6 +18,8 @@ export function why(answer, label, shared) {
     h("p", { class: "lead" }, explained.rank
       ? t("why_rank", { score: score(explained.score, isProbability), rank: explained.rank, labels: t("labels_count", { count: shared.model.labels }) })
       : t("why_unranked", { score: score(explained.score ?? label.score, isProbability) })),
+    // Where the text is not beside the list, which the style sheet knows.
+    h("div", { class: "marked-here", dir: "auto", tabindex: "0", role: "group", "aria-label": t("why_marked", { name: labelName(label) }) }, markedText(answer.text ?? "", explained.marks)),
     heading(t("why_words")),
     words.length > 0
       ? balance(words.map(({ term, weight }) => ({ name: term, term, value: weight, text: contribution(weight) })), { "aria-label": t("why_words"), ...lighting() })
@@ -41,8 +44,9 @@ function number(value) {
   return typeof value === "number" && Number.isFinite(value);
 }
 
+/** A number of which it is not known whether it is a probability: with two digits if it could be one. */
 function amount(value) {
-  return score(value, false).replace("-", "−");
+  return score(value, value >= 0 && value <= 1).replace("-", "−");
 }
 
 /** Marks the words of the text that belong to the term under the pointer. */
