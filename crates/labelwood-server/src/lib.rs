@@ -98,6 +98,13 @@ impl Server {
         self.app.projects.iter().map(pair).collect()
     }
 
+    /// Opens all models and reads the keys again, as SIGHUP does. Requests in flight finish on the models that
+    /// they have; a model that cannot be opened stays the old one.
+    pub fn reload(&self) {
+        self.app.read_keys();
+        self.app.look(true);
+    }
+
     /// Serves until SIGINT or SIGTERM comes, and then until the requests in flight are answered. SIGHUP
     /// opens all models and reads the keys again.
     pub fn run(&self, listener: TcpListener) -> io::Result<()> {
