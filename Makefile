@@ -9,7 +9,7 @@ export PROPTEST_RNG_SEED ?= 1
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun strace test-rust test-python test-annif choices scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests lint docs settings python-settings release
+.PHONY: help demo test mpirun strace test-rust test-python test-annif test-server choices scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests lint docs settings python-settings release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -30,7 +30,7 @@ demo: release
 release:
 	$(CARGO) build --release --locked --package labelwood-cli
 
-test: test-rust test-python test-annif
+test: test-rust test-python test-annif test-server
 
 # Tests under mpirun are skipped without one; it is installed where that asks nobody.
 mpirun:
@@ -85,6 +85,20 @@ target/annif/installed: target/python/installed
 	target/python/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/annif/wheel \
 		--config-settings=build-args='--profile quick' ./python
 	target/annif/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/annif/wheel/*.whl
+	touch $@
+
+# The service as other people's programs see it.
+test-server: target/server/installed
+	$(CARGO) build --locked --quiet --package labelwood-cli
+	LABELWOOD_COMMAND=$(CURDIR)/target/debug/labelwood target/server/bin/pytest --quiet -rs crates/labelwood-server/tests/service
+
+target/server/installed:
+	test -x target/server/bin/python || $(PYTHON) -m venv target/server
+	target/server/bin/pip install --quiet --disable-pip-version-check pytest
+	for package in schemathesis annif-client; do \
+		target/server/bin/pip install --quiet --disable-pip-version-check $$package || \
+			echo "not installed: $$package, its test is skipped"; \
+	done
 	touch $@
 
 lint:

@@ -16,6 +16,7 @@ use axum::response::Response;
 use labelwood::data::LabelIndex;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 
@@ -77,12 +78,13 @@ pub(crate) struct SuggestForm {
     /// The text.
     text: String,
     /// The most results.
-    #[schema(default = 10, minimum = 0)]
+    #[schema(default = 10, minimum = 0, nullable = false)]
     limit: Option<i32>,
     /// The least score.
-    #[schema(default = 0.0, minimum = 0.0, maximum = 1.0)]
+    #[schema(default = 0.0, minimum = 0.0, maximum = 1.0, nullable = false)]
     threshold: Option<f32>,
     /// The language of the labels' names.
+    #[schema(nullable = false)]
     language: Option<String>,
 }
 
@@ -112,25 +114,20 @@ pub(crate) struct Batch {
 struct Document {
     text: String,
     #[serde(default)]
-    #[schema(nullable = false)]
     document_id: Option<String>,
     /// Fields besides the text, which are not read here.
     #[serde(default, rename = "metadata")]
-    #[schema(value_type = Option<std::collections::BTreeMap<String, String>>, nullable = false)]
-    _metadata: Option<std::collections::BTreeMap<String, String>>,
+    _metadata: BTreeMap<String, String>,
 }
 
 /// A text with the labels that people gave it.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct IndexedDocument {
-    #[schema(nullable = false)]
     pub(crate) text: Option<String>,
-    #[schema(nullable = false)]
     pub(crate) subjects: Option<Vec<Subject>>,
     /// Fields besides the text, which are not read here.
     #[serde(default, rename = "metadata")]
-    #[schema(value_type = Option<std::collections::BTreeMap<String, String>>, nullable = false)]
-    _metadata: Option<std::collections::BTreeMap<String, String>>,
+    _metadata: BTreeMap<String, String>,
 }
 
 /// A label, by its code.
@@ -138,7 +135,6 @@ pub(crate) struct IndexedDocument {
 pub(crate) struct Subject {
     pub(crate) uri: String,
     #[serde(default, rename = "label")]
-    #[schema(nullable = false)]
     _label: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 use super::body::{Json, Place};
 use super::predict::{Vector, checked_rows, json, names_in};
 use super::problem::{BodyProblems, Problem};
+use super::whole::{self, Whole};
 use crate::app::App;
 use crate::project::Opened;
 use axum::extract::State;
@@ -33,16 +34,15 @@ pub(crate) struct ExplainRequest {
     )]
     text: Option<String>,
     /// The vector, for a model of vectors.
-    #[schema(nullable = false)]
     vector: Option<Vector>,
     /// The label, by its number, its code or a name; by default the best ones.
-    #[schema(nullable = false)]
     label: Option<LabelWanted>,
     /// How many of the best.
-    #[schema(nullable = false, default = 5, minimum = 1, maximum = 20)]
+    #[schema(default = 5, minimum = 1, maximum = 20)]
+    #[serde(default, deserialize_with = "whole::optional")]
     k: Option<usize>,
     /// The language of the names in the answer.
-    #[schema(nullable = false, example = "en")]
+    #[schema(example = "en")]
     language: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct ExplainRequest {
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "label: a label is its number, or its code or a name in quotes")]
 enum LabelWanted {
-    Id(u32),
+    Id(Whole<u32>),
     Called(String),
 }
 
@@ -136,7 +136,7 @@ impl LabelWanted {
     /// The number of the label in a model.
     fn id(&self, opened: &Opened) -> Result<u32, Problem> {
         let found = match self {
-            LabelWanted::Id(id) => Some(*id).filter(|&id| (id as usize) < opened.labels()),
+            LabelWanted::Id(Whole(id)) => Some(*id).filter(|&id| (id as usize) < opened.labels()),
             LabelWanted::Called(name) => opened.model().labels().find(name),
         };
         found.ok_or_else(|| Problem::bad("label: the model has no such label"))

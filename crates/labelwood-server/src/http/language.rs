@@ -4,7 +4,9 @@ use super::body::Json;
 use super::problem::{BodyProblems, Problem};
 use axum::Json as Answer;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 use whatlang::{Detector, Lang};
 
 /// How many languages one may ask for.
@@ -85,9 +87,23 @@ pub(crate) struct DetectRequest {
     #[schema(example = "A quick brown fox jumped over the lazy dog.")]
     text: String,
     /// The languages that it may be in, by their tags of two or three letters.
-    #[schema(min_items = 1, max_items = 5, example = json!(["en", "fi"]))]
+    #[schema(min_items = 1, max_items = 5, value_type = Vec<Tag>, example = json!(["en", "fi"]))]
     languages: Vec<String>,
 }
+
+/// The tags that are known, for the document of the interface.
+pub(crate) struct Tag;
+
+impl PartialSchema for Tag {
+    fn schema() -> RefOr<Schema> {
+        let short = TAGS.iter().map(|(tag, _)| *tag);
+        let all = short.chain(Lang::all().iter().map(|lang| lang.code()));
+        let tag = ObjectBuilder::new().schema_type(Type::String);
+        Schema::from(tag.enum_values(Some(all)).build()).into()
+    }
+}
+
+impl ToSchema for Tag {}
 
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Detected {

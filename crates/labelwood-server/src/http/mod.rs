@@ -22,6 +22,7 @@ mod page;
 mod predict;
 pub(crate) mod problem;
 mod stream;
+mod whole;
 
 use crate::app::App;
 use axum::Router;

@@ -2,6 +2,7 @@
 
 use super::body::{Json, Place};
 use super::problem::{BodyProblems, Problem};
+use super::whole;
 use crate::app::App;
 use crate::project::Opened;
 use crate::work::{Answer, Ask, Input, MOST_LABELS};
@@ -20,19 +21,18 @@ use utoipa::{PartialSchema, ToSchema};
 #[serde(deny_unknown_fields)]
 pub(crate) struct PredictRequest {
     /// The texts, for a model that reads texts.
-    #[schema(nullable = false, example = json!(["Who lived in our house before the war?"]))]
+    #[schema(example = json!(["Who lived in our house before the war?"]))]
     texts: Option<Vec<String>>,
     /// The vectors, for a model of vectors.
-    #[schema(nullable = false)]
     vectors: Option<Vec<Vector>>,
     /// The most labels of each; by default 5, or with a threshold all that reach it.
-    #[schema(nullable = false, minimum = 1, maximum = 1000)]
+    #[schema(minimum = 1, maximum = 1000)]
+    #[serde(default, deserialize_with = "whole::optional")]
     k: Option<usize>,
     /// The least score, or `auto` for the one that the model learned.
-    #[schema(nullable = false)]
     threshold: Option<Threshold>,
     /// The language of the names in the answer.
-    #[schema(nullable = false, example = "en")]
+    #[schema(example = "en")]
     language: Option<String>,
 }
 
@@ -42,6 +42,7 @@ pub(crate) struct PredictRequest {
 pub(crate) struct Vector {
     /// The columns that are not 0, in increasing order, from 0.
     #[schema(example = json!([3, 17]))]
+    #[serde(deserialize_with = "whole::list")]
     columns: Vec<u32>,
     /// The value of each of them.
     #[schema(example = json!([1.0, 0.5]))]

@@ -53,7 +53,7 @@ pub(crate) struct Choice {
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct StreamLine {
     /// Anything; it comes back with the answer.
-    #[schema(value_type = Object, nullable = false)]
+    #[schema(value_type = Option<serde_json::Value>)]
     id: Option<Box<RawValue>>,
     #[schema(example = "Who lived in our house before the war?")]
     text: String,
@@ -62,7 +62,7 @@ pub(crate) struct StreamLine {
 /// A line that goes: labels, or what is wrong with the document.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Answered<'a> {
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<serde_json::Value>)]
     id: Option<&'a RawValue>,
     #[serde(flatten)]
     prediction: Option<Prediction<'a>>,
