@@ -7,20 +7,37 @@ use std::process::{Child, Command};
 use crate::harness::Folder;
 use crate::trained::{named, trained};
 
-/// A server on a port that is free, and its address.
-fn serving(folder: &Folder, args: &str) -> (Child, String) {
-    let mut child = folder.start(&format!("serve --port 0 {args}"));
-    let mut stderr = BufReader::new(child.stderr.take().expect("it is a pipe"));
-    let mut line = String::new();
-    loop {
-        line.clear();
-        assert!(stderr.read_line(&mut line).expect("it is text") > 0, "it did not start");
-        if let Some(rest) = line.strip_prefix("listening on http://") {
-            let address = rest.trim_end().trim_end_matches('/').to_owned();
-            // Whoever reads its messages stays until the end.
-            std::thread::spawn(move || stderr.read_to_end(&mut Vec::new()));
-            return (child, address);
-        }
+/// A server on a port that is free.
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    fn start(folder: &Folder, args: &str) -> Self {
+        let child = folder.start(&format!("serve --port 0 {args}"));
+        let mut serving = Serving { child, address: String::new() };
+        let stderr = serving.child.stderr.take().expect("it is a pipe");
+        let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+        let line =
+            lines.find_map(|line| Some(line.strip_prefix("listening on http://")?.to_owned()));
+        serving.address = line.expect("it starts").trim_end_matches('/').to_owned();
+        // Whoever reads its messages stays until the end.
+        std::thread::spawn(move || lines.for_each(drop));
+        serving
+    }
+
+    fn send(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+        assert!(sent.expect("there is a kill command").success());
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended before.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -33,25 +50,21 @@ fn get(address: &str, path: &str) -> String {
     answer
 }
 
-fn send(signal: &str, child: &Child) {
-    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
-    assert!(sent.expect("there is a kill command").success());
-}
-
 #[cfg(unix)]
 #[test]
 fn models_are_served_under_their_names_until_a_signal_comes() {
     let folder = named();
-    let (mut child, address) = serving(&folder, "model other=model --access-log log.jsonl");
+    let mut serving = Serving::start(&folder, "model other=model --access-log log.jsonl");
+    let address = serving.address.clone();
     assert!(address.starts_with("127.0.0.1:"), "{address}");
     let models = get(&address, "/api/models");
     assert!(models.starts_with("HTTP/1.1 200 OK\r\n"), "{models}");
     assert!(models.contains("\"name\":\"model\"") && models.contains("\"name\":\"other\""));
     assert!(get(&address, "/").contains("<title>labelwood</title>"));
-    send("-HUP", &child);
+    serving.send("-HUP");
     assert!(get(&address, "/ready").contains("\"ready\":true"));
-    send("-TERM", &child);
-    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    serving.send("-TERM");
+    assert_eq!(serving.child.wait().expect("it ends").code(), Some(0));
     let log = folder.read("log.jsonl");
     let paths: Vec<_> = log.lines().filter_map(|line| line.split("\"path\":").nth(1)).collect();
     assert_eq!(paths.len(), 3, "{log}");

@@ -7,6 +7,7 @@ use super::body::{Form, Json, Params, Place};
 use super::learn::{self, refused};
 use super::predict::{Threshold, json, label, names_in};
 use super::problem::{BodyProblems, Problem, Problems};
+use super::strict::Object;
 use crate::app::App;
 use crate::project::{Opened, Project};
 use crate::work::{Answer, Ask, Input, MOST_LABELS};
@@ -105,8 +106,8 @@ pub(crate) struct Choice {
 
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct Batch {
-    #[schema(max_items = 32)]
-    documents: Vec<Document>,
+    #[schema(max_items = 32, value_type = Vec<Document>)]
+    documents: Vec<Object<Document>>,
 }
 
 /// A text with an id of the client's.
@@ -124,7 +125,8 @@ struct Document {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct IndexedDocument {
     pub(crate) text: Option<String>,
-    pub(crate) subjects: Option<Vec<Subject>>,
+    #[schema(value_type = Option<Vec<Subject>>)]
+    pub(crate) subjects: Option<Vec<Object<Subject>>>,
     /// Fields besides the text, which are not read here.
     #[serde(default, rename = "metadata")]
     _metadata: BTreeMap<String, String>,
@@ -246,7 +248,7 @@ pub(crate) async fn suggest_batch(
     State(app): State<Arc<App>>,
     Place(project): Place<String>,
     Params(choice): Params<Choice>,
-    Json(batch): Json<Batch>,
+    Json(Object(batch)): Json<Object<Batch>>,
 ) -> Result<Response, Problem> {
     let project = app.project(&project)?;
     let opened = project.current();
@@ -255,8 +257,11 @@ pub(crate) async fn suggest_batch(
         return Err(Problem::bad(detail));
     }
     let (ask, names) = choice.of(&opened)?;
-    let (ids, texts) =
-        batch.documents.into_iter().map(|it| (it.document_id, it.text)).unzip::<_, _, Vec<_>, _>();
+    let (ids, texts) = batch
+        .documents
+        .into_iter()
+        .map(|Object(it)| (it.document_id, it.text))
+        .unzip::<_, _, Vec<_>, _>();
     let answers = predict(&app, project, &opened, texts, ask).await?;
     let answers = answers.iter().zip(ids).map(|(answer, document_id)| DocumentResults {
         results: results(answer, choice.limit(), names.as_deref()),
@@ -282,7 +287,7 @@ pub(crate) async fn suggest_batch(
 pub(crate) async fn learn(
     State(app): State<Arc<App>>,
     Place(project): Place<String>,
-    Json(documents): Json<Vec<IndexedDocument>>,
+    Json(documents): Json<Vec<Object<IndexedDocument>>>,
 ) -> Result<StatusCode, Problem> {
     let project = app.project(&project)?.clone();
     let folder = project.folder().filter(|_| app.options.allow_learn).map(ToOwned::to_owned);

@@ -3,7 +3,7 @@
 use super::body::{Json, Place};
 use super::predict::{Vector, checked_rows, json, names_in};
 use super::problem::{BodyProblems, Problem};
-use super::whole::{self, Whole};
+use super::strict::{self, Object, Whole};
 use crate::app::App;
 use crate::project::Opened;
 use axum::extract::State;
@@ -34,12 +34,13 @@ pub(crate) struct ExplainRequest {
     )]
     text: Option<String>,
     /// The vector, for a model of vectors.
-    vector: Option<Vector>,
+    #[schema(value_type = Option<Vector>)]
+    vector: Option<Object<Vector>>,
     /// The label, by its number, its code or a name; by default the best ones.
     label: Option<LabelWanted>,
     /// How many of the best.
     #[schema(default = 5, minimum = 1, maximum = 20)]
-    #[serde(default, deserialize_with = "whole::optional")]
+    #[serde(default, deserialize_with = "strict::optional")]
     k: Option<usize>,
     /// The language of the names in the answer.
     #[schema(example = "en")]
@@ -76,7 +77,7 @@ impl ToSchema for LabelWanted {}
 pub(crate) async fn explain(
     State(app): State<Arc<App>>,
     Place(model): Place<String>,
-    Json(request): Json<ExplainRequest>,
+    Json(Object(request)): Json<Object<ExplainRequest>>,
 ) -> Result<Response, Problem> {
     let opened = app.project(&model)?.current();
     let names = names_in(&opened, request.language.as_deref())?;

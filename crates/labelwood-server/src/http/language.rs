@@ -2,6 +2,7 @@
 
 use super::body::Json;
 use super::problem::{BodyProblems, Problem};
+use super::strict::Object;
 use axum::Json as Answer;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::RefOr;
@@ -124,7 +125,7 @@ struct DetectedLanguage {
     responses((status = 200, description = "The languages, likely ones first", body = Detected), BodyProblems)
 )]
 pub(crate) async fn detect_language(
-    Json(request): Json<DetectRequest>,
+    Json(Object(request)): Json<Object<DetectRequest>>,
 ) -> Result<Answer<Detected>, Problem> {
     Ok(Answer(detected(request)?))
 }

@@ -2,6 +2,7 @@
 
 use super::annif::IndexedDocument;
 use super::problem::Problem;
+use super::strict::Object;
 use crate::app::App;
 use crate::project::Project;
 use axum::http::StatusCode;
@@ -18,7 +19,7 @@ pub(crate) fn learn(
     app: &App,
     project: &Project,
     folder: &Path,
-    documents: &[IndexedDocument],
+    documents: &[Object<IndexedDocument>],
 ) -> Result<(), Problem> {
     let _alone = project.changing();
     let name = &project.name;
@@ -54,14 +55,14 @@ pub(crate) fn refused(reason: &str) -> Problem {
 /// The documents as rows; nothing if none is left.
 fn rows(
     model: &Model,
-    documents: &[IndexedDocument],
+    documents: &[Object<IndexedDocument>],
     app: &App,
 ) -> Result<Option<Dataset>, Problem> {
     let (mut texts, mut starts, mut ids) = (Vec::new(), vec![0], Vec::new());
     let mut unknown = 0;
-    for IndexedDocument { text, subjects, .. } in documents {
+    for Object(IndexedDocument { text, subjects, .. }) in documents {
         let (Some(text), Some(subjects)) = (text, subjects) else { continue };
-        let found = subjects.iter().map(|subject| model.labels().find(&subject.uri));
+        let found = subjects.iter().map(|Object(subject)| model.labels().find(&subject.uri));
         let mut own: Vec<u32> = found.clone().flatten().collect();
         unknown += found.filter(Option::is_none).count();
         own.sort_unstable();

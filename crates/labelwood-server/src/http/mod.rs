@@ -22,7 +22,7 @@ mod page;
 mod predict;
 pub(crate) mod problem;
 mod stream;
-mod whole;
+mod strict;
 
 use crate::app::App;
 use axum::Router;

@@ -2,7 +2,7 @@
 
 use super::body::{Json, Place};
 use super::problem::{BodyProblems, Problem};
-use super::whole;
+use super::strict::{self, Object};
 use crate::app::App;
 use crate::project::Opened;
 use crate::work::{Answer, Ask, Input, MOST_LABELS};
@@ -24,10 +24,11 @@ pub(crate) struct PredictRequest {
     #[schema(example = json!(["Who lived in our house before the war?"]))]
     texts: Option<Vec<String>>,
     /// The vectors, for a model of vectors.
-    vectors: Option<Vec<Vector>>,
+    #[schema(value_type = Option<Vec<Vector>>)]
+    vectors: Option<Vec<Object<Vector>>>,
     /// The most labels of each; by default 5, or with a threshold all that reach it.
     #[schema(minimum = 1, maximum = 1000)]
-    #[serde(default, deserialize_with = "whole::optional")]
+    #[serde(default, deserialize_with = "strict::optional")]
     k: Option<usize>,
     /// The least score, or `auto` for the one that the model learned.
     threshold: Option<Threshold>,
@@ -42,7 +43,7 @@ pub(crate) struct PredictRequest {
 pub(crate) struct Vector {
     /// The columns that are not 0, in increasing order, from 0.
     #[schema(example = json!([3, 17]))]
-    #[serde(deserialize_with = "whole::list")]
+    #[serde(deserialize_with = "strict::list")]
     columns: Vec<u32>,
     /// The value of each of them.
     #[schema(example = json!([1.0, 0.5]))]
@@ -188,7 +189,7 @@ pub(crate) fn names_in(
 pub(crate) async fn predict(
     State(app): State<Arc<App>>,
     Place(model): Place<String>,
-    Json(request): Json<PredictRequest>,
+    Json(Object(request)): Json<Object<PredictRequest>>,
 ) -> Result<Response, Problem> {
     let project = app.project(&model)?;
     let opened = project.current();
@@ -216,7 +217,7 @@ pub(crate) fn ask(
 /// The rows, if the model can read them.
 fn input(
     texts: Option<Vec<String>>,
-    vectors: Option<Vec<Vector>>,
+    vectors: Option<Vec<Object<Vector>>>,
     opened: &Opened,
     most: usize,
 ) -> Result<Input, Problem> {
@@ -239,9 +240,9 @@ fn input(
 }
 
 /// Vectors as rows, if the model can read them.
-pub(crate) fn checked_rows(vectors: &[Vector], opened: &Opened) -> Result<Csr, Problem> {
+pub(crate) fn checked_rows(vectors: &[Object<Vector>], opened: &Opened) -> Result<Csr, Problem> {
     let mut rows = Csr::new(opened.model().manifest().features as usize);
-    for (at, Vector { columns, values }) in vectors.iter().enumerate() {
+    for (at, Object(Vector { columns, values })) in vectors.iter().enumerate() {
         let pushed = rows.push_row(columns, values);
         pushed.map_err(|error| Problem::bad(format!("vectors[{at}]: {error}")))?;
     }

@@ -4,8 +4,9 @@
 //! limit on the whole, but one on each line; a client that does not take its answers in is sent no more.
 
 use super::body::{Params, Place, check_type, from_json};
-use super::predict::{Prediction, Threshold, ask, names_in, prediction};
+use super::predict::{ScoredLabel, Threshold, ask, names_in, prediction};
 use super::problem::{BodyProblems, Problem};
+use super::strict::Object;
 use crate::app::App;
 use crate::project::{Opened, Project};
 use crate::work::{Ask, Input};
@@ -42,7 +43,7 @@ pub(crate) struct Choice {
     #[param(nullable = false, minimum = 1, maximum = 1000)]
     k: Option<usize>,
     /// The least score, or `auto` for the one that the model learned.
-    #[param(nullable = false, example = "auto")]
+    #[param(nullable = false, value_type = Option<Threshold>)]
     threshold: Option<String>,
     /// The language of the names in the answer.
     #[param(nullable = false)]
@@ -64,9 +65,16 @@ pub(crate) struct StreamLine {
 pub(crate) struct Answered<'a> {
     #[schema(value_type = Option<serde_json::Value>)]
     id: Option<&'a RawValue>,
-    #[serde(flatten)]
-    prediction: Option<Prediction<'a>>,
+    /// The best labels, best first.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    labels: Option<Vec<ScoredLabel<'a>>>,
+    /// Whether the model knows nothing of what is in the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    is_unknown: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     error: Option<&'a Problem>,
 }
 
@@ -110,6 +118,9 @@ pub(crate) async fn predict_stream(
     Ok(([(header::CONTENT_TYPE, NDJSON)], Body::new(body)).into_response())
 }
 
+/// What a client calls a document.
+type Id = Option<Box<RawValue>>;
+
 /// A stream that is being answered.
 struct Stream {
     app: Arc<App>,
@@ -125,7 +136,7 @@ struct Stream {
 #[derive(Default)]
 struct Block {
     /// For each line its id, and its text or what is wrong with it.
-    lines: Vec<(Option<Box<RawValue>>, Result<String, Problem>)>,
+    lines: Vec<(Id, Result<String, Problem>)>,
     bytes: usize,
 }
 
@@ -226,15 +237,10 @@ impl Stream {
                 (_, Err(problem)) => Err(problem),
                 (Err(problem), Ok(())) => Err(&*problem),
             };
-            let shown = Answered {
-                id: id.as_deref(),
-                prediction: answer
-                    .as_ref()
-                    .ok()
-                    .and_then(Option::as_ref)
-                    .map(|answer| prediction(answer, self.names.as_deref())),
-                error: answer.err(),
-            };
+            let said = answer.as_ref().ok().and_then(Option::as_ref);
+            let said = said.map(|answer| prediction(answer, self.names.as_deref()));
+            let (labels, is_unknown) = said.map(|it| (it.labels, it.is_unknown)).unzip();
+            let shown = Answered { id: id.as_deref(), labels, is_unknown, error: answer.err() };
             serde_json::to_writer(&mut written, &shown).map_err(|_| Ended)?;
             written.push(b'\n');
         }
@@ -251,8 +257,8 @@ impl Block {
             return;
         }
         self.bytes += line.len();
-        self.lines.push(match from_json::<StreamLine>(line) {
-            Ok(StreamLine { id, text }) => (id, Ok(text)),
+        self.lines.push(match from_json::<Object<StreamLine>>(line) {
+            Ok(Object(StreamLine { id, text })) => (id, Ok(text)),
             Err(problem) => (None, Err(problem)),
         });
     }

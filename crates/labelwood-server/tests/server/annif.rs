@@ -168,3 +168,19 @@ async fn models_learn_only_where_that_is_allowed() {
     assert_eq!(again.status, 204);
     assert_eq!(rows().await, 8, "the same rows once more");
 }
+
+#[tokio::test]
+async fn a_list_is_not_taken_for_an_object() {
+    let server = serve(vec![("birds", birds())], options());
+    for (path, body) in [
+        ("/v1/projects/birds/suggest-batch", json!([[]])),
+        ("/v1/projects/birds/suggest-batch", json!({"documents": [["owls"]]})),
+        ("/v1/detect-language", json!(["owls", ["en"]])),
+        ("/api/models/birds/predict", json!([["owls"]])),
+        ("/api/models/birds/predict", json!({"vectors": [[[0], [1.0]]]})),
+        ("/api/models/birds/explain", json!(["owls"])),
+    ] {
+        let detail = post_json(&server, path, body).await.problem(400);
+        assert!(detail.contains("object"), "{path}: {detail}");
+    }
+}

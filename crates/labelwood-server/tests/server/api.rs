@@ -34,8 +34,8 @@ async fn requests_that_are_predicted_together_get_what_each_gets_alone() {
     let texts: Vec<String> = corpus::test().map(|(text, _)| text.to_owned()).collect();
     let server = serve(vec![("desk", model.clone())], options());
     let mut asked = Vec::new();
-    for text in texts.iter().cycle().take(300).cloned() {
-        let server = server.clone();
+    for text in texts.iter().cycle().take(300) {
+        let (server, text) = (server.clone(), text.clone());
         asked.push(tokio::spawn(async move {
             let body = json!({"texts": [text]});
             post_json(&server, "/api/models/desk/predict", body).await.fine().json()

@@ -16,7 +16,7 @@ TEXT = "Who lived in our house before the war?"
 def test_schemathesis_finds_nothing(server, tmp_path):
     pytest.importorskip("schemathesis", reason="schemathesis cannot be installed here")
     run = subprocess.run(
-        [Path(sys.executable).with_name("schemathesis"), "run", f"{server}/api/openapi.json", "--seed", "1",
+        [Path(sys.executable).with_name("schemathesis"), "--config-file", HERE / "schemathesis.toml", "run", f"{server}/api/openapi.json", "--seed", "1",
          "--max-examples", "15", "--phases", "examples,coverage,fuzzing", "--suppress-health-check", "all",
          "--warnings", "off", "--continue-on-failure", "--request-timeout", "30"],
         env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(HERE)},

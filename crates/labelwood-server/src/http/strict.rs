@@ -1,7 +1,33 @@
-//! Whole numbers as JSON may write them: `5` and `5.0` are the same.
+//! JSON as its schema means it: numbers are whole however they are written (`5` and `5.0` are the same), and a
+//! list is no object, though serde would take its items for the fields.
 
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use std::fmt;
+
+/// Something with named fields.
+#[derive(Debug)]
+pub(crate) struct Object<T>(pub(crate) T);
+
+struct ObjectVisitor<T>(std::marker::PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object with named fields")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ObjectVisitor(std::marker::PhantomData))
+    }
+}
 
 /// A whole number, from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +81,21 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: TryFrom<u64>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_is_no_object() {
+        #[derive(serde::Deserialize)]
+        struct Pair {
+            left: u8,
+            right: u8,
+        }
+        let read = |text: &str| serde_json::from_str::<Object<Pair>>(text);
+        let Object(Pair { left, right }) = read("{\"right\":2,\"left\":1}").unwrap();
+        assert_eq!((left, right), (1, 2));
+        for text in ["[1,2]", "null", "1", "{\"left\":1}"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn numbers_without_a_fraction_are_whole_however_they_are_written() {
