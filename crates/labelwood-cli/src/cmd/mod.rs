@@ -14,6 +14,7 @@ mod man;
 mod merge;
 mod plan;
 mod predict;
+mod serve;
 mod shard;
 mod split;
 mod train;
@@ -40,6 +41,8 @@ pub enum Command {
     Predict(predict::Args),
     /// Measure how good a model or a file of predictions is
     Evaluate(evaluate::Args),
+    /// Answer programs and people over HTTP
+    Serve(serve::Args),
     /// Add rows and labels to a trained model
     Update(update::Args),
     /// Look for what is odd about data, and say what to do about it
@@ -71,6 +74,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Inspect(args) => inspect::run(args, context),
         Command::Predict(args) => predict::run(args, context),
         Command::Evaluate(args) => evaluate::run(args, context),
+        Command::Serve(args) => serve::run(args, context),
         Command::Update(args) => update::run(args, context),
         Command::Check(args) => check::run(args, context),
         Command::Split(args) => split::run(args, context),

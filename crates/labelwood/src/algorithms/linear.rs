@@ -1,10 +1,11 @@
-//! What algorithms of linear classifiers share in writing, opening and shrinking their units.
+//! What algorithms of linear classifiers share in writing, opening, shrinking and explaining their units.
 
+use super::explain::{Contribution, Step};
 use super::{Interrupted, Shrink, Shrunk, StoredAs, WriteUnit, weights};
 use crate::base::run::{Stage, Task};
 use crate::base::store::{ArrayRef, FormatError, StoreError, Stored};
-use crate::learn::linear::Precision;
 use crate::learn::linear::stored::{Sizes, arrays, read_nodes};
+use crate::learn::linear::{Nodes, Precision, RowAtNode, Scorer};
 use crate::learn::weighting::FeatureWeights;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,4 +77,41 @@ pub(super) fn shrink_unit(
     }
     let file = write(&all)?;
     Ok(Some(Shrunk { file, what: "weights", before, after, largest }))
+}
+
+/// What the classifier of a node's child says of a row, which makes a margin a probability by `link`. Its tree, level and number of labels are 0.
+pub(super) fn step(
+    (nodes, node, child): (&Nodes, usize, usize),
+    row: (&[u32], &[f32]),
+    scorer: &mut Scorer,
+    link: impl Fn(f32) -> f32,
+) -> Step {
+    let (mut margin, mut children) = (0.0, 0);
+    scorer.score(
+        &[()],
+        |()| RowAtNode { nodes, node, row },
+        |(), margins| {
+            (margin, children) = (margins.get(child).copied().unwrap_or(0.0), margins.len());
+        },
+    );
+    let (bias, terms) = nodes.contributions(node, child, row);
+    let terms = terms.into_iter().map(|(feature, it)| Contribution::new(feature, it)).collect();
+    Step {
+        tree: 0,
+        level: 0,
+        labels: 0,
+        children,
+        margin,
+        bias,
+        log_probability: link(margin),
+        terms,
+        rest: None,
+    }
+}
+
+impl Step {
+    /// The same step at a place of a tree, where it leads to so many labels.
+    pub(super) fn at(self, tree: usize, level: usize, labels: usize) -> Self {
+        Step { tree, level, labels, ..self }
+    }
 }

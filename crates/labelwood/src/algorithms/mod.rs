@@ -9,6 +9,7 @@
 //! line to [`ALGORITHMS`].
 
 mod budget;
+pub mod explain;
 mod linear;
 mod settings;
 mod units;
@@ -38,6 +39,7 @@ use crate::base::store::{
 use crate::data::{Dataset, DatasetView};
 use crate::learn::favour::{Favour, Scores};
 use budget::Grower;
+use explain::Reasons;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -470,6 +472,16 @@ pub trait Predict: Debug + Send + Sync {
     fn numbers_of(&self, _votes: &[RowVotes], _labels: &[Scored]) -> Vec<f32> {
         Vec::new()
     }
+
+    /// What speaks for and against each of some labels of a row, the only one of `row`, if it is asked
+    /// `query`: for each label what each part says, or what this algorithm does.
+    fn explain(
+        &self,
+        row: RowsView<'_>,
+        labels: &[u32],
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<Reasons>>, Stopped>;
 
     /// The figures of each tree, submodel or block by the name of its first unit.
     fn figures(&self) -> Vec<(String, Value)>;

@@ -26,6 +26,7 @@
 
 mod budget;
 mod calibrate;
+pub mod explain;
 pub(crate) mod job;
 mod labels;
 mod options;

@@ -2,7 +2,7 @@
 //! each update.
 
 use crate::algorithms::UnitSink;
-use crate::base::sparse::{Csr, SparseError};
+use crate::base::sparse::{Csr, Scored, SparseError, top_k};
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::{Dataset, DatasetView};
 
@@ -65,6 +65,31 @@ pub(super) fn read_with(stored: &Stored, more: DatasetView<'_>) -> Result<Datase
     let labels = Csr::try_new(more.labels.columns(), labels.starts, labels.entries, none);
     let (features, labels) = (features.map_err(refused)?, labels.map_err(refused)?);
     Ok(Dataset { features, labels, label_names: None, named: None })
+}
+
+/// The features of one of the rows that a model holds that have the largest values, in that order; nothing if
+/// it does not hold the row.
+pub(super) fn heaviest(stored: &Stored, row: u32, most: usize) -> Option<Vec<u32>> {
+    if !stored.manifest().training.keep_rows {
+        return None;
+    }
+    let mut row = row as usize;
+    for update in 0..=stored.manifest().training.updates.len() {
+        let unit = stored.unit(&name(update)).ok()?;
+        let starts = unit.array::<u64>("feature_starts").ok()?;
+        let rows = starts.len().saturating_sub(1);
+        if row >= rows {
+            row -= rows;
+            continue;
+        }
+        let places = starts[row] as usize..starts[row + 1] as usize;
+        let (features, values) = (unit.array::<u32>("features").ok()?, unit.array("values").ok()?);
+        let entries = features.get(places.clone())?.iter().zip(values.get(places)?);
+        let mut heaviest: Vec<Scored> = entries.map(|(&id, &score)| Scored { id, score }).collect();
+        top_k(&mut heaviest, most);
+        return Some(heaviest.into_iter().map(|entry| entry.id).collect());
+    }
+    None
 }
 
 /// The columns of rows, one row after the other.

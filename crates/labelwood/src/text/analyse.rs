@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 pub(super) const LONGEST_STEMMED: usize = 300;
 
 /// The first character of terms of characters, if there are terms of words, too. No word starts with it.
-const CHARACTERS: char = '~';
+pub(super) const CHARACTERS: char = '~';
 
 /// Takes texts apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub(super) struct Buffers {
 
 /// The stems of the words so far. Most words come again, and stemming is slow.
 #[derive(Default)]
-struct Stems {
+pub(super) struct Stems {
     words: Terms,
     text: String,
     /// Where the stem of each word ends.
@@ -51,14 +51,14 @@ struct Words {
 
 /// What a text is taken apart into.
 #[derive(Clone, Copy)]
-enum Token<'t> {
+pub(super) enum Token<'t> {
     Word(&'t str),
     /// A part of a run without spaces: a term by itself, never a part of an n-gram of words.
     Piece(&'t str),
 }
 
 impl<'t> Token<'t> {
-    fn text(self) -> &'t str {
+    pub(super) fn text(self) -> &'t str {
         match self {
             Token::Word(text) | Token::Piece(text) => text,
         }
@@ -93,10 +93,10 @@ impl Analyser {
         let text = if self.params.lowercase { in_lower_case(text, lower) } else { text };
         match self.params.word_ngrams {
             None => {}
-            Some((1, 1)) => self.each_token(text, stems, |token| take(token.text().as_bytes())),
+            Some((1, 1)) => self.each_token(text, stems, |_, token| take(token.text().as_bytes())),
             Some(lengths) => {
                 words.clear();
-                self.each_token(text, stems, |token| match token {
+                self.each_token(text, stems, |_, token| match token {
                     Token::Word(word) => words.push(word),
                     Token::Piece(piece) => take(piece.as_bytes()),
                 });
@@ -117,24 +117,32 @@ impl Analyser {
         }
     }
 
-    /// The words that count, stemmed, and pieces of text that has no spaces between words.
+    /// The words that count, stemmed, and pieces of text that has no spaces between words; each after the part
+    /// of the text that it is.
     #[inline]
-    fn each_token(&self, text: &str, stems: &mut Stems, mut take: impl FnMut(Token<'_>)) {
+    pub(super) fn each_token(
+        &self,
+        text: &str,
+        stems: &mut Stems,
+        mut take: impl FnMut(&str, Token<'_>),
+    ) {
         let stemmer = match self.params.stem {
             Some(Stem::Of(language)) => Some(stemmer(language)),
-            _ if self.stop_words.len() == 0 => return each_word(text, &self.params, take),
+            _ if self.stop_words.len() == 0 => {
+                return each_word(text, &self.params, |token| take(token.text(), token));
+            }
             _ => None,
         };
         each_word(text, &self.params, |token| {
-            let text = token.text().as_bytes();
-            if self.stop_words.view().find(hash(text), text).is_ok() {
+            let term = token.text().as_bytes();
+            if self.stop_words.view().find(hash(term), term).is_ok() {
                 return;
             }
             match (token, &stemmer) {
                 (Token::Word(word), Some(stemmer)) if word.len() <= LONGEST_STEMMED => {
-                    take(Token::Word(stems.stem(word, stemmer)));
+                    take(word, Token::Word(stems.stem(word, stemmer)));
                 }
-                _ => take(token),
+                _ => take(token.text(), token),
             }
         });
     }
@@ -281,7 +289,7 @@ fn collapse_spaces(text: &str, whole: &mut String) {
 }
 
 /// All parts of `length` characters; the whole if it is shorter.
-fn each_slice(text: &str, length: usize, mut take: impl FnMut(&str)) {
+pub(super) fn each_slice(text: &str, length: usize, mut take: impl FnMut(&str)) {
     let bytes = text.as_bytes();
     let (mut start, mut end) = (0, prefix(text, length).unwrap_or(text.len()));
     take(&text[start..end]);
@@ -293,7 +301,7 @@ fn each_slice(text: &str, length: usize, mut take: impl FnMut(&str)) {
 }
 
 /// Where the first `length` characters end, if there are as many.
-fn prefix(text: &str, length: usize) -> Option<usize> {
+pub(super) fn prefix(text: &str, length: usize) -> Option<usize> {
     text.char_indices().nth(length - 1).map(|(at, last)| at + last.len_utf8())
 }
 

@@ -1,6 +1,7 @@
 //! Word characters, white space and lower case as Python defines them, because scikit-learn's tokens
 //! depend on it. Rust's definitions differ in the details that are handled here.
 
+use std::ops::Range;
 use unicode_normalization::char::is_combining_mark;
 
 /// Whether Python's `\w` matches: letters and numbers of any script, and the underscore.
@@ -62,6 +63,36 @@ pub(super) fn lowercase(text: &str, lower: &mut String) {
                 lower.extend(character.to_lowercase());
             }
         }
+    }
+}
+
+/// Where a part of a text starts in it, in bytes.
+pub(super) fn start_of(part: &str, text: &str) -> usize {
+    part.as_ptr().addr() - text.as_ptr().addr()
+}
+
+/// Which character of a text each byte comes from that the text has once it is in lower case.
+pub(super) struct Origins(Vec<u32>);
+
+impl Origins {
+    /// Of a text; `is_lowered` says whether it is put into lower case at all.
+    pub(super) fn new(text: &str, is_lowered: bool) -> Self {
+        let mut origins = Vec::with_capacity(text.len());
+        for (at, character) in (0..).zip(text.chars()) {
+            // A sigma has another lower case at the end of a word, of as many bytes.
+            let bytes = match is_lowered {
+                true => character.to_lowercase().map(char::len_utf8).sum(),
+                false => character.len_utf8(),
+            };
+            origins.resize(origins.len() + bytes, at);
+        }
+        Origins(origins)
+    }
+
+    /// The characters that some bytes come from; nothing of no bytes.
+    pub(super) fn of(&self, bytes: Range<usize>) -> Option<Range<usize>> {
+        let own = self.0.get(bytes)?;
+        Some(*own.first()? as usize..*own.last()? as usize + 1)
     }
 }
 

@@ -298,7 +298,7 @@ struct Scratch {
     found: Vec<(u32, Match)>,
 }
 
-fn distinct(stems: &[u32]) -> impl Iterator<Item = u32> + '_ {
+pub(super) fn distinct(stems: &[u32]) -> impl Iterator<Item = u32> + '_ {
     let is_first = |(at, stem): &(usize, &u32)| !stems[..*at].contains(*stem);
     stems.iter().enumerate().filter(is_first).map(|(_, &stem)| stem)
 }
@@ -313,7 +313,7 @@ pub(super) fn names_of(labels: &LabelIndex, label: u32) -> impl Iterator<Item = 
 
 /// The texts under which a name is looked for: as it is, divided at a change of case, without what
 /// stands in brackets, and each of the names that commas divide.
-fn variants(name: &str) -> Vec<String> {
+pub(super) fn variants(name: &str) -> Vec<String> {
     let whole = name.to_owned();
     let without_brackets = without_brackets(name);
     let commas = [',', '，', '、', '،'];

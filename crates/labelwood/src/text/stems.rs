@@ -91,17 +91,28 @@ impl StemReader {
     /// Calls `take` with each word: a run of letters and digits in lower case, stemmed, or a character of a
     /// script that is read in pieces. Tells whether there was such a character.
     pub(super) fn each(&mut self, text: &str, mut take: impl FnMut(u32)) -> bool {
+        self.each_placed(text, |_, _, stem| take(stem))
+    }
+
+    /// The same, with each stem after the text in lower case and the part of it that the word is.
+    pub(super) fn each_placed(
+        &mut self,
+        text: &str,
+        mut take: impl FnMut(&str, &str, u32),
+    ) -> bool {
         let StemReader { stemmer, lower, known } = self;
         lowercase(text, lower);
         let mut has_characters = false;
         each_run(lower, |run| {
             if run.pieces.is_some() {
                 has_characters = true;
-                return each_character(run.text, |it| take(xxh3_64(it.as_bytes()) as u32));
+                return each_character(run.text, |it| {
+                    take(lower, it, xxh3_64(it.as_bytes()) as u32)
+                });
             }
             for word in run.text.split('_').filter(|word| !word.is_empty()) {
                 let hash = xxh3_64(word.as_bytes());
-                take(match stemmer {
+                let stem = match stemmer {
                     Some(stemmer) if word.len() <= LONGEST_STEMMED => {
                         if known.len() >= KEPT {
                             known.clear();
@@ -110,7 +121,8 @@ impl StemReader {
                         *known.entry(hash).or_insert_with(stem)
                     }
                     _ => hash as u32,
-                });
+                };
+                take(lower, word, stem);
             }
         });
         has_characters

@@ -219,6 +219,15 @@ impl Vectoriser {
         part
     }
 
+    /// The column of a term, which is hashed if columns have no terms.
+    pub(super) fn column(&self, term: &[u8]) -> Option<u32> {
+        find(self.params(), self.view(), term)
+    }
+
+    pub(super) fn analyser(&self) -> &Analyser {
+        &self.analyser
+    }
+
     fn view(&self) -> TermsView<'_> {
         let Arrays { text, starts, slots, .. } = &self.arrays;
         TermsView { text, starts, slots }

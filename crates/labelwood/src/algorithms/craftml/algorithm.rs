@@ -5,6 +5,7 @@ use super::grow::Instances;
 use super::tasks::grow_each;
 use super::update::with_rows;
 use super::{Forest, Params, Precision, Projection, Trainer, Tree};
+use crate::algorithms::explain::Reasons;
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Growth, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Shrink, Shrunk, Size, StoredAs, Train, Trained, UnitSink, UnitSpec, Updates,
@@ -243,6 +244,17 @@ impl Predict for Forest {
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
         Votes::best_of(self.labels, &votes[0], query.k, |_| self.params.trees)
+    }
+
+    fn explain(
+        &self,
+        row: RowsView<'_>,
+        labels: &[u32],
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<Reasons>>, Stopped> {
+        let own = self.reasons(row.features, labels, query, task)?;
+        Ok(own.into_iter().map(|own| vec![own]).collect())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {

@@ -30,6 +30,7 @@
 //! ```
 
 mod algorithm;
+mod explain;
 mod encoding;
 mod builder;
 mod centroids;

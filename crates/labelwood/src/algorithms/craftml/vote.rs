@@ -50,7 +50,7 @@ impl ReachedLeaves {
         reached
     }
 
-    fn of_row(&self, row: usize) -> &[ReachedLeaf] {
+    pub(super) fn of_row(&self, row: usize) -> &[ReachedLeaf] {
         &self.leaves[self.starts[row] as usize..self.starts[row + 1] as usize]
     }
 }
@@ -86,7 +86,7 @@ impl Forest {
 }
 
 /// The leaves that the rows reach in each tree.
-fn reached_leaves(
+pub(super) fn reached_leaves(
     forest: &Forest,
     features: CsrView<'_>,
     query: Query<'_>,

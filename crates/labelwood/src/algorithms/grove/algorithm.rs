@@ -7,6 +7,7 @@ use super::trial::held_out;
 use super::{
     BLOCK, Grove, Params, RANKER, RANKER_COST, TRIAL_SHARE, Trainer, known, prefix, write_ranker,
 };
+use crate::algorithms::explain::Reasons;
 use crate::algorithms::{
     Algorithm, Budget, Change, Cost, Costs, Facts, GrowError, Growth, Interrupted, NewRows,
     OpenUnit, Predict, Role, RowVotes, SetError, Settings, Shrink, Shrunk, Size, StoredAs, Table,
@@ -424,6 +425,16 @@ impl Predict for Grove {
         let answers: Vec<Answers> = self.parts.iter().map(Box::as_ref).map(of_part).collect();
         let said: Vec<Said<'_>> = answers.iter().map(|part| part.of_row(0)).collect();
         self.ranker.rank(&said, &self.counts, query.k, &mut Scratch::default())
+    }
+
+    fn explain(
+        &self,
+        row: RowsView<'_>,
+        labels: &[u32],
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<Reasons>>, Stopped> {
+        self.reasons(row, labels, query, task)
     }
 
     fn figures(&self) -> Vec<(String, Value)> {

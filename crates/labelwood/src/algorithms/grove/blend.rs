@@ -43,6 +43,40 @@ impl Blend {
     }
 }
 
+/// What a blend's log-odds are made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Summands {
+    /// What no score changes.
+    pub constant: f64,
+    /// What the score of each part adds.
+    pub scores: Vec<f64>,
+    /// What the label's count adds.
+    pub often: f64,
+    /// What each two parts add together.
+    pub pairs: Vec<f64>,
+}
+
+impl Blend {
+    /// What the log-odds of a label that `count` training rows have are made of.
+    pub(super) fn summands(&self, scores: &[f32], count: u32) -> Summands {
+        let mut terms = Vec::new();
+        set_terms(scores, count, &mut terms);
+        let weighted: Vec<f64> = terms.iter().zip(&self.0).map(|(term, it)| term * it).collect();
+        // Two terms of each part, the count, two terms of each part times the count, and the pairs.
+        let (own, slid) = (1, 2 + 2 * scores.len());
+        let of_part = |part: usize| {
+            let places = [own + 2 * part, own + 2 * part + 1, slid + 2 * part, slid + 2 * part + 1];
+            places.map(|at| weighted[at]).iter().sum()
+        };
+        Summands {
+            constant: weighted[0],
+            scores: (0..scores.len()).map(of_part).collect(),
+            often: weighted[slid - 1],
+            pairs: weighted[slid + 2 * scores.len()..].to_vec(),
+        }
+    }
+}
+
 /// How many terms the scores of so many parts make.
 pub(super) fn width(parts: usize) -> usize {
     2 + 4 * parts + parts * parts.saturating_sub(1) / 2
@@ -142,6 +176,22 @@ mod tests {
         assert_eq!(terms, expected);
         assert_eq!(prior(&parts()).len(), terms.len());
         assert_eq!((width(1), width(2), width(3)), (6, 11, 17));
+    }
+
+    #[test]
+    fn the_summands_are_the_log_odds() {
+        let parts = [parts(), parts()].concat();
+        let weights: Vec<f32> = (0..width(3)).map(|at| (at as f32 * 0.7).sin()).collect();
+        let (blend, scores) = (Blend::from_weights(weights.into_iter()), [0.5, 0.0, 0.25]);
+        let found = blend.summands(&scores, 9);
+        let sum =
+            found.constant + found.often + found.scores.iter().chain(&found.pairs).sum::<f64>();
+        assert!((sum - blend.log_odds(&scores, 9, &mut vec![])).abs() < 1e-12);
+        assert_eq!((found.scores.len(), found.pairs.len()), (3, 3));
+        let prior = Blend::prior(&parts[..2]);
+        let [some, none] = [[0.5, 0.0], [0.0, 0.0]].map(|scores| prior.summands(&scores, 9));
+        assert!(some.scores[0] > none.scores[0] && some.scores[1] == none.scores[1]);
+        assert_eq!((some.constant, some.often), (none.constant, none.often));
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod answers;
 mod blend;
 mod budget;
 mod choice;
+mod explain;
 mod params;
 mod ranker;
 mod trial;

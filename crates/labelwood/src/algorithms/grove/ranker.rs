@@ -23,9 +23,9 @@ const NEAR: f32 = 8.0;
 /// only one of so many is learned from.
 const FAR: usize = 6;
 /// The rank of a label in a part that does not name it.
-const NO_RANK: f32 = 1e6;
+pub(super) const NO_RANK: f32 = 1e6;
 /// The numbers that the trees know of each part, besides its own ones and the one of the label.
-const OF_PART: [&str; 3] = ["score", "rank", "best_score"];
+pub(super) const OF_PART: [&str; 3] = ["score", "rank", "best_score"];
 
 /// What a part says of a row.
 #[derive(Clone, Copy, Default)]
@@ -38,9 +38,9 @@ pub(super) struct Said<'s> {
 
 /// What the parts are, as far as a ranker goes by it.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Columns {
+pub(super) struct Columns {
     /// The numbers of its own that each part has.
-    own: Vec<&'static [&'static str]>,
+    pub(super) own: Vec<&'static [&'static str]>,
 }
 
 impl Columns {
@@ -53,12 +53,12 @@ impl Columns {
     }
 
     /// How many numbers the trees know of a label.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         OF_PART.len() * self.parts() + 1 + self.own.iter().map(|own| own.len()).sum::<usize>()
     }
 
     /// The part of each number, if it is of one, and its name, in the order in which trees know them.
-    fn names(&self) -> impl Iterator<Item = (Option<usize>, &'static str)> {
+    pub(super) fn names(&self) -> impl Iterator<Item = (Option<usize>, &'static str)> {
         let of_parts = (0..self.parts()).flat_map(|part| OF_PART.map(|name| (Some(part), name)));
         let own = self.own.iter().enumerate();
         let own = own.flat_map(|(part, own)| own.iter().map(move |&name| (Some(part), name)));
@@ -69,9 +69,9 @@ impl Columns {
 /// The learned ranker of the parts' candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ranker {
-    blend: Blend,
-    trees: Boosted,
-    columns: Columns,
+    pub(super) blend: Blend,
+    pub(super) trees: Boosted,
+    pub(super) columns: Columns,
     /// The least probability of a label that is worth giving, if it was learned.
     threshold: Option<f32>,
 }
@@ -266,15 +266,15 @@ pub(super) fn learning_bytes(rows: usize, parts: usize) -> u64 {
     (rows * parts * CANDIDATES.min(KNOWN)) as u64 * candidate as u64 / 2
 }
 
-fn count(counts: &[u32], label: u32) -> u32 {
+pub(super) fn count(counts: &[u32], label: u32) -> u32 {
     counts.get(label as usize).copied().unwrap_or(0)
 }
 
 /// Labels with the score that each part gives them; 0 where a part does not name one.
 #[derive(Default)]
-struct Candidates {
+pub(super) struct Candidates {
     parts: usize,
-    ids: Vec<u32>,
+    pub(super) ids: Vec<u32>,
     scores: Vec<f32>,
     ranks: Vec<f32>,
     /// The best score of each part.
@@ -286,7 +286,7 @@ struct Candidates {
 impl Candidates {
     /// The labels among the best `most` of any part, with all scores, by id. Each part's list is best
     /// first and may be longer: what lies beyond is looked up, but names no candidate.
-    fn set<'s>(&mut self, said: impl ExactSizeIterator<Item = Said<'s>>, most: usize) {
+    pub(super) fn set<'s>(&mut self, said: impl ExactSizeIterator<Item = Said<'s>>, most: usize) {
         self.parts = said.len();
         self.ids.clear();
         self.scores.clear();
@@ -338,14 +338,14 @@ impl Candidates {
     }
 
     /// Each label with its scores.
-    fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
         self.ids.iter().copied().zip(self.scores.chunks_exact(self.parts.max(1)))
     }
 
     /// Appends the numbers that trees know of each label: of each part its score, its rank and the best
     /// score of the row, the logarithm of how many training rows have the label, and the parts' own
     /// numbers, 0 where a part does not name the label.
-    fn append_to(
+    pub(super) fn append_to(
         &self,
         columns: &mut [Vec<f32>],
         said: &[Said<'_>],

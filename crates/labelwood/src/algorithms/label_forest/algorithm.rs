@@ -2,6 +2,7 @@
 //! weights of features.
 
 use super::{LabelForest, Params, Trainer};
+use crate::algorithms::explain::Reasons;
 use crate::algorithms::label_tree::{LabelTrees, Tree};
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
@@ -254,6 +255,19 @@ impl Predict for LabelForest {
     fn combine(&self, votes: &[RowVotes], voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
         let copies = |label: u32| voters[0].get(label as usize).copied().unwrap_or(0) as usize;
         Votes::best_of(self.copies.len(), &votes[0], query.k, copies)
+    }
+
+    fn explain(
+        &self,
+        row: RowsView<'_>,
+        labels: &[u32],
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<Reasons>>, Stopped> {
+        let copies = |label: u32| self.copies.get(label as usize).copied().unwrap_or(0) as usize;
+        let part = self.params.name();
+        let own = self.submodels.reasons(part, row.features, (labels, query), copies, task)?;
+        Ok(own.into_iter().map(|own| vec![own]).collect())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {

@@ -4,6 +4,7 @@
 use super::grow::Root;
 use super::update::{UpdatedTree, Updater};
 use super::{LabelTrees, Params, Trainer, Tree, VOTES};
+use crate::algorithms::explain::Reasons;
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Growth, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Shrink, Shrunk, Size, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, linear,
@@ -311,6 +312,18 @@ impl Predict for LabelTrees {
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
         Votes::best_of(self.labels, &votes[0], query.k, |_| self.params.trees)
+    }
+
+    fn explain(
+        &self,
+        row: RowsView<'_>,
+        labels: &[u32],
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<Reasons>>, Stopped> {
+        let (part, trees) = (self.params.name(), self.params.trees);
+        let own = self.reasons(part, row.features, (labels, query), |_| trees, task)?;
+        Ok(own.into_iter().map(|own| vec![own]).collect())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {

@@ -40,6 +40,40 @@ impl LabelTrees {
         query.beam.unwrap_or(self.params.beam).max(1)
     }
 
+    /// Which nodes of each tree lead to labels that may be named, if not all may.
+    fn allowed(&self, query: Query<'_>) -> Option<Vec<AllowedNodes>> {
+        let allowed = query.allowed?;
+        Some(self.trees.iter().map(|tree| AllowedNodes::new(tree, allowed)).collect())
+    }
+
+    /// How many labels a tree votes for at most.
+    fn most_votes(&self, query: Query<'_>) -> usize {
+        match self.params.leaf_beam {
+            true => self.beam(query).saturating_mul(self.beam(query)),
+            false => self.votes.max(query.k),
+        }
+    }
+
+    /// The labels that each tree votes for a row, the only one, with the logarithms of their probabilities.
+    pub(super) fn votes_of_trees(
+        &self,
+        row: Entries<'_>,
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<(u32, f32)>>, Stopped> {
+        let allowed = self.allowed(query);
+        let of_tree = |(at, tree): (usize, &Tree)| {
+            task.check()?;
+            let most = self.most_votes(query);
+            let mut search = BeamSearch::new(self, query, most, (row.width(), 1));
+            let mut votes = vec![Vec::new()];
+            search.run(tree, allowed.as_ref().map(|allowed| &allowed[at]), row, &[0], &mut votes);
+            let votes = votes.into_iter().flatten().map(Candidate::unpack);
+            Ok(votes.map(|(log, id)| (id, log)).collect())
+        };
+        task.install(|| self.trees.par_iter().enumerate().map(of_tree).collect())
+    }
+
     /// Sums the trees' votes for the labels of each row; `finish` turns a row's sums into its result.
     pub(crate) fn count<R: Send>(
         &self,
@@ -48,13 +82,7 @@ impl LabelTrees {
         task: &Task,
         finish: impl Fn(&mut Votes) -> R + Sync,
     ) -> Result<Vec<R>, Stopped> {
-        let allowed: Option<Vec<AllowedNodes>> = query
-            .allowed
-            .map(|labels| self.trees.iter().map(|tree| AllowedNodes::new(tree, labels)).collect());
-        let votes = match self.params.leaf_beam {
-            true => self.beam(query).saturating_mul(self.beam(query)),
-            false => self.votes.max(query.k),
-        };
+        let (allowed, votes) = (self.allowed(query), self.most_votes(query));
         let rows = self.weights.apply(features, self.features);
         let width = rows.view().width();
         let rows_in_memory = HELD_VOTES / votes.saturating_mul(self.trees.len()).max(1);

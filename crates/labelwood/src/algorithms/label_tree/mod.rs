@@ -28,6 +28,7 @@
 mod algorithm;
 mod beam;
 mod estimate;
+mod explain;
 mod grow;
 mod params;
 mod update;

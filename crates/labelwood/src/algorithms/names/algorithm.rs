@@ -2,6 +2,7 @@
 
 use super::counts::Counts;
 use super::{Found, Names, Params, best};
+use crate::algorithms::explain::Reasons;
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Train, Trained, UnitSink, UnitSpec, Updates, count_units,
@@ -187,6 +188,17 @@ impl Predict for Names {
             ]);
         }
         numbers
+    }
+
+    fn explain(
+        &self,
+        row: RowsView<'_>,
+        labels: &[u32],
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<Reasons>>, Stopped> {
+        task.check()?;
+        Ok(self.reasons(row, labels, query).into_iter().map(|own| vec![own]).collect())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {

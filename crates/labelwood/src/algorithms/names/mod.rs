@@ -10,6 +10,7 @@
 //! grove's ranker is told these numbers (`Algorithm::numbers`).
 
 mod algorithm;
+mod explain;
 mod counts;
 mod params;
 

@@ -3,6 +3,7 @@
 
 use super::index::{Index, Sizes};
 use super::{BLOCK, Neighbours, Params};
+use crate::algorithms::explain::Reasons;
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Train, Trained, UnitSink, UnitSpec, Updates, count_units, weights,
@@ -166,6 +167,17 @@ impl Predict for Neighbours {
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
         Votes::best_of(self.labels, &votes[0], query.k, |_| 1)
+    }
+
+    fn explain(
+        &self,
+        row: RowsView<'_>,
+        labels: &[u32],
+        _query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<Reasons>>, Stopped> {
+        let own = self.reasons(row.features, labels, task)?;
+        Ok(own.into_iter().map(|own| vec![own]).collect())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {

@@ -25,6 +25,7 @@
 //! ```
 
 mod algorithm;
+mod explain;
 mod estimate;
 mod index;
 mod params;
@@ -78,16 +79,20 @@ impl Neighbours {
             .collect()
     }
 
-    /// Adds a vote of each neighbour for each of its labels: its share of the weights of all.
-    fn vote(&self, index: &Index, nearest: &[Neighbour], query: Query<'_>, votes: &mut Votes) {
-        let Some(best) = nearest.first() else { return };
+    /// The votes of each neighbour: its share of the weights of all.
+    fn shares(&self, nearest: &[Neighbour]) -> Vec<u64> {
+        let Some(best) = nearest.first() else { return Vec::new() };
         // Only shares count, and near 1 no power makes them vanish.
         let weight = |near: &Neighbour| {
             libm::pow(f64::from(near.score) / f64::from(best.score), self.params.power.into())
         };
         let total: f64 = nearest.iter().map(weight).sum();
-        for near in nearest {
-            let units = Votes::units(weight(near) / total);
+        nearest.iter().map(|near| Votes::units(weight(near) / total)).collect()
+    }
+
+    /// Adds a vote of each neighbour for each of its labels: its share of the weights of all.
+    fn vote(&self, index: &Index, nearest: &[Neighbour], query: Query<'_>, votes: &mut Votes) {
+        for (near, units) in nearest.iter().zip(self.shares(nearest)) {
             index.each_label(near.row, |label| {
                 if query.allows(label) {
                     votes.add(label, units);

@@ -2,6 +2,7 @@
 //! weights of features.
 
 use super::{BLOCK, OneVsRest, Params, Trainer, block_labels};
+use crate::algorithms::explain::Reasons;
 use crate::algorithms::{
     Algorithm, Cost, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes,
     Settings, Shrink, Shrunk, Train, Trained, UnitSink, UnitSpec, Updates, WriteUnit, linear,
@@ -237,6 +238,17 @@ impl Predict for OneVsRest {
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
         let margin = |&(id, bits): &(u32, u64)| Scored { id, score: f32::from_bits(bits as u32) };
         self.ranked(votes[0].iter().map(margin).collect(), query.k)
+    }
+
+    fn explain(
+        &self,
+        row: RowsView<'_>,
+        labels: &[u32],
+        _query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<Reasons>>, Stopped> {
+        let own = self.reasons(row.features, labels, task)?;
+        Ok(own.into_iter().map(|own| vec![own]).collect())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {

@@ -25,6 +25,7 @@
 //! ```
 
 mod algorithm;
+mod explain;
 mod params;
 mod predict;
 

@@ -1,6 +1,7 @@
 //! A toy algorithm, the most frequent labels, in one file: it is trained, resumed, sharded and merged,
 //! opened in parts, inspected, tuned, and described in the docs without any other change.
 
+use crate::algorithms::explain::Evidence;
 use crate::algorithms::*;
 use crate::base::run::{Pool, Stage};
 use crate::base::settings::settings;
@@ -178,6 +179,24 @@ impl Predict for Counted {
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
         Votes::best_of(self.counts.len(), &votes[0], query.k, |_| 1)
+    }
+
+    fn explain(
+        &self,
+        row: RowsView<'_>,
+        labels: &[u32],
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<Reasons>>, Stopped> {
+        let predictions = self.predict(row, Query { k: usize::MAX, ..query }, task)?;
+        let reasons = |&label: &u32| match predictions.row(0).iter().find(|best| best.id == label) {
+            Some(best) => {
+                let rows = self.counts[label as usize];
+                Reasons::new("toy", best.score, Evidence::Counts { rows })
+            }
+            None => Reasons::none("toy"),
+        };
+        Ok(labels.iter().map(|label| vec![reasons(label)]).collect())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {

@@ -86,6 +86,29 @@ impl Boosted {
         }
     }
 
+    /// What the trees say of an example before any of its numbers is known, and what each number adds to that:
+    /// by how much each answer changes the mean of the leaves that are left.
+    pub(crate) fn summands(&self, numbers: &[f32]) -> (f64, Vec<f64>) {
+        let (mut start, mut added) = (0.0, vec![0.0; numbers.len()]);
+        let trees = self.questions.chunks_exact(DEPTH).zip(self.leaves.chunks_exact(LEAVES));
+        for (questions, values) in trees {
+            let mut left: Vec<f64> = values.iter().map(|&value| value.into()).collect();
+            let mean = |left: &[f64]| left.iter().sum::<f64>() / left.len() as f64;
+            let mut before = mean(&left);
+            start += before;
+            for question in questions {
+                let number = question.number as usize;
+                // The first question is the lowest bit of a leaf's number: every second leaf has its answer.
+                let answer = usize::from(numbers[number] > question.border);
+                left = left.into_iter().skip(answer).step_by(2).collect();
+                let after = mean(&left);
+                added[number] += after - before;
+                before = after;
+            }
+        }
+        (start, added)
+    }
+
     /// How much questions about each of so many numbers made the loss smaller while learning.
     pub(crate) fn gains(&self, numbers: usize) -> Vec<f64> {
         let mut gains = vec![0.0; numbers];

@@ -5,6 +5,7 @@
 //! over a row's features scores all children; `Scorer` does that for many rows at many nodes.
 
 mod build;
+mod contributions;
 mod estimate;
 mod feature_index;
 mod interleaved;
