@@ -110,6 +110,12 @@ def test_a_label_says_why_and_marks_its_words(visitor):
     assert page.locator(".marked mark.lit").all_inner_texts() == ["war"]
     page.click("text=What “neighbours” says")
     expect(page.locator(".inset .rows")).to_contain_text("likeness 0.71")
+    expect(page.locator(".inset .rows")).to_contain_text("row 12 · mill · river")
+    page.click("text=What “craftml” says")
+    forest = page.locator("#why-4 details", has_text="craftml")
+    for sentence in ("3 of 8 trees lead", "a leaf of 9 rows, of which 5 have it", "frequent there: maps"):
+        expect(forest).to_contain_text(sentence)
+    expect(page.locator("#why-4")).to_contain_text("Not known to the model: hers")
     page.click("text=Edit the text")
     assert page.locator(".marked").is_hidden()
     assert page.locator(".inset:visible").count() == 0
@@ -217,7 +223,7 @@ def test_names_come_in_the_chosen_language(visitor):
     page.select_option("#language", "de")
     expect(page.locator(".suggestion > .name").first).to_have_text("Heimatkunde")
     assert "language=de" in page.url
-    page.select_option("#language", "en")
+    page.select_option("#language", "")
     expect(page.locator(".suggestion > .name").first).to_have_text("local history")
 
 
