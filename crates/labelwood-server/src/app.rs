@@ -6,7 +6,7 @@ use crate::http::problem::Problem;
 use crate::keys::Keys;
 use crate::options::{Options, StartError};
 use crate::project::{Looked, Opened, Project};
-use crate::work::{Answer, Ask, Input, Work};
+use crate::work::{Answer, Ask, Input, NoAnswer, Work};
 use labelwood::run::Pool;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -98,6 +98,19 @@ impl App {
         let _slot = self.slot()?;
         self.figures.predicted(&project.name, input.rows());
         self.in_time(self.work.predict(opened, input, ask)).await?
+    }
+
+    /// The same for rows that wait for their turn instead of being refused.
+    pub(crate) async fn predict_patiently(
+        &self,
+        project: &Project,
+        opened: &Arc<Opened>,
+        input: Input,
+        ask: Ask,
+    ) -> Result<Vec<Answer>, Problem> {
+        let _slot = self.slots.acquire().await.map_err(|_| NoAnswer::Stopping)?;
+        self.figures.predicted(&project.name, input.rows());
+        Ok(self.work.predict(opened, input, ask).await?)
     }
 
     /// The result of work on one of the threads, if there is room and time for it.

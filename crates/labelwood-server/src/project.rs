@@ -11,7 +11,7 @@ use labelwood::store::{Options, StoreError};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long to wait after a failure before the folder is tried again, at first and at most.
@@ -26,8 +26,9 @@ pub(crate) struct Project {
     pub name: String,
     folder: Option<PathBuf>,
     current: RwLock<Arc<Opened>>,
-    /// Held while a model is opened or updated.
+    /// Held while a model is opened.
     exchange: Mutex<Exchange>,
+    changing: Mutex<()>,
     trouble: Mutex<Option<SystemTime>>,
 }
 
@@ -100,6 +101,7 @@ impl Project {
             folder,
             current: RwLock::new(Arc::new(opened)),
             exchange: Mutex::new(Exchange { seen, failed: None }),
+            changing: Mutex::default(),
             trouble: Mutex::new(None),
         }
     }
@@ -112,6 +114,11 @@ impl Project {
     /// The model's folder, unless it is in memory.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    /// Held while the model in the folder is updated.
+    pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Since when there is a model in the folder that cannot be opened.

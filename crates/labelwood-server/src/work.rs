@@ -141,11 +141,6 @@ impl Work {
         Ok(work)
     }
 
-    /// How many threads there are.
-    pub(crate) fn threads(&self) -> usize {
-        self.threads
-    }
-
     /// How many pieces of work wait.
     pub(crate) fn waiting(&self) -> usize {
         self.queue.lock().jobs.len()

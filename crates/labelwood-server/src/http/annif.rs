@@ -4,12 +4,14 @@
 //! is its `uri`; notations are not known here.
 
 use super::body::{Form, Json, Params, Place};
+use super::learn::{self, refused};
 use super::predict::{Threshold, json, label, names_in};
 use super::problem::{BodyProblems, Problem, Problems};
 use crate::app::App;
 use crate::project::{Opened, Project};
 use crate::work::{Answer, Ask, Input, MOST_LABELS};
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 use labelwood::data::LabelIndex;
 use serde::{Deserialize, Serialize};
@@ -116,6 +118,28 @@ struct Document {
     #[serde(default, rename = "metadata")]
     #[schema(value_type = Option<std::collections::BTreeMap<String, String>>, nullable = false)]
     _metadata: Option<std::collections::BTreeMap<String, String>>,
+}
+
+/// A text with the labels that people gave it.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct IndexedDocument {
+    #[schema(nullable = false)]
+    pub(crate) text: Option<String>,
+    #[schema(nullable = false)]
+    pub(crate) subjects: Option<Vec<Subject>>,
+    /// Fields besides the text, which are not read here.
+    #[serde(default, rename = "metadata")]
+    #[schema(value_type = Option<std::collections::BTreeMap<String, String>>, nullable = false)]
+    _metadata: Option<std::collections::BTreeMap<String, String>>,
+}
+
+/// A label, by its code.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct Subject {
+    pub(crate) uri: String,
+    #[serde(default, rename = "label")]
+    #[schema(nullable = false)]
+    _label: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -243,6 +267,48 @@ pub(crate) async fn suggest_batch(
         document_id,
     });
     json(&answers.collect::<Vec<_>>())
+}
+
+/// More rows for a model
+///
+/// The model is updated in its folder, and exchanged before the answer comes. Labels that it does not know
+/// are left out.
+#[utoipa::path(
+    post, path = "/v1/projects/{project_id}/learn", tag = "annif",
+    params(("project_id" = String, Path, description = "The name of a model")),
+    request_body = [IndexedDocument],
+    responses(
+        (status = 204, description = "The model has learned"),
+        (status = 403, description = "It may not, or cannot", body = Problem, content_type = "application/problem+json"),
+        BodyProblems
+    )
+)]
+pub(crate) async fn learn(
+    State(app): State<Arc<App>>,
+    Place(project): Place<String>,
+    Json(documents): Json<Vec<IndexedDocument>>,
+) -> Result<StatusCode, Problem> {
+    let project = app.project(&project)?.clone();
+    let folder = project.folder().filter(|_| app.options.allow_learn).map(ToOwned::to_owned);
+    let Some(folder) = folder else {
+        return Err(refused(
+            "clients may not add to this model: it is not served with --allow-learn",
+        ));
+    };
+    if documents.len() > app.options.max_documents {
+        let most = app.options.max_documents;
+        return Err(Problem::bad(format!("send {most} documents at most")));
+    }
+    let place = app.learners.clone().try_acquire_owned();
+    let place =
+        place.map_err(|_| Problem::busy("others are waiting for that already: ask again"))?;
+    // It goes on if the client does not wait for it.
+    let learned = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        learn::learn(&app, &project, &folder, &documents)
+    });
+    learned.await.map_err(|_| Problem::from(crate::work::NoAnswer::Failed))??;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The answers to texts; none to none.

@@ -1,7 +1,8 @@
 //! The paths of the service, and what happens on the way to each.
 //!
-//! - `annif.rs` speaks as Annif does, under `/v1`.
-//! - `models.rs`, `predict.rs`, `labels.rs` and `stream.rs` are the interface of our own, under `/api`.
+//! - `annif.rs`, `learn.rs` and `language.rs` answer as Annif does, under `/v1`.
+//! - `models.rs`, `predict.rs`, `stream.rs`, `explain.rs` and `labels.rs` are the interface of our own, under
+//!   `/api`.
 //! - `health.rs` is for those who watch over the service.
 //! - `page.rs` and `docs.rs` are for people.
 //! - `observe.rs` is around all of them: keys, ids, the access log, figures. `body.rs` reads what comes,
@@ -10,19 +11,23 @@
 mod annif;
 pub(crate) mod body;
 mod docs;
+mod explain;
 mod health;
 mod labels;
+mod language;
+mod learn;
 mod models;
 pub(crate) mod observe;
 mod page;
 mod predict;
 pub(crate) mod problem;
+mod stream;
 
 use crate::app::App;
+use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware;
-use axum::Router;
 use axum::routing::get;
 use problem::Problem;
 use std::sync::Arc;
@@ -60,6 +65,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .routes(routes!(models::list))
         .routes(routes!(models::show))
         .routes(routes!(predict::predict))
+        .routes(routes!(stream::predict_stream))
+        .routes(routes!(explain::explain))
         .routes(routes!(labels::search))
         .routes(routes!(labels::show))
         .routes(routes!(annif::info))
@@ -68,6 +75,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .routes(routes!(annif::show_project))
         .routes(routes!(annif::suggest))
         .routes(routes!(annif::suggest_batch))
+        .routes(routes!(annif::learn))
+        .routes(routes!(language::detect_language))
         .routes(routes!(health::health))
         .routes(routes!(health::ready))
         .routes(routes!(health::metrics))

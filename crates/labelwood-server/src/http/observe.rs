@@ -24,11 +24,7 @@ pub(crate) struct Client(pub(crate) SocketAddr);
 const LONGEST_ID: usize = 64;
 
 /// Lets a request through if it has a key, and notes what becomes of it.
-pub(crate) async fn observe(
-    State(app): State<Arc<App>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (began, time) = (Instant::now(), SystemTime::now());
     let _counted = InFlight::start(&app);
     let id = given_id(request.headers()).unwrap_or_else(new_id);

@@ -39,7 +39,7 @@ pub(crate) struct PredictRequest {
 /// A row of numbers.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Vector {
+pub(crate) struct Vector {
     /// The columns that are not 0, in increasing order, from 0.
     #[schema(example = json!([3, 17]))]
     columns: Vec<u32>,
@@ -230,16 +230,21 @@ fn input(
         }
         (Some(texts), None) => Ok(Input::Texts(texts)),
         (None, Some(vectors)) => {
-            let columns = model.manifest().features as usize;
-            let mut rows = Csr::new(columns);
-            for (at, Vector { columns, values }) in vectors.iter().enumerate() {
-                let pushed = rows.push_row(columns, values);
-                pushed.map_err(|error| Problem::bad(format!("vectors[{at}]: {error}")))?;
-            }
+            let rows = checked_rows(&vectors, opened)?;
             Ok(Input::Vectors(rows))
         }
         _ => Err(Problem::bad("send either `texts` or `vectors`")),
     }
+}
+
+/// Vectors as rows, if the model can read them.
+pub(crate) fn checked_rows(vectors: &[Vector], opened: &Opened) -> Result<Csr, Problem> {
+    let mut rows = Csr::new(opened.model().manifest().features as usize);
+    for (at, Vector { columns, values }) in vectors.iter().enumerate() {
+        let pushed = rows.push_row(columns, values);
+        pushed.map_err(|error| Problem::bad(format!("vectors[{at}]: {error}")))?;
+    }
+    Ok(rows)
 }
 
 /// An answer as JSON.
