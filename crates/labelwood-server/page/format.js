@@ -3,6 +3,7 @@
 import { language, t } from "./texts.js";
 
 const hundredths = new Intl.NumberFormat(language, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const whole = new Intl.NumberFormat(language);
 const significant = new Intl.NumberFormat(language, { maximumSignificantDigits: 2 });
 const languages = new Intl.DisplayNames(language, { type: "language" });
 const signed = new Intl.NumberFormat(language, { maximumSignificantDigits: 2, signDisplay: "exceptZero" });
@@ -32,6 +33,12 @@ export function languageName(code) {
 /** A contribution, with its sign. */
 export function contribution(value) {
   return signed.format(value).replace("-", "−");
+}
+
+/** A number of which it is not known what it is: whole as it is, else with two digits. */
+export function amount(value) {
+  if (Number.isInteger(value)) return whole.format(value).replace("-", "−");
+  return value > 0 && value < 1 ? probability(value) : hundredths.format(value).replace("-", "−");
 }
 
 /** What a label is called: its name, or else its code, or else its number. */

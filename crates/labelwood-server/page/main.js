@@ -93,7 +93,7 @@ function furnish() {
       ? chooser("model", t("model"), models.map(({ name }) => [name, name]), model.name, (name) => go({ model: name, language: null, label: null }))
       : h("span", { class: "model", dir: "auto" }, model.name),
     (model.languages?.length ?? 0) > 1 && chooser("language", t("names_in"), languages(model),
-      here.language ?? model.language ?? "", (language) => go({ language: language === model.language ? null : language })));
+      here.language ?? "", (language) => go({ language })));
   if (focused) document.getElementById(focused)?.focus();
   fill(facts, t("facts", {
     algorithm: model.algorithm,
@@ -103,8 +103,7 @@ function furnish() {
 }
 
 function languages(model) {
-  const known = model.languages.map((code) => [code, languageName(code)]);
-  return model.language ? known : [["", t("names_default")], ...known];
+  return [["", t("names_default")], ...model.languages.map((code) => [code, languageName(code)])];
 }
 
 function chooser(id, label, options, chosen, onchoose) {

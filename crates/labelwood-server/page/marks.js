@@ -45,13 +45,13 @@ function offsets(text) {
   return starts;
 }
 
-/** The terms of marks with the sums of their weights, the strongest first. */
+/** The terms of marks with their weights, the strongest first. A mark has the weight of its term at all places together. */
 export function terms(marks) {
-  const sums = new Map();
+  const weights = new Map();
   for (const { term, weight } of marks ?? []) {
-    if (term && Number.isFinite(weight)) sums.set(term, (sums.get(term) ?? 0) + weight);
+    if (term && Number.isFinite(weight)) weights.set(term, weight);
   }
-  return [...sums]
+  return [...weights]
     .map(([term, weight]) => ({ term, weight }))
     .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight) || (a.term < b.term ? -1 : 1));
 }

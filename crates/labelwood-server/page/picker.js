@@ -24,6 +24,7 @@ export function picker(id, shared, picked) {
     clearTimeout(timer);
     asked?.abort();
     list.hidden = true;
+    fill(list);
     labels = [];
     activate(-1);
     input.setAttribute("aria-expanded", "false");

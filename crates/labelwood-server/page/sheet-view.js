@@ -3,7 +3,7 @@
 import { predictStream, wasStopped } from "./api.js";
 import { TableProblem, decode, guessText, sniff, widen } from "./csv.js";
 import { button, download, fill, h, say, trouble } from "./dom.js";
-import { labelCode, labelName, score } from "./format.js";
+import { labelCode, labelName } from "./format.js";
 import { Labelling } from "./labelling.js";
 import { t } from "./texts.js";
 import { wait } from "./waiting.js";
@@ -18,6 +18,8 @@ export class SheetView {
   #file = null;
   #table = null;
   #stop = null;
+  /** The number of rows that the button to start stands there for. */
+  #ready = null;
   #options = { form: "names", scores: true, k: 5, threshold: null };
 
   constructor(shared) {
@@ -52,10 +54,15 @@ export class SheetView {
     fill(this.trouble, !reads && h("p", {}, t("reads_vectors")));
     this.drop.hidden = !reads;
     if (this.#table && reads) this.#show();
-    else for (const part of [this.settings, this.run, this.preview]) fill(part);
+    else this.#clear();
   }
 
   show() {}
+
+  #clear() {
+    this.#ready = null;
+    for (const part of [this.settings, this.run, this.preview]) fill(part);
+  }
 
   #chosen() {
     const [file] = this.input.files;
@@ -66,7 +73,8 @@ export class SheetView {
   async #read(file) {
     this.#stop?.abort();
     this.#table = null;
-    for (const part of [this.trouble, this.settings, this.run, this.preview]) fill(part);
+    this.#clear();
+    fill(this.trouble);
     try {
       if (file.size > LARGEST * 1e6) throw new TableProblem("large", { limit: LARGEST });
       const read = decode(new Uint8Array(await file.arrayBuffer()));
@@ -102,51 +110,83 @@ export class SheetView {
   #show(focus = null) {
     this.drop.classList.add("small");
     this.choose.textContent = t("sheet_other");
-    this.#showSettings();
-    this.#showRun();
-    this.#showPreview();
+    fill(this.trouble);
+    fill(this.settings,
+      h("p", { class: "found", dir: "auto" }, this.#found()),
+      h("div", { class: "line" }, this.#tableSettings()),
+      h("fieldset", {}, h("legend", {}, t("sheet_text_in")), h("p", { class: "hint" }, t("sheet_text_help")), h("div", { class: "line" }, this.#columnSettings())),
+      h("div", { class: "line" }, this.#labelSettings()));
+    this.#update();
     if (focus) document.getElementById(focus)?.focus();
   }
 
-  #showSettings() {
+  /** What follows from the settings; these stay, so that whoever goes from one to the next is not lost. */
+  #update() {
+    this.#showRun();
+    this.#showPreview();
+  }
+
+  /** After this change other labels are to be had. */
+  #changing(change) {
+    return (event) => {
+      change(event.target);
+      this.#table.forget();
+      this.#update();
+    };
+  }
+
+  /** How the table is to be read. */
+  #tableSettings() {
     const table = this.#table;
+    const header = () => {
+      table.hasHeader = !table.hasHeader;
+      table.forget();
+      this.#show("header");
+    };
+    return [
+      h("label", {}, t("sheet_separated"), select("separator", Object.entries(SEPARATORS).map(([mark, key]) => [mark, t(key)]), table.separator,
+        (event) => this.#separate(event.target.value))),
+      check("header", t("sheet_header"), table.hasHeader, header),
+    ];
+  }
+
+  #columnSettings() {
+    const table = this.#table;
+    return Array.from({ length: table.width }, (_, column) => check(`column-${column}`, this.#columnName(column), table.columns.includes(column),
+      this.#changing(({ checked }) => {
+        const others = table.columns.filter((other) => other !== column);
+        table.columns = (checked ? [...others, column] : others).sort((a, b) => a - b);
+      })));
+  }
+
+  /** Which labels are wanted, and how they are written. */
+  #labelSettings() {
     const options = this.#options;
     const { is_probability: isProbability } = this.#shared.model;
-    const change = (what, id) => () => { what(); table.forget(); this.#show(id); };
-    const select = (id, entries, chosen, onchoose) => h("select", { id, onchange: (event) => { onchoose(event.target.value); this.#show(id); } },
-      entries.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
-    const check = (id, text, checked, onchange) => h("label", { class: "check" }, h("input", { type: "checkbox", id, checked, onchange }), h("span", { dir: "auto" }, text));
-    const columns = Array.from({ length: table.width }, (_, column) => check(`column-${column}`, this.#columnName(column), table.columns.includes(column),
-      change(() => {
-        const chosen = new Set(table.columns);
-        if (!chosen.delete(column)) chosen.add(column);
-        table.columns = [...chosen].sort((a, b) => a - b);
-      }, `column-${column}`)));
-    const threshold = h("input", {
-      type: "number", id: "sheet-threshold", min: "0", max: isProbability ? "1" : null, step: isProbability ? "0.01" : "any", value: `${Number(options.threshold.toFixed(2))}`,
-      onchange: (event) => { if (event.target.checkValidity() && event.target.value !== "") { options.threshold = Number(event.target.value); table.forget(); this.#show("sheet-threshold"); } },
+    const number = (id, name, attributes) => h("input", {
+      type: "number", id, value: options[name], ...attributes,
+      oninput: (event) => {
+        if (event.target.value !== "" && event.target.checkValidity()) this.#changing((field) => { options[name] = Number(field.value); })(event);
+      },
     });
-    const most = h("input", {
-      type: "number", id: "sheet-most", min: "1", max: "100", step: "1", value: options.k,
-      onchange: (event) => { if (event.target.checkValidity() && event.target.value !== "") { options.k = Number(event.target.value); table.forget(); this.#show("sheet-most"); } },
-    });
-    fill(this.settings,
-      h("p", { class: "found", dir: "auto" }, this.#found()),
-      h("div", { class: "line" },
-        h("label", {}, t("sheet_separated"), select("separator", Object.entries(SEPARATORS).map(([mark, key]) => [mark, t(key)]), table.separator, (mark) => this.#separate(mark))),
-        check("header", t("sheet_header"), table.hasHeader, change(() => { table.hasHeader = !table.hasHeader; }, "header"))),
-      h("fieldset", {}, h("legend", {}, t("sheet_text_in")), h("p", { class: "hint" }, t("sheet_text_help")), h("div", { class: "line" }, columns)),
-      h("div", { class: "line" },
-        h("label", {}, t("sheet_at_most"), most, t("sheet_labels_a_row")),
-        h("label", {}, t("sheet_threshold"), threshold),
-        h("label", {}, t("sheet_write"), select("form-of-labels", [["names", t("sheet_names")], ["codes", t("sheet_codes")]], options.form, (form) => { options.form = form; })),
-        check("with-scores", t("sheet_scores", { scores: t(isProbability ? "sheet_probabilities" : "sheet_score_values") }), options.scores,
-          () => { options.scores = !options.scores; this.#show("with-scores"); })));
+    const written = (change) => (event) => {
+      change(event.target);
+      this.#showPreview();
+    };
+    return [
+      h("label", {}, t("sheet_at_most"), number("sheet-most", "k", { min: "1", max: "100", step: "1" }), t("sheet_labels_a_row")),
+      h("label", {}, t("sheet_threshold"), number("sheet-threshold", "threshold", isProbability ? { min: "0", max: "1", step: "any" } : { min: "0", step: "any" })),
+      h("label", {}, t("sheet_write"), select("form-of-labels", [["names", t("sheet_names")], ["codes", t("sheet_codes")]], options.form,
+        written((field) => { options.form = field.value; }))),
+      check("with-scores", t("sheet_scores", { scores: t(isProbability ? "sheet_probabilities" : "sheet_score_values") }), options.scores,
+        written((field) => { options.scores = field.checked; })),
+    ];
   }
 
   #separate(mark) {
     try {
       this.#tabulate(mark);
+      this.#show("separator");
     } catch (error) {
       if (!(error instanceof TableProblem)) throw error;
       fill(this.trouble, trouble(t(`sheet_${error.reason}`, { name: this.#file.name, ...error.values })));
@@ -158,6 +198,10 @@ export class SheetView {
     const count = table.rows.length;
     const rows = t("rows_count", { count });
     const start = () => this.#start();
+    // The same button stays, for a field that loses the focus to it changes something first.
+    const ready = table.columns.length > 0 && table.done === 0 && !failure ? count : null;
+    if (ready !== null && ready === this.#ready) return undefined;
+    this.#ready = ready;
     if (table.columns.length === 0) return fill(this.run, h("p", { class: "wrong" }, t("sheet_pick")));
     if (table.done === 0 && !failure) return fill(this.run, h("p", { class: "buttons" }, button(t("sheet_start", { count }), start, { class: "main", disabled: count === 0 })));
     const finished = table.done === count;
@@ -185,9 +229,11 @@ export class SheetView {
     const said = h("span", { class: "number" });
     const place = h("div");
     const stopButton = button(t("sheet_stop"), () => stop.abort());
+    this.#ready = null;
     fill(this.run, h("p", { class: "progress" }, progress, said, stopButton), place);
     stopButton.focus();
-    for (const field of this.settings.querySelectorAll("input, select")) field.disabled = true;
+    const fields = this.settings.querySelectorAll("input, select");
+    for (const field of fields) field.disabled = true;
     const told = () => {
       progress.value = table.done;
       said.textContent = t("sheet_progress", { done: table.done, rows });
@@ -206,7 +252,7 @@ export class SheetView {
     asking.done();
     // Meanwhile another file, or another model, may have been chosen.
     if (this.#table !== table || this.#stop !== stop) return;
-    this.#showSettings();
+    for (const field of fields) field.disabled = false;
     this.#showRun(failure);
     this.#showPreview();
     this.run.querySelector("button")?.focus();
@@ -261,4 +307,12 @@ export class SheetView {
           columns.map((column) => h("td", { class: table.columns.includes(column) ? "text" : "", dir: "auto" }, h("div", {}, row.cells[column] ?? ""))),
           added && this.#newCells(at).map((value) => h("td", { class: "new", dir: "auto" }, h("div", {}, value.replaceAll("|", " | "))))))))));
   }
+}
+
+function select(id, entries, chosen, onchange) {
+  return h("select", { id, onchange }, entries.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
+}
+
+function check(id, text, checked, onchange) {
+  return h("label", { class: "check" }, h("input", { type: "checkbox", id, checked, onchange }), h("span", { dir: "auto" }, text));
 }

@@ -37,10 +37,11 @@ export class Suggestions {
     this.foot = h("p", { class: "buttons" }, this.all);
     this.head = h("div", { class: "thresholds" },
       h("label", { for: "threshold" }, t("threshold")), h("span", { class: "track" }, this.slider), this.value);
-    const size = h("label", { class: "size" }, t("how_many"), h("select", {
+    /** The choice of how many are listed, which stands beside the heading. */
+    this.size = h("label", { class: "size" }, t("how_many"), h("select", {
       onchange: (event) => { this.listed = Number(event.target.value); again(); },
     }, LISTED.map((count) => h("option", { value: count, selected: count === this.listed }, `${count}`))));
-    this.element = h("div", { class: "ranking" }, size, this.head, this.list, this.note, this.foot);
+    this.element = h("div", { class: "ranking" }, this.head, this.list, this.note, this.foot);
     shared.decisions.addEventListener("change", () => this.#mark());
     this.empty();
   }

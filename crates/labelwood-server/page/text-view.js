@@ -48,7 +48,7 @@ export class TextView {
         this.area, this.marked, this.legend,
         h("p", { class: "buttons" }, this.askButton, this.editButton, button(t("next_text"), () => this.#next()), this.count)),
       h("section", { class: "suggested", "aria-labelledby": "suggestions-title" },
-        h("h2", { id: "suggestions-title" }, t("suggestions")), this.stale, this.waiting, this.suggestions.element),
+        h("div", { class: "top" }, h("h2", { id: "suggestions-title" }, t("suggestions")), this.suggestions.size), this.stale, this.waiting, this.suggestions.element),
       this.slip.element);
     this.#edited();
   }
@@ -118,7 +118,7 @@ export class TextView {
     const name = labelName(label);
     this.marked.setAttribute("aria-label", t("why_marked", { name }));
     this.legend.textContent = t("why_legend", { name });
-    const marks = explanation.labels[0]?.marks ?? [];
+    const marks = explanation.labels?.[0]?.marks ?? [];
     fill(this.marked, markedText(explanation.text ?? this.#asked, marks));
     this.marked.querySelector("mark")?.scrollIntoView({ block: "nearest" });
   }

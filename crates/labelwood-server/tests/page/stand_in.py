@@ -83,16 +83,23 @@ class Labels:
         pairs = [{"start": a["start"], "end": b["end"], "term": f"{a['term']} {b['term']}", "weight": 0.3} for a, b in zip(marks, marks[1:]) if b["start"] - a["end"] < 6]
         terms = [{"feature": at, "term": mark["term"], "contribution": mark["weight"]} for at, mark in enumerate(marks)]
         parts = [
-            {"part": "label-tree", "kind": "linear", "score": self.score(number, text), "weight": 0.6, "terms": terms, "bias": -2.6,
-             "steps": [{"what": "root", "sum": 1.1}, {"what": "leaf", "sum": 0.4}]},
-            {"part": "neighbours", "kind": "neighbours", "score": 0.61, "weight": 0.3, "rows": [
+            {"part": "label-tree", "kind": "linear", "score": self.score(number, text), "weight": 0.6, "terms": terms, "bias": -2.6, "trees": 1,
+             "steps": [{"tree": 0, "level": 0, "labels": 16, "children": 5, "margin": 1.1, "bias": -2.6, "log_probability": -0.3, "terms": []}]},
+            {"part": "craftml", "kind": "forest", "score": 0.4, "trees": 8, "voting": 3, "leaves": [
+                {"tree": 0, "depth": 4, "weight": 0.5, "rows": 9, "having": 5, "labels": [{**self.brief(3, language), "rows": 4}]}]},
+            {"part": "neighbours", "kind": "neighbours", "score": 0.61, "weight": 0.3, "neighbours": 10, "having": 4, "rows": [
                 {"row": 3, "id": "437", "text": TEXTS[0], "similarity": 0.71, "has_label": True, "labels": [self.brief(number, language)]},
-                {"row": 9, "id": "12", "text": HOSTILE, "similarity": 0.33, "has_label": False, "labels": []}]},
-            {"part": "names", "kind": "names", "score": 1.0 if found >= 0 else 0.0, "names": [{"name": name, "start": found, "end": found + len(name)}] if found >= 0 else []},
+                {"row": 9, "id": "12", "text": HOSTILE, "similarity": 0.33, "has_label": False, "labels": []},
+                {"row": 11, "similarity": 0.2, "share": 0.1, "has_label": False, "labels": [], "words": ["mill", "river"]}]},
+            {"part": "names", "kind": "names", "score": 1.0, "found": 7, "in_one_piece": True, "names": [{"name": name, "start": found, "end": found + len(name)}]}
+            if found >= 0 else {"part": "names", "kind": "none", "score": 0.0},
+            {"part": "ranker", "kind": "ranker", "score": self.score(number, text), "log_odds": 1.2, "terms": [{"feature": 2, "term": None, "contribution": 0.4}],
+             "rest": {"count": 5, "contribution": -0.1}},
         ]
         how = [{"what": "blend of the parts", "value": 0.74}, {"what": "the ranker's trees", "value": 0.9}, {"what": "probability", "value": self.score(number, text)}]
         rank = self.ranked(text).index(number) + 1
-        return {"text": text, "labels": [{"label": self.brief(number, language), "score": self.score(number, text), "is_probability": True,
+        unknown = [{"start": match.start(), "end": match.end(), "term": match.group().lower()} for match in WORD.finditer(text) if match.group() == "hers"]
+        return {"text": text, "unknown": unknown, "labels": [{"label": self.brief(number, language), "score": self.score(number, text), "is_probability": True,
                                           "rank": rank, "marks": marks + pairs, "parts": parts, "how": how}]}
 
     def search(self, words, limit, offset, language):

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { write } from "../../page/accepted.js";
 import { TableProblem, cell, decode, guessText, parse, sniff, table, widen } from "../../page/csv.js";
 import { Decisions } from "../../page/decisions.js";
-import { axis, contribution, labelCode, labelName, languageName, probability, score, webAddress } from "../../page/format.js";
+import { amount, axis, contribution, labelCode, labelName, languageName, probability, score, webAddress } from "../../page/format.js";
 import { Labelling } from "../../page/labelling.js";
 import { pieces, terms } from "../../page/marks.js";
 import * as place from "../../page/place.js";
@@ -114,9 +114,9 @@ test("marks outside of the text or upside down do no harm", () => {
   assert.deepEqual(pieces("abc", null), [{ text: "abc", weight: 0, terms: [] }]);
 });
 
-test("terms are summed over their places, the strongest first", () => {
+test("terms are listed once, the strongest first", () => {
   const marks = [{ term: "b", weight: 1 }, { term: "a", weight: -3 }, { term: "b", weight: 1 }, { term: null, weight: 9 }];
-  assert.deepEqual(terms(marks), [{ term: "a", weight: -3 }, { term: "b", weight: 2 }]);
+  assert.deepEqual(terms(marks), [{ term: "a", weight: -3 }, { term: "b", weight: 1 }]);
 });
 
 test("probabilities have two digits, and what is unsure is not written as sure", () => {
@@ -133,6 +133,10 @@ test("other scores have two digits that count, and a missing one a dash", () => 
   assert.equal(score(undefined, true), "–");
   assert.equal(contribution(-1.234), "−1.2");
   assert.equal(contribution(0.5), "+0.5");
+});
+
+test("amounts are written as what they seem to be", () => {
+  assert.deepEqual([1234, -2, 0.456, 0.9999, -1.5, 2.345].map(amount), ["1,234", "−2", "0.46", ">0.99", "−1.50", "2.35"]);
 });
 
 test("bars are full at 1 for probabilities and else at the best score", () => {
