@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _native
 from ._errors import InputError
+from ._explain import Explanation, explained
 from ._inputs import (
     MOST_SEED,
     Labels,
@@ -102,6 +103,26 @@ class WithNames:
         """The numbers of the labels that a vocabulary calls broader than the one with this number."""
         check_is_fitted(self)
         return self.model_.broader(whole("label", label))
+
+    def explain(
+        self, row: Any, label: int | str | None = None, *, k: int = 5, most: int = 10
+    ) -> Explanation:
+        """What speaks for a label of a text or a row, and what against it.
+
+        Parameters
+        ----------
+        row : str, or a row of features (sparse or dense)
+            A text for those that learned from texts.
+        label : int or str, optional
+            The label, predicted or not, by its number or name; the best ``k`` by default.
+        k : int
+            How many of the best labels are explained.
+        most : int
+            How many entries a list has at most.
+        """
+        check_is_fitted(self)
+        labels = [] if label is None else [label]
+        return explained(self.model_, row, labels, whole("k", k, least=1), whole("most", most, least=1))
 
 
 @contextmanager

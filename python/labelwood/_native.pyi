@@ -20,6 +20,7 @@ __all__ = [
     "check_offsets",
     "choose_text",
     "evaluate",
+    "explain",
     "generate",
     "group_memory",
     "inverse_propensity",
@@ -268,3 +269,10 @@ def evaluate(
     is_pyxclib: bool,
 ) -> dict[str, float]: ...
 def inverse_propensity(instances: int, counts: Sequence[int], a: float, b: float) -> list[float]: ...
+def explain(
+    model: Model,
+    source: str | Sequence[tuple[int, float]],
+    labels: Sequence[int | str],
+    k: int,
+    most: int,
+) -> tuple[str, str]: ...

@@ -5,6 +5,7 @@
 
 mod data;
 mod errors;
+mod explain;
 mod log;
 mod metrics;
 mod model;
@@ -59,6 +60,7 @@ mod _native {
     use crate::{
         algorithms,
         data::{generate, profiles, questions, read, read_documents, read_vocabulary, write},
+        explain::explain,
         group_memory,
         metrics::{evaluate, inverse_propensity},
         model::{Model, model_from_files},

@@ -69,7 +69,7 @@ const SHOWN: &str = "data model output shards test holdout algorithm text_column
     resume overwrite folds measure threads quiet help";
 
 /// Lines to type, for the end of each subcommand's help.
-const EXAMPLES: [(&str, &[&str]); 16] = [
+const EXAMPLES: [(&str, &[&str]); 17] = [
     ("demo", &["labelwood demo", "labelwood demo --write-corpus questions --to csv"]),
     (
         "train",
@@ -95,6 +95,14 @@ const EXAMPLES: [(&str, &[&str]); 16] = [
             "labelwood predict books new.csv -o answers.csv -k 3",
             "labelwood predict books --text 'A history of maps'",
             "labelwood predict books new.jsonl -o answers.jsonl --threshold auto",
+        ],
+    ),
+    (
+        "explain",
+        &[
+            "labelwood explain books --text 'A history of maps'",
+            "labelwood explain books --text 'A history of maps' --label atlases",
+            "labelwood explain books new.tsv -o why.html",
         ],
     ),
     (

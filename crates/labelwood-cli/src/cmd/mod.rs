@@ -8,6 +8,7 @@ mod completions;
 mod convert;
 mod demo;
 mod evaluate;
+mod explain;
 mod generate;
 mod inspect;
 mod man;
@@ -39,6 +40,8 @@ pub enum Command {
     Inspect(inspect::Args),
     /// Predict the labels of rows
     Predict(predict::Args),
+    /// Show which words, rows and names speak for a label, and which against it
+    Explain(Box<explain::Args>),
     /// Measure how good a model or a file of predictions is
     Evaluate(evaluate::Args),
     /// Answer programs and people over HTTP
@@ -73,6 +76,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Tune(args) => tune::run(*args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Predict(args) => predict::run(args, context),
+        Command::Explain(args) => explain::run(*args, context),
         Command::Evaluate(args) => evaluate::run(args, context),
         Command::Serve(args) => serve::run(args, context),
         Command::Update(args) => update::run(args, context),

@@ -98,6 +98,12 @@ pub struct Done {
 }
 
 impl Done {
+    /// Runs a command to its end.
+    pub fn of(command: &mut Command) -> Self {
+        let output = command.output().expect("the command can be started");
+        Done { args: format!("{:?}", command.get_args()), output }
+    }
+
     /// Its exit code; -1 if a signal ended it.
     pub fn code(&self) -> i32 {
         self.output.status.code().unwrap_or(-1)

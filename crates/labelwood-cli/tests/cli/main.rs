@@ -10,6 +10,7 @@ mod convert;
 mod demo;
 mod endless;
 mod evaluate;
+mod explain;
 mod faults;
 mod generate;
 mod grove;

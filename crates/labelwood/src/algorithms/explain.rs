@@ -13,6 +13,7 @@
 //!   features by what they add to the similarity, which is a sum of whole numbers.
 //! - **ranker**: the terms add up to the log-odds in double precision, rounded once.
 
+use crate::base::words::plural;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -105,7 +106,9 @@ pub enum Evidence {
     Linear {
         /// How many trees, submodels or blocks know the label.
         trees: usize,
-        /// The steps of each of them, from the root on.
+        /// The numbers of those whose search came to the label: the others do not vote for it.
+        voting: Vec<usize>,
+        /// The steps of each tree that knows the label, from the root on.
         steps: Vec<Step>,
     },
     /// Leaves in which training rows have the label.
@@ -247,7 +250,48 @@ impl Reasons {
     }
 }
 
+impl Reasons {
+    /// What it says, in a few words.
+    pub fn describe(&self) -> String {
+        let score = self.score;
+        match &self.evidence {
+            Evidence::Linear { trees, steps, .. } => {
+                let per_tree = steps.len().div_ceil((*trees).max(1));
+                match (trees, per_tree) {
+                    (1, 1) => format!("{score:.2} by its classifier"),
+                    _ => {
+                        format!("{score:.2} by {}", plural(steps.len(), "classifier"))
+                            + &format!(" in {}", plural(*trees, "tree"))
+                    }
+                }
+            }
+            Evidence::Forest { trees, voting, .. } => {
+                format!("{score:.2}: {voting} of {} vote for it", plural(*trees, "tree"))
+            }
+            Evidence::Names { names, found, .. } => {
+                let name = names.first().map_or(String::new(), |at| format!(" “{}”", at.name));
+                let rows = plural(*found, "training row");
+                format!("{score:.2}: its name{name} is there, as in {rows}")
+            }
+            Evidence::Neighbours { neighbours, having, .. } => {
+                let rows = plural(*neighbours, "training row");
+                format!("{score:.2}: {having} of the {rows} nearest to it have the label")
+            }
+            Evidence::Ranker { log_odds } => format!("{score:.2}, log-odds of {log_odds:+.2}"),
+            Evidence::Counts { rows } => {
+                format!("{score:.2}: {} have it", plural(*rows, "training row"))
+            }
+            Evidence::None => "does not name the label".to_owned(),
+        }
+    }
+}
+
 impl Contribution {
+    /// The feature's name, or its number.
+    pub fn name(&self) -> String {
+        self.term.clone().unwrap_or_else(|| format!("feature {}", self.feature))
+    }
+
     pub(crate) fn new(feature: u32, contribution: f32) -> Self {
         Contribution { feature, term: None, contribution }
     }

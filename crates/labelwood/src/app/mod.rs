@@ -50,7 +50,7 @@ pub use check::{Check, Checked, Finding};
 pub use error::InputError;
 pub use fault::{Fault, MachineFault};
 pub use kind::Kind;
-pub use labels::{LabelFiles, known_labels, names_in};
+pub use labels::{LabelFiles, find_label, known_labels, names_in};
 pub use memory::{Remedy, TrainingNeed, update_bytes};
 pub use rows::{Fields, RowOptions, read_vectors};
 pub use source::{RowBatch, RowSource};

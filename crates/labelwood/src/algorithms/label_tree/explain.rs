@@ -45,18 +45,21 @@ impl LabelTrees {
                 steps.extend(path.into_iter().enumerate().map(step));
             }
             let knowing = voters(label);
-            let voting = logs.iter().flatten().count();
+            let voting: Vec<usize> = (0..logs.len()).filter(|&tree| logs[tree].is_some()).collect();
+            let votes_for = voting.len() as f64;
             let shares = shares_of(&votes, &steps);
             let (bias, terms) = total(&steps, &shares);
             let mut own = match steps.is_empty() {
                 true => Reasons::none(part),
-                false => Reasons::new(part, score, Evidence::Linear { trees: knowing, steps }),
+                false => {
+                    Reasons::new(part, score, Evidence::Linear { trees: knowing, voting, steps })
+                }
             };
             own.bias = (!terms.is_empty()).then_some(bias);
             own.terms = terms;
             let what = format!("{part}: trees that vote for the label, of {knowing}");
             own.how = vec![
-                Fact::new(what, voting as f64),
+                Fact::new(what, votes_for),
                 Fact::new(format!("{part}: mean of its probability in the trees"), score),
             ];
             reasons.push(own);

@@ -39,7 +39,7 @@ impl OneVsRest {
                 Fact::new(format!("{part}: margin, the sum of the terms"), margin),
                 Fact::new(format!("{part}: what that makes of a probability"), score),
             ];
-            let linear = Evidence::Linear { trees: 1, steps: vec![step] };
+            let linear = Evidence::Linear { trees: 1, voting: vec![block], steps: vec![step] };
             let own = Reasons::new(part, score, linear);
             Ok(Reasons { bias: Some(bias), terms: sums.finish(), how, ..own })
         };

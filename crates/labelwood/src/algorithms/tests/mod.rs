@@ -1,6 +1,7 @@
 //! What must hold for every algorithm of the registry, and a toy that proves that nothing else is needed
 //! to add one.
 
+mod explain;
 #[allow(unreachable_pub)]
 pub(crate) mod toy;
 

@@ -49,6 +49,22 @@ fn numbers_that_tell_only_together_are_both_asked_for() {
 }
 
 #[test]
+fn the_summands_are_what_the_trees_add() {
+    let noise: Vec<f32> = (0..500).map(|at| (at * 7 % 13) as f32).collect();
+    let tells: Vec<f32> = (0..500).map(|at| (at % 10) as f32).collect();
+    let is_true: Vec<bool> = tells.iter().map(|&number| number > 6.0).collect();
+    let columns = [noise, tells];
+    let boosted = learned(&columns, &is_true, 1);
+    for (row, odds) in log_odds(&boosted, &columns).into_iter().enumerate().take(20) {
+        let (start, added) = boosted.summands(&[columns[0][row], columns[1][row]]);
+        assert!((start + added.iter().sum::<f64>() - odds).abs() < 1e-9);
+        assert_eq!(added[1] > 0.0, is_true[row], "the number that tells is what counts");
+        assert!(added[0].abs() < added[1].abs());
+    }
+    assert_eq!(Boosted::default().summands(&[1.0]), (0.0, vec![0.0]));
+}
+
+#[test]
 fn nothing_is_learned_from_nothing() {
     for examples in [0, 5] {
         let columns = [vec![1.0; examples], vec![0.5; examples]];

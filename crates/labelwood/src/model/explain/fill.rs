@@ -21,6 +21,8 @@ struct Text<'a> {
     words: Vec<Word>,
     /// The different words, each with its places among `words`, in the order in which they come first.
     different: Vec<Vec<usize>>,
+    /// The features that each of these is a part of.
+    features: Vec<BTreeSet<u32>>,
     places: Vec<Place>,
     names: NamePlaces,
     /// Whether labels' names are looked for, so that any word may be part of one.
@@ -36,6 +38,8 @@ impl<'a> Source<'a> {
         let words = words(text);
         let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
         let mut different: Vec<Vec<usize>> = Vec::new();
+        // The number of each word among the different ones.
+        let mut number_of = Vec::with_capacity(words.len());
         for (at, word) in words.iter().enumerate() {
             let next = numbers.len();
             let number = *numbers.entry(&word.text).or_insert(next);
@@ -43,11 +47,21 @@ impl<'a> Source<'a> {
                 different.push(Vec::new());
             }
             different[number].push(at);
+            number_of.push(number);
         }
         let places = reader.vectoriser().places(text);
+        let mut features = vec![BTreeSet::new(); different.len()];
+        for place in &places {
+            let first = words.partition_point(|word| word.place.end <= place.start);
+            let touched = words[first..].iter().take_while(|word| word.place.start < place.end);
+            for (_, &number) in touched.zip(&number_of[first..]) {
+                features[number].insert(place.column);
+            }
+        }
         let names = NamePlaces::new(text, reader.language());
         let finds_names = reader.finds_names();
-        Source { text: Some(Text { text, words, different, places, names, finds_names }) }
+        let text = Text { text, words, different, features, places, names, finds_names };
+        Source { text: Some(text) }
     }
 
     pub(super) fn has_text(&self) -> bool {
@@ -56,11 +70,10 @@ impl<'a> Source<'a> {
 
     /// The different words that may mean something to the model, by their numbers, each with the features
     /// that it is a part of.
-    pub(super) fn known_words(&self) -> impl Iterator<Item = (usize, BTreeSet<u32>)> {
+    pub(super) fn known_words(&self) -> impl Iterator<Item = (usize, &BTreeSet<u32>)> {
         let text = self.text.iter();
         text.flat_map(|text| {
-            let features = |(number, at): (usize, &Vec<usize>)| (number, text.features(at));
-            let all = text.different.iter().enumerate().map(features);
+            let all = text.features.iter().enumerate();
             all.filter(|(_, features)| text.finds_names || !features.is_empty())
         })
     }
@@ -94,10 +107,9 @@ impl<'a> Source<'a> {
     /// The words of which no feature is made.
     pub(super) fn unknown(&self) -> Vec<Span> {
         let Some(text) = &self.text else { return Vec::new() };
-        let is_known: Vec<bool> =
-            text.different.iter().map(|at| !text.features(at).is_empty()).collect();
         let mut unknown: Vec<Span> = Vec::new();
-        for (at, _) in text.different.iter().zip(is_known).filter(|(_, is_known)| !is_known) {
+        let all = text.different.iter().zip(&text.features);
+        for (at, _) in all.filter(|(_, features)| features.is_empty()) {
             for Word { text: term, place } in at.iter().map(|&at| &text.words[at]) {
                 unknown.push(Span { start: place.start, end: place.end, term: term.clone() });
             }
@@ -111,20 +123,6 @@ impl<'a> Source<'a> {
         let text = self.text.as_ref()?;
         let Place { start, end, .. } = text.places.iter().find(|place| place.column == feature)?;
         Some(text.text.chars().skip(*start).take(end - start).collect::<String>().to_lowercase())
-    }
-}
-
-impl Text<'_> {
-    /// The features that some words, by their places among all, are a part of.
-    fn features(&self, at: &[usize]) -> BTreeSet<u32> {
-        let mut features = BTreeSet::new();
-        for word in at.iter().map(|&at| &self.words[at].place) {
-            // Places are in order of their starts.
-            let before = self.places.partition_point(|place| place.start < word.end);
-            let touching = self.places[..before].iter().filter(|place| place.end > word.start);
-            features.extend(touching.map(|place| place.column));
-        }
-        features
     }
 }
 
@@ -146,12 +144,13 @@ impl Filler<'_> {
 
     fn reasons(&self, part: &mut Reasons, label: u32) {
         let most = self.options.most;
+        let within = most.div_ceil(2);
         part.rest = cut(&mut part.terms, most);
         self.terms(&mut part.terms);
         match &mut part.evidence {
             Evidence::Linear { steps, .. } => {
                 for step in steps {
-                    step.rest = cut(&mut step.terms, most);
+                    step.rest = cut(&mut step.terms, within);
                     self.terms(&mut step.terms);
                 }
             }
@@ -171,7 +170,7 @@ impl Filler<'_> {
                 });
                 rows.truncate(most);
                 for row in rows {
-                    row.rest = cut(&mut row.terms, most);
+                    row.rest = cut(&mut row.terms, within);
                     self.terms(&mut row.terms);
                     row.labels.truncate(LABELS);
                     row.labels.iter_mut().for_each(|label| self.name(label));

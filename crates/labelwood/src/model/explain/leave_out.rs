@@ -2,13 +2,15 @@
 
 use super::fill::Source;
 use super::{Mark, Model, only};
-use crate::algorithms::explain::{Contribution, Reasons, cut};
+use crate::algorithms::explain::{Contribution, Reasons};
 use crate::base::run::{Stopped, Task};
 use crate::base::sparse::{Csr, Query, Rows, RowsView, Scored};
 use std::collections::BTreeMap;
 
 /// The most words or features that are left out, each for itself: those that the parts go by most.
 const MOST: usize = 24;
+/// Weights of less than this share of the largest are left out.
+const TRIFLE: f32 = 0.05;
 /// Scores below this are about as good as none.
 const FLOOR: f64 = 1e-3;
 
@@ -76,7 +78,8 @@ impl Things {
 
     /// The marks of the words with these weights, in the order of the text.
     pub(super) fn marks(&self, source: &Source<'_>, weights: &[f32]) -> Vec<Mark> {
-        let weighed = self.words.iter().zip(weights).filter(|(_, weight)| **weight != 0.0);
+        let weighed =
+            self.words.iter().zip(weights).filter(|(_, weight)| is_telling(**weight, weights));
         let mut marks: Vec<Mark> =
             weighed.flat_map(|(&word, &weight)| source.marks(word, weight)).collect();
         marks.sort_by_key(|mark| mark.start);
@@ -85,11 +88,11 @@ impl Things {
 
     /// The weights of features, strongest first.
     pub(super) fn features(&self, weights: &[f32]) -> Vec<Contribution> {
-        let weighed = self.features.iter().zip(weights);
-        let weighed = weighed.map(|(&feature, &weight)| Contribution::new(feature, weight));
-        let mut all: Vec<Contribution> = weighed.filter(|it| it.contribution != 0.0).collect();
+        let weighed =
+            self.features.iter().zip(weights).filter(|(_, weight)| is_telling(**weight, weights));
+        let mut all: Vec<Contribution> =
+            weighed.map(|(&feature, &weight)| Contribution::new(feature, weight)).collect();
         all.sort_by(|one, other| other.contribution.abs().total_cmp(&one.contribution.abs()));
-        cut(&mut all, MOST);
         all
     }
 }
@@ -132,6 +135,12 @@ impl Model {
         };
         Ok(labels.iter().map(weights).collect())
     }
+}
+
+/// Whether a weight is more than a trifle beside the largest.
+fn is_telling(weight: f32, all: &[f32]) -> bool {
+    let largest = all.iter().fold(0.0f32, |largest, weight| largest.max(weight.abs()));
+    weight != 0.0 && weight.abs() >= TRIFLE * largest
 }
 
 /// The log-odds of a score, within bounds.

@@ -33,12 +33,15 @@
 //! ```
 
 mod fill;
+mod html;
 mod leave_out;
 
 pub use crate::algorithms::explain::{
     Contribution, Evidence, Fact, LabelCount, Leaf, NameAt, NamedLabel, NearRow, Reasons, Rest,
     Step,
 };
+
+pub use html::Page;
 
 use super::Model;
 use crate::base::run::{Stopped, Task};
@@ -59,7 +62,7 @@ pub struct ExplainOptions<'a> {
     pub labels: &'a [u32],
     /// How many those are at most.
     pub k: usize,
-    /// How many entries a list has at most; the others are summed up in one.
+    /// How many entries a list has at most, half as many in a list within a list; the others are summed up.
     pub most: usize,
     /// The most nodes of a level to follow; `None` for as many as the model's settings say.
     pub beam: Option<usize>,
@@ -114,7 +117,8 @@ pub struct LabelExplanation {
     /// What there is to say of a label without a score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What the words of the text mean to the score, in their order.
+    /// What the words of the text mean to the score, in their order; those that mean next to nothing are left
+    /// out.
     pub marks: Vec<Mark>,
     /// The same of the features of a row without text, strongest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -139,6 +143,31 @@ pub struct Mark {
     pub weight: f32,
     /// The part that it is a mark of; nothing, since it is of all together.
     pub part: Option<&'static str>,
+}
+
+impl LabelExplanation {
+    /// The different words that are marked, strongest first.
+    pub fn words(&self) -> Vec<Contribution> {
+        let mut words: Vec<Contribution> = Vec::new();
+        for mark in &self.marks {
+            let is_known = |word: &Contribution| word.term.as_deref() == Some(&mark.term);
+            if !words.iter().any(is_known) {
+                let number = words.len() as u32;
+                let word = Contribution::new(number, mark.weight);
+                words.push(Contribution { term: Some(mark.term.clone()), ..word });
+            }
+        }
+        words.sort_by(|one, other| other.contribution.abs().total_cmp(&one.contribution.abs()));
+        words
+    }
+
+    /// The score with its rank, as people read it.
+    pub fn score_in_words(&self) -> String {
+        match self.rank {
+            Some(rank) => format!("{:.2}, number {rank}", self.score),
+            None => "not among the labels of the prediction".to_owned(),
+        }
+    }
 }
 
 impl Model {
@@ -274,3 +303,6 @@ impl Model {
 fn only(labels: &[u32]) -> LabelSet {
     labels.iter().copied().collect()
 }
+
+#[cfg(test)]
+mod tests;
