@@ -9,11 +9,13 @@ export PROPTEST_RNG_SEED ?= 1
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun strace test-rust test-python test-annif choices scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests lint docs settings python-settings release
+.PHONY: help demo test mpirun strace test-rust test-python test-annif test-server test-page chromium choices scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests lint docs settings python-settings release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
 	@echo 'make test    run all tests'
+	@echo 'make test-server ask the service with the programs of others'
+	@echo 'make test-page test the page that the server shows, in a browser'
 	@echo 'make lint    check formatting, lints and documentation'
 	@echo 'make settings, make python-settings write what is made from the tables of settings: Python and the guide'
 	@echo 'make bench   measure speed'
@@ -30,7 +32,7 @@ demo: release
 release:
 	$(CARGO) build --release --locked --package labelwood-cli
 
-test: test-rust test-python test-annif
+test: test-rust test-python test-annif test-server test-page
 
 # Tests under mpirun are skipped without one; it is installed where that asks nobody.
 mpirun:
@@ -85,6 +87,43 @@ target/annif/installed: target/python/installed
 	target/python/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/annif/wheel \
 		--config-settings=build-args='--profile quick' ./python
 	target/annif/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/annif/wheel/*.whl
+	touch $@
+
+# The service as other people's programs see it.
+test-server: target/server/installed
+	$(CARGO) build --locked --quiet --package labelwood-cli
+	LABELWOOD_COMMAND=$(CURDIR)/target/debug/labelwood target/server/bin/pytest --quiet -rs crates/labelwood-server/tests/service
+
+target/server/installed:
+	test -x target/server/bin/python || $(PYTHON) -m venv target/server
+	target/server/bin/pip install --quiet --disable-pip-version-check pytest
+	for package in schemathesis annif-client; do \
+		target/server/bin/pip install --quiet --disable-pip-version-check $$package || \
+			echo "not installed: $$package, its test is skipped"; \
+	done
+	touch $@
+
+# The server's page is tested in a browser, which is installed where that asks nobody.
+chromium:
+	command -v chromium >/dev/null || command -v google-chrome >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+		apt-get install --yes --quiet --no-install-recommends chromium fonts-noto-core >/dev/null 2>&1 || \
+		echo 'not installed: chromium, the tests of the page are skipped'
+
+PAGE_TESTS = crates/labelwood-server/tests/page
+
+test-page: chromium target/page/installed
+	if command -v node >/dev/null; \
+	then node --test $(PAGE_TESTS)/units.test.mjs; \
+	else echo 'there is no node here: the tests of the functions of the page are skipped'; \
+	fi
+	$(CARGO) build --locked --quiet --package labelwood-cli
+	! test -x target/page/bin/pytest || LABELWOOD_COMMAND=$(CURDIR)/target/debug/labelwood PYTHONDONTWRITEBYTECODE=1 \
+		target/page/bin/pytest --quiet -p no:cacheprovider -r s $(PAGE_TESTS)
+
+target/page/installed:
+	test -x target/page/bin/python || $(PYTHON) -m venv target/page
+	target/page/bin/pip install --quiet --disable-pip-version-check pytest playwright axe-playwright-python || \
+		{ rm -f target/page/bin/pytest; echo 'Playwright cannot be installed here: the tests of the page in a browser are skipped'; }
 	touch $@
 
 lint:

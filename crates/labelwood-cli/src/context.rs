@@ -83,6 +83,11 @@ impl Context {
         Ok(task)
     }
 
+    /// How many threads were asked for; 0 for as many as the machine gives.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
     /// When the command started.
     pub fn started(&self) -> Instant {
         self.clock.started()

@@ -16,6 +16,7 @@ mod man;
 mod merge;
 mod plan;
 mod predict;
+mod serve;
 mod shard;
 mod split;
 mod train;
@@ -46,6 +47,8 @@ pub enum Command {
     Evaluate(evaluate::Args),
     /// Compare algorithms on the same rows
     Compare(compare::Args),
+    /// Answer programs and people over HTTP
+    Serve(serve::Args),
     /// Add rows and labels to a trained model
     Update(update::Args),
     /// Look for what is odd about data, and say what to do about it
@@ -79,6 +82,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Explain(args) => explain::run(*args, context),
         Command::Evaluate(args) => evaluate::run(args, context),
         Command::Compare(args) => compare::run(args, context),
+        Command::Serve(args) => serve::run(args, context),
         Command::Update(args) => update::run(args, context),
         Command::Check(args) => check::run(args, context),
         Command::Split(args) => split::run(args, context),

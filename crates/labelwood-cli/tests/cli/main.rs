@@ -26,6 +26,7 @@ mod outputs;
 mod pages;
 mod predict;
 mod scripts;
+mod serve;
 mod shards;
 mod sheets;
 #[cfg(unix)]

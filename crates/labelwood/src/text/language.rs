@@ -88,6 +88,36 @@ impl Language {
             _ => return None,
         })
     }
+
+    /// The tag of the language, such as `en`.
+    ///
+    /// ```
+    /// use labelwood::text::Language;
+    /// assert_eq!(Language::Norwegian.tag(), "no");
+    /// assert_eq!(Language::of_tag(Language::Greek.tag()), Some(Language::Greek));
+    /// ```
+    pub fn tag(self) -> &'static str {
+        match self {
+            Language::Arabic => "ar",
+            Language::Danish => "da",
+            Language::Dutch => "nl",
+            Language::English => "en",
+            Language::Finnish => "fi",
+            Language::French => "fr",
+            Language::German => "de",
+            Language::Greek => "el",
+            Language::Hungarian => "hu",
+            Language::Italian => "it",
+            Language::Norwegian => "no",
+            Language::Portuguese => "pt",
+            Language::Romanian => "ro",
+            Language::Russian => "ru",
+            Language::Spanish => "es",
+            Language::Swedish => "sv",
+            Language::Tamil => "ta",
+            Language::Turkish => "tr",
+        }
+    }
 }
 
 /// Texts to guess a language from: some hundreds, spread evenly over all that were added.

@@ -1,0 +1,195 @@
+"""How many requests a second `labelwood serve` answers, beside Annif with its omikuji backend.
+
+Needs wrk, and the set debian-debtags in LABELWOOD_DATA. Single texts of the test part are asked for over loopback by
+one thread of wrk, by default for 60 seconds each: of the default grove and of label trees, through both interfaces.
+`--annif` asks Annif the same under gunicorn with two workers, in a virtual environment that is made for it;
+`--requests 1000000` counts whether memory grows. Models are trained once and kept under target/serve.
+"""
+
+import argparse
+import csv
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+ROOT = pathlib.Path(__file__).parent.parent
+WORK = ROOT / "target" / "serve"
+LABELWOOD = ROOT / "target" / "release" / "labelwood"
+DATA = pathlib.Path(os.environ.get("LABELWOOD_DATA", ".")) / "debian-debtags"
+TEXTS = 2000
+
+PROJECT = """[debtags]
+name=debtags
+language=en
+backend=omikuji
+analyzer=snowball(english)
+vocab=debtags
+"""
+
+SCRIPT = """local bodies = {}
+for line in io.lines("%s") do bodies[#bodies + 1] = line end
+local at = %d
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "%s"
+request = function()
+  at = at %% #bodies + 1
+  return wrk.format(nil, nil, nil, bodies[at])
+end
+"""
+
+
+def lines(part: str) -> list[list[str]]:
+    """The rows of a part: text and labels."""
+    text = subprocess.run(["zstdcat", DATA / f"{part}.tsv.zst"], check=True, capture_output=True, text=True).stdout
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def model(name: str, *flags: str) -> pathlib.Path:
+    """A model, trained when it is first asked for."""
+    folder = WORK / name
+    if not folder.exists():
+        labels = ["--vocabulary", DATA / "labels.txt.zst"]
+        subprocess.run([LABELWOOD, "train", DATA / "train.tsv.zst", "--model", folder, *labels, *flags], check=True)
+    return folder
+
+
+def bodies(form: bool) -> pathlib.Path:
+    """A file with a request's body a line."""
+    texts = [row[0] for row in lines("test")[:TEXTS]]
+    path = WORK / ("forms.txt" if form else "bodies.txt")
+    made = [urllib.parse.urlencode({"text": text, "limit": 5}) if form else json.dumps({"texts": [text]}) for text in texts]
+    path.write_text("\n".join(made) + "\n")
+    return path
+
+
+def resident(pids: list[int]) -> float:
+    """The memory of processes that is resident, in MB."""
+    status = [pathlib.Path(f"/proc/{pid}/status").read_text() for pid in pids]
+    return sum(int(re.search(r"VmRSS:\s+(\d+)", text)[1]) for text in status) / 1000
+
+
+def load(url: str, form: bool, seconds: int, connections: int) -> dict:
+    """What wrk measures."""
+    script = WORK / "wrk.lua"
+    kind = "application/x-www-form-urlencoded" if form else "application/json"
+    script.write_text(SCRIPT % (bodies(form), 0, kind))
+    command = ["wrk", "-t", "1", "-c", connections, "-d", f"{seconds}s", "--timeout", "30s", "--latency", "-s", script, url]
+    output = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
+    unit = {"us": 0.001, "ms": 1, "s": 1000, "m": 60000}
+
+    def latency(share: str) -> float:
+        number, of = re.search(rf"\s{share}%\s+([\d.]+)(us|ms|s|m)", output).groups()
+        return float(number) * unit[of]
+
+    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", output)
+    broken = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", output)
+    errors = int(refused[1]) if refused else 0
+    errors += sum(map(int, broken.groups())) if broken else 0
+    return {
+        "requests": int(re.search(r"(\d+) requests in", output)[1]),
+        "per_second": float(re.search(r"Requests/sec:\s+([\d.]+)", output)[1]),
+        "p50": latency("50"),
+        "p99": latency("99"),
+        "errors": errors,
+    }
+
+
+def wait_for(url: str) -> None:
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(url, timeout=2).read()
+            return
+        except OSError:
+            time.sleep(0.2)
+    sys.exit(f"{url} does not answer")
+
+
+def children(pid: int) -> list[int]:
+    found = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, found)]
+
+
+def measured(what: str, command: list, ready: str, url: str, form: bool, arguments: argparse.Namespace, **also) -> dict:
+    """Starts a server, asks it, and ends it."""
+    with subprocess.Popen([str(part) for part in command], **also) as process:
+        try:
+            wait_for(ready)
+            load(url, form, min(5, arguments.seconds), arguments.connections)
+            before = resident(children(process.pid))
+            found = load(url, form, arguments.seconds, arguments.connections)
+            asked = found["requests"]
+            while asked < arguments.requests:
+                asked += load(url, form, arguments.seconds, arguments.connections)["requests"]
+            found |= {"requests": asked, "before": before, "after": resident(children(process.pid))}
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+    print(f"{what:<34} {found['per_second']:>9.0f}/s  p50 {found['p50']:>7.2f} ms  p99 {found['p99']:>7.2f} ms  "
+          f"errors {found['errors']}  {found['requests']} requests  memory {found['before']:.0f} -> {found['after']:.0f} MB", flush=True)
+    return found
+
+
+def annif(arguments: argparse.Namespace) -> dict:
+    """Annif with its omikuji backend, with what omikuji learns by default."""
+    place = WORK / "annif"
+    python = place / "venv" / "bin"
+    if not (python / "gunicorn").exists():
+        place.mkdir(parents=True, exist_ok=True)
+        subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
+        subprocess.run([python / "pip", "install", "--quiet", "annif[omikuji]", "gunicorn"], check=True)
+    if not (place / "trained").exists():
+        (place / "projects.cfg").write_text(PROJECT)
+        rows = lines("train")
+        names = sorted({name for row in rows for name in labels(row)})
+        uri = {name: f"<http://example.org/{at}>" for at, name in enumerate(names)}
+        with open(place / "labels.csv", "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["uri", "label_en"])
+            writer.writerows((uri[name].strip("<>"), name) for name in names)
+        texts = [f"{row[0]}\t{' '.join(uri[name] for name in labels(row))}\n" for row in rows if labels(row)]
+        (place / "train.tsv").write_text("".join(texts))
+        for step in [["load-vocab", "debtags", "labels.csv"], ["train", "debtags", "train.tsv"]]:
+            subprocess.run([python / "annif", *step], cwd=place, check=True)
+        (place / "trained").touch()
+    command = [python / "gunicorn", "annif:create_app()", "--workers", "2", "--worker-class", "uvicorn.workers.UvicornWorker",
+               "--bind", "127.0.0.1:8097", "--timeout", "600", "--log-level", "error"]
+    base = "http://127.0.0.1:8097/v1/projects/debtags"
+    return measured("Annif, omikuji, 2 workers", command, base, f"{base}/suggest", True, arguments, cwd=place)
+
+
+def labels(row: list[str]) -> list[str]:
+    """The labels of a row."""
+    return [name for name in re.split(r"[ ,;]+", row[1].strip()) if name] if len(row) > 1 else []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=60, help="how long each is asked")
+    parser.add_argument("--connections", type=int, default=16, help="how many requests are in flight")
+    parser.add_argument("--requests", type=int, default=0, help="ask each for so many at least, to see whether memory grows")
+    parser.add_argument("--annif", action="store_true", help="ask Annif, too")
+    arguments = parser.parse_args()
+    WORK.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for name, flags in [("grove", []), ("label-tree", ["--algorithm", "label-tree"])]:
+        serve = [LABELWOOD, "serve", f"debtags={model(name, *flags)}", "--port", "8098", "--no-access-log", "--quiet"]
+        base = "http://127.0.0.1:8098"
+        for form, path in [(False, "/api/models/debtags/predict"), (True, "/v1/projects/debtags/suggest")]:
+            what = f"{name}, {'/v1' if form else '/api'}"
+            found[what] = measured(what, serve, f"{base}/ready", base + path, form, arguments)
+    if arguments.annif:
+        found["annif"] = annif(arguments)
+        ratio = found["grove, /v1"]["per_second"] / found["annif"]["per_second"]
+        print(f"the grove answers {ratio:.0f} times as many requests a second as Annif")
+    (WORK / "serve.json").write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
