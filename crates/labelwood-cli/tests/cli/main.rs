@@ -21,6 +21,7 @@ mod inspect;
 mod kills;
 mod limits;
 mod linear;
+mod live;
 mod messages;
 mod outputs;
 mod pages;
