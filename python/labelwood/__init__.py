@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from . import datasets, estimators, metrics, persistence, text
     from .estimators import CraftML, Grove, LabelForest, LabelTree, Names, Neighbours, OneVsRest
     from .persistence import load
+    from .reports import Report, report
     from .text import TextTagger, TextVectoriser
 
 __getattr__, __dir__ = later(
@@ -33,6 +34,7 @@ __getattr__, __dir__ = later(
         "Names": "estimators",
         "Neighbours": "estimators",
         "OneVsRest": "estimators",
+        "Report": "reports",
         "TextTagger": "text",
         "TextVectoriser": "text",
         "datasets": "datasets",
@@ -40,6 +42,8 @@ __getattr__, __dir__ = later(
         "load": "persistence",
         "metrics": "metrics",
         "persistence": "persistence",
+        "report": "reports",
+        "reports": "reports",
         "text": "text",
     },
 )
@@ -56,10 +60,12 @@ __all__ = [
     "Names",
     "Neighbours",
     "OneVsRest",
+    "Report",
     "TextTagger",
     "TextVectoriser",
     "__version__",
     "datasets",
     "load",
     "metrics",
+    "report",
 ]

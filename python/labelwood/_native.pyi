@@ -268,6 +268,14 @@ def evaluate(
     propensity: tuple[float, float],
     is_pyxclib: bool,
 ) -> dict[str, float]: ...
+def report(
+    truth: _Labels,
+    scores: _Features,
+    instances: int,
+    counts: Sequence[int],
+    asked: tuple[Sequence[int], tuple[float, float], bool, float | None, bool, int],
+    called: tuple[str, Sequence[str] | None, Sequence[str] | None, Sequence[str] | None],
+) -> tuple[str, str]: ...
 def inverse_propensity(instances: int, counts: Sequence[int], a: float, b: float) -> list[float]: ...
 def explain(
     model: Model,

@@ -12,6 +12,7 @@ mod model;
 mod omikuji;
 mod share;
 mod plan;
+mod report;
 mod rows;
 mod text;
 mod work;
@@ -67,6 +68,7 @@ mod _native {
         omikuji::{OmikujiTrees, read_omikuji_rows},
         plan::Plan,
         preset, presets,
+        report::report,
         rows::{check_indices, check_offsets},
         share::{Combiner, ModelShare},
         text::{Vectoriser, choose_text_of, vectoriser_defaults},

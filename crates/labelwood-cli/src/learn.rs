@@ -19,6 +19,7 @@ use labelwood::words::plural;
 use crate::args::choice;
 use crate::context::Context;
 use crate::input::{FORMATS, InputArgs, Kind};
+use crate::report::RowNotes;
 use crate::settings::{Choice, SettingsArgs, named};
 use crate::split::{self, Division};
 use crate::text::{self, DocumentArgs, VectoriserArgs};
@@ -299,13 +300,18 @@ impl LearnArgs {
     }
 
     /// The documents of DATA that are held out, read as the others.
-    pub fn read_held_out(&self, rows: &Rows, task: &Task) -> Result<Option<Dataset>> {
+    pub fn read_held_out(
+        &self,
+        rows: &Rows,
+        notes: &mut RowNotes,
+        task: &Task,
+    ) -> Result<Option<Dataset>> {
         let (Some(learned), Some(reader)) = (&self.learned, &rows.reader) else { return Ok(None) };
         let held_out = learned.iter().map(|is_learned| !is_learned).collect();
         let options = reader.options();
         let (documents, _) =
             self.documents.open(&self.data, self.stated(), options, Labels::Required, task)?;
-        read_as(documents.only(held_out), reader, rows, task).map(Some)
+        read_as(documents.only(held_out), reader, rows, notes, task).map(Some)
     }
 
     /// The rows of all files of DATA, which are vectors.
@@ -411,24 +417,31 @@ impl LearnArgs {
     }
 
     /// Reads the rows of `--test`, of the kind that was learned.
-    pub fn read_test(&self, test: &Path, rows: &Rows, task: &Task) -> Result<Dataset> {
+    pub fn read_test(
+        &self,
+        test: &Path,
+        rows: &Rows,
+        notes: &mut RowNotes,
+        task: &Task,
+    ) -> Result<Dataset> {
         let trained_on = rows.reader.as_ref().map(|reader| reader.options().format);
         Kind::expected(test, None, trained_on)?;
         let Some(reader) = &rows.reader else { return self.reading.read(test, None, task) };
         let options = reader.options();
         let (documents, _) = self.documents.open(&[test], None, options, Labels::Required, task)?;
-        read_as(documents, reader, rows, task)
+        read_as(documents, reader, rows, notes, task)
     }
 }
 
-/// Reads documents as those that were learned, with the same labels.
+/// Reads documents as those that were learned, with the same labels, and takes notes.
 fn read_as(
     documents: Documents<'_>,
     reader: &TextReader,
     learned: &Rows,
+    notes: &mut RowNotes,
     task: &Task,
 ) -> Result<Dataset> {
     let none = LabelIndex::default();
     let names = learned.dataset.label_names.as_ref().unwrap_or(&none);
-    reader.read(documents, names, task).map_err(text::lift)
+    reader.read_noting(documents, names, |batch| notes.add(batch), task).map_err(text::lift)
 }

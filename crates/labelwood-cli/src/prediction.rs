@@ -214,10 +214,16 @@ impl Threshold {
 /// Labels of each row that are looked at where a threshold decides, not a cut.
 pub const ENOUGH: usize = 30;
 
-/// Predicts as many labels of each row as are looked at by default, or where a threshold decides.
-pub fn predicted(model: &Model, rows: &Dataset, task: &Task) -> Result<Predictions> {
+/// Predicts as many labels of each row as are looked at by default, or where a threshold decides, as in a
+/// report.
+pub fn predicted(
+    model: &Model,
+    rows: &Dataset,
+    for_report: bool,
+    task: &Task,
+) -> Result<Predictions> {
     let deepest = MetricOptions::default().at.into_iter().max().unwrap_or(1);
-    let k = if model.threshold().is_some() { ENOUGH } else { deepest };
+    let k = if for_report || model.threshold().is_some() { ENOUGH } else { deepest };
     Ok(model.predict(rows.rows(), Query::top(k), task)?)
 }
 

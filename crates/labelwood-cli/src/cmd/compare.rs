@@ -22,6 +22,7 @@ use crate::input::{FORMATS, InputArgs, Kind};
 use crate::learn::{LearnArgs, Rows, warn_of_learned_rows};
 use crate::output::{print, print_json};
 use crate::prediction::{LabelNames, prediction_format};
+use crate::report::RowNotes;
 use crate::signals::NOTHING_KEPT;
 use crate::split::{Division, divide_rows};
 use crate::table::Table;
@@ -189,8 +190,9 @@ fn read(
         learn.hold_out(division, context.seed, task)?;
     }
     let mut rows = learn.read(false, None, task)?;
-    let test = match (testing, learn.read_held_out(&rows, task)?) {
-        (Testing::File(path), _) => learn.read_test(path, &rows, task)?,
+    let mut notes = RowNotes::default();
+    let test = match (testing, learn.read_held_out(&rows, &mut notes, task)?) {
+        (Testing::File(path), _) => learn.read_test(path, &rows, &mut notes, task)?,
         (Testing::HeldOut(_), Some(test)) => test,
         (Testing::HeldOut(division), None) => {
             let (train, test) =

@@ -26,6 +26,7 @@ mod messages;
 mod outputs;
 mod pages;
 mod predict;
+mod report;
 mod scripts;
 mod serve;
 mod shards;

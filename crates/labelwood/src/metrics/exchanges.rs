@@ -90,7 +90,8 @@ impl Evaluation<'_> {
     }
 
     /// The pairs of labels of which one is given instead of the other, most often first, at most `most` of
-    /// them. A row is given as many of its best predictions as it has true labels.
+    /// them. A row is given as many of its best predictions as it has true labels. Where it misses several,
+    /// each wrong label may be instead of each of them, and its pairs count accordingly less in the order.
     ///
     /// Where there are thousands of labels, those are looked at that are missed most often, or given
     /// wrongly most often.
@@ -120,13 +121,15 @@ impl Evaluation<'_> {
         }
         let ((missed, missed_labels), (wrong, wrong_labels)) =
             (Places::of_highest(&missed), Places::of_highest(&wrong));
-        let mut pairs = vec![(0u32, 0usize); missed_labels.len() * wrong_labels.len()];
+        let mut pairs = vec![(0.0f64, 0u32, 0usize); missed_labels.len() * wrong_labels.len()];
         let mut scorer = RowScorer::new(&all);
         for row in 0..all.truth.len() {
             let scored = scorer.score(row);
+            let share = 1.0 / scored.missed().count().max(1) as f64;
             for missed in scored.missed().filter_map(|label| missed.of(label)) {
                 for wrong in scored.wrong().filter_map(|label| wrong.of(label)) {
-                    let (rows, first) = &mut pairs[missed * wrong_labels.len() + wrong];
+                    let (shares, rows, first) = &mut pairs[missed * wrong_labels.len() + wrong];
+                    *shares += share;
                     *rows += 1;
                     if *rows == 1 {
                         *first = row;
@@ -134,16 +137,20 @@ impl Evaluation<'_> {
                 }
             }
         }
-        let found = pairs.iter().enumerate().filter(|(_, (rows, _))| *rows > 0);
-        let mut found: Vec<Exchange> = found
-            .map(|(at, &(rows, example))| {
+        let found = pairs.iter().enumerate().filter(|(_, (_, rows, _))| *rows > 0);
+        let mut found: Vec<(f64, Exchange)> = found
+            .map(|(at, &(shares, rows, example))| {
                 let missed = missed_labels[at / wrong_labels.len()];
-                Exchange { missed, given: wrong_labels[at % wrong_labels.len()], rows, example }
+                let given = wrong_labels[at % wrong_labels.len()];
+                (shares, Exchange { missed, given, rows, example })
             })
             .collect();
-        found.sort_by_key(|pair| (std::cmp::Reverse(pair.rows), pair.missed, pair.given));
+        found.sort_by(|(shares, pair), (others, other)| {
+            let by_shares = others.total_cmp(shares);
+            by_shares.then((pair.missed, pair.given).cmp(&(other.missed, other.given)))
+        });
         found.truncate(most);
-        found
+        found.into_iter().map(|(_, pair)| pair).collect()
     }
 
     /// The figures of each label that is true or given somewhere, by id, if a row is given as many of its
@@ -243,8 +250,10 @@ mod tests {
     use crate::base::sparse::{LabelRows, Predictions, Scored};
     use crate::metrics::{MetricOptions, TrainingCounts};
 
-    /// Rows of true labels and of predictions with scores.
-    fn rows(rows: &[(&[u32], &[(u32, f32)])]) -> (LabelRows, Predictions) {
+    /// The true labels of a row, and the predicted ones with their scores.
+    type Row<'a> = (&'a [u32], &'a [(u32, f32)]);
+
+    fn rows(rows: &[Row<'_>]) -> (LabelRows, Predictions) {
         let (mut truth, mut predictions) = (LabelRows::new(5), Predictions::default());
         for (labels, predicted) in rows {
             truth.push_row(labels, &vec![(); labels.len()]).unwrap();
@@ -298,6 +307,22 @@ mod tests {
         let predicted = vec![(3, 0.8, true), (1, 0.7, false)];
         assert_eq!(answers[0], Answer { row: 1, truth: vec![0, 3], predicted });
         assert_eq!(answers[1].row, 5);
+    }
+
+    #[test]
+    fn a_row_that_misses_many_labels_counts_less_for_each() {
+        let (truth, predictions) = rows(&[
+            (&[0, 1], &[(3, 0.9), (4, 0.5)]),
+            (&[0, 1, 2], &[(3, 0.9), (4, 0.5)]),
+            (&[2], &[(3, 0.9)]),
+        ]);
+        let training = TrainingCounts { instances: 9, labels: &[] };
+        let options = MetricOptions::default();
+        let evaluation = Evaluation::new(truth.view(), &predictions, training, &options).unwrap();
+        let found = evaluation.exchanges(3);
+        let pairs: Vec<_> = found.iter().map(|pair| (pair.missed, pair.given, pair.rows)).collect();
+        // 1 + 1/3 of a row, then 1/2 + 1/3 each.
+        assert_eq!(pairs, [(2, 3, 2), (0, 3, 2), (0, 4, 2)]);
     }
 
     #[test]

@@ -1,4 +1,15 @@
-//! What people and programs read about an evaluation: a terminal table and one line of JSON.
+//! What people and programs read about an evaluation: a terminal table, one line of JSON, and a page.
+//!
+//! [`EvaluationReport`] has the figures alone. A [`Study`] has all that is to be known of the predictions of
+//! a system, and a [`Page`] shows it.
+
+mod chart;
+mod page;
+mod sections;
+mod study;
+
+pub use page::{Page, RowText};
+pub use study::{Band, Curves, LabelExample, Study};
 
 use crate::base::run::Spent;
 use crate::base::words::plural;

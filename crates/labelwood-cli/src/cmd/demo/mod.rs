@@ -76,7 +76,7 @@ fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
     let model = Model::open(target, store::Options::default(), &task)?;
     let seconds = clock.spent().seconds;
     let test = read_test(&model, &task)?;
-    let predictions = predicted(&model, &test, &task)?;
+    let predictions = predicted(&model, &test, false, &task)?;
     let popular = most_frequent(model.labels().counts(), predictions.row(0).len(), test.len());
     let page = Page {
         model: &model,

@@ -25,7 +25,8 @@ use labelwood::text::TextReader;
 use crate::args::share;
 use crate::context::Context;
 use crate::learn::{LearnArgs, Rows, TrainRequest, warn_of_learned_rows};
-use crate::output::{print, quoted_path};
+use crate::output::{check_outputs, print, quoted_path};
+use crate::report::{RowNotes, name_of};
 use crate::settings::Choice;
 use crate::split::{Division, SplitArgs, SplitFiles, divide_rows, numbered};
 use crate::spread::Spread;
@@ -58,6 +59,10 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["test", "train_split"],
         requires = "data")]
     holdout: Option<f64>,
+
+    /// Write a page on the test to FILE, for a browser
+    #[arg(long, value_name = "FILE.html", requires = "model")]
+    report: Option<PathBuf>,
 
     /// Go on with a training that was stopped
     ///
@@ -103,6 +108,18 @@ impl Args {
 
     /// Refuses what does not go together.
     fn check(&self, choice: &Choice, calibrate: bool) -> Result<()> {
+        if let Some(report) = &self.report {
+            if self.split.is_all() {
+                bail!("--report is of one model: choose one --split-column");
+            }
+            if self.test.is_none() && self.holdout.is_none() && self.split.test_split.is_none() {
+                bail!(
+                    "--report shows how good the model is: add --holdout 0.1, or --test with rows"
+                );
+            }
+            let read = self.learn.paths().iter().chain(&self.test).map(PathBuf::as_path);
+            check_outputs([report.as_path()], read, self.overwrite || self.resume)?;
+        }
         if !self.limits.are_given() {
             return Ok(());
         }
@@ -148,6 +165,15 @@ impl Args {
         clap::Error::raw(ErrorKind::MissingRequiredArgument, problem).into()
     }
 
+    /// What a report is on, for people.
+    fn title(&self) -> String {
+        let model = self.model.as_deref().map(name_of).unwrap_or_default();
+        match &self.test {
+            Some(test) => format!("{model} on {}", name_of(test)),
+            None => format!("{model} on rows of {}", name_of(self.learn.path())),
+        }
+    }
+
     fn note(&self, context: &Context, text: String) {
         if !self.json {
             context.note(text);
@@ -185,9 +211,12 @@ pub fn run(mut args: Args, context: &Context) -> Result<()> {
     let splits = args.split.read(rows.dataset.len(), &task)?;
     let read = clock.spent();
     // Read before the training so that a wrong name does not cost an hour.
-    let test =
-        args.test.as_ref().map(|test| args.learn.read_test(test, &rows, &task)).transpose()?;
-    let test = match args.learn.read_held_out(&rows, &task)? {
+    let mut notes = RowNotes::new(args.report.is_some());
+    let test = match &args.test {
+        Some(test) => Some(args.learn.read_test(test, &rows, &mut notes, &task)?),
+        None => None,
+    };
+    let test = match args.learn.read_held_out(&rows, &mut notes, &task)? {
         Some(held_out) => Some(held_out),
         None => test,
     };
@@ -227,8 +256,18 @@ pub fn run(mut args: Args, context: &Context) -> Result<()> {
     let settings = settings.favour(favour);
     // The scores of a grove that auto chose are probabilities without.
     let calibrate = calibrate && !settings.facts().is_calibrated;
-    let mut training =
-        Training { args: &args, context, task, settings, calibrate, favour, trees, reader, text };
+    let mut training = Training {
+        args: &args,
+        context,
+        task,
+        settings,
+        calibrate,
+        favour,
+        trees,
+        reader,
+        text,
+        notes,
+    };
     training.narrow(train);
     match single {
         Some(target) => training.one(train, split_test.or(test.as_ref()), target, read),
@@ -252,6 +291,8 @@ struct Training<'a> {
     reader: Option<TextReader>,
     /// What was decided on the text, if they were text.
     text: Option<String>,
+    /// What people call the rows to test with.
+    notes: RowNotes,
 }
 
 impl Training<'_> {
