@@ -18,9 +18,9 @@ from ._later import later
 from ._native import __version__
 
 if TYPE_CHECKING:
-    from . import datasets, estimators, metrics, persistence, text
+    from . import datasets, estimators, metrics, persistence, search, text
     from .estimators import CraftML, Grove, LabelForest, LabelTree, Names, Neighbours, OneVsRest
-    from .persistence import load
+    from .persistence import load, shrink
     from .text import TextTagger, TextVectoriser
 
 __getattr__, __dir__ = later(
@@ -40,6 +40,8 @@ __getattr__, __dir__ = later(
         "load": "persistence",
         "metrics": "metrics",
         "persistence": "persistence",
+        "search": "search",
+        "shrink": "persistence",
         "text": "text",
     },
 )
@@ -62,4 +64,6 @@ __all__ = [
     "datasets",
     "load",
     "metrics",
+    "search",
+    "shrink",
 ]

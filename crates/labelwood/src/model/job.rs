@@ -8,6 +8,8 @@ use crate::data::DatasetView;
 
 /// The share of the work that is calibrating, which trains on most of the rows, too.
 const CALIBRATION_SHARE: f64 = 0.45;
+/// The same for a threshold alone, which takes a few trees.
+const THRESHOLD_SHARE: f64 = 0.25;
 
 /// A training that is to be done, wherever its units go.
 pub(crate) struct TrainJob<'a> {
@@ -55,6 +57,7 @@ impl<'a> TrainJob<'a> {
         let trainer = prepare(&settings.favour(options.favour));
         let trainer = trainer.map_err(|error| stopped(error, 0, 1, settings.facts().units))?;
         let settings = trainer.settings();
+        let options = options.needed_with(&settings);
         Ok(TrainJob { dataset, options, trainer, settings })
     }
 
@@ -76,9 +79,11 @@ impl<'a> TrainJob<'a> {
     /// Writes the units that are not there yet.
     pub(crate) fn write(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), TrainError> {
         let mut start = 0.0;
-        if self.options.calibrate && units.lacks(calibrate::UNIT) {
-            start = CALIBRATION_SHARE;
-            calibrate::write(self.dataset, &self.settings, units, &task.share(0.0..start))
+        if self.options.holds_out() && units.lacks(calibrate::UNIT) {
+            let calibrate = self.options.calibrate;
+            start = if calibrate { CALIBRATION_SHARE } else { THRESHOLD_SHARE };
+            let task = &task.share(0.0..start);
+            calibrate::write(self.dataset, &self.settings, calibrate, units, task)
                 .map_err(|error| stopped(error, 0, 1, "calibrations"))?;
         }
         self.trainer

@@ -104,13 +104,19 @@ impl Args {
     }
 
     /// Refuses what does not go together.
-    fn check(&self, choice: &Choice, calibrate: bool) -> Result<()> {
+    fn check(&self, choice: &Choice, calibrate: bool, threshold: bool) -> Result<()> {
         if !self.limits.are_given() {
             return Ok(());
         }
         if calibrate {
             bail!(
                 "--calibrate does not go with --budget or --max-model: leave it out, or train a grove"
+            );
+        }
+        if threshold {
+            bail!(
+                "--threshold auto does not go with --budget or --max-model: leave it out; a grove \
+                 learns a threshold without"
             );
         }
         if self.split.is_all() {
@@ -159,8 +165,8 @@ impl Args {
 
 /// Reads, trains and, if asked for, tests.
 pub fn run(mut args: Args, context: &Context) -> Result<()> {
-    let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
-    args.check(&choice, calibrate)?;
+    let TrainRequest { choice, calibrate, threshold, favour } = args.learn.request(context)?;
+    args.check(&choice, calibrate, threshold)?;
     args.learn.check_data(&choice)?;
     let single = match &args.model {
         _ if args.split.is_all() => {
@@ -224,8 +230,18 @@ pub fn run(mut args: Args, context: &Context) -> Result<()> {
     let settings = settings.favour(favour);
     // The scores of a grove that auto chose are probabilities without.
     let calibrate = calibrate && !settings.facts().is_calibrated;
-    let mut training =
-        Training { args: &args, context, task, settings, calibrate, favour, trees, reader, text };
+    let mut training = Training {
+        args: &args,
+        context,
+        task,
+        settings,
+        calibrate,
+        threshold,
+        favour,
+        trees,
+        reader,
+        text,
+    };
     training.narrow(train);
     match single {
         Some(target) => training.one(train, split_test.or(test.as_ref()), target, read),
@@ -243,6 +259,7 @@ struct Training<'a> {
     task: Task,
     settings: Settings,
     calibrate: bool,
+    threshold: bool,
     favour: Favour,
     trees: Trees,
     /// How text became the rows, if they were text.
@@ -319,6 +336,7 @@ impl Training<'_> {
             rows: train.view(),
             settings: &self.settings,
             calibrate: self.calibrate,
+            threshold: self.threshold,
             threads: self.task.threads(),
             keeps_model: self.args.model.is_none(),
             reader: self.reader.as_ref(),
