@@ -15,8 +15,8 @@ random_state : int, RandomState or None, default=42
 threshold : float or "auto", default="auto"
     The score, from 0 to 1, from which :meth:`predict` takes a label; ``threshold_`` is the number. "auto"
     is the one with the best micro-F1 on rows that are held out, which the model keeps: a grove and
-    ``calibrate=True`` learn it anyway, others from a quarter of the trees, a second time. It is 0.5 where
-    there are too few rows. A saved model does not keep a number: set it anew after :func:`labelwood.load`.
+    ``calibrate=True`` learn it anyway, others at the cost of a second training on nine tenths of the rows,
+    which a number saves. It is 0.5 where there are too few rows. A saved model does not keep a number: set it anew after :func:`labelwood.load`.
 min_labels : int, default=0
     How many labels :meth:`predict` gives each row at least, whatever their scores.
 n_jobs : int or None, default=None

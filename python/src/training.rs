@@ -11,7 +11,7 @@ use labelwood::model::{
 };
 use labelwood::run::Task;
 use labelwood::settings::{Favour, Kind};
-use labelwood::store::{Load, Options, Start, StoreError};
+use labelwood::store::{Load, Options, Start, StoreError, Stored};
 use labelwood::words::plural;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -159,7 +159,9 @@ pub fn in_temporary(
     write(&folder)?;
     // Elsewhere than on Unix, files that are mapped cannot be removed.
     let load = if cfg!(unix) { Load::Map } else { Load::Copy };
-    Ok(Inner::open(&folder, Options { load, verify: false, ..Options::default() }, task)?)
+    let options = Options { load, verify: false, ..Options::default() };
+    let stored = Stored::open(&folder, options, task)?.without_folder();
+    Ok(Inner::read(stored, task)?)
 }
 
 /// Refuses a training that needs more bytes than there are.
@@ -191,7 +193,9 @@ fn learn_on_disk(
     let folder = temporary.path().join("model");
     match train_with(dataset, options, settings, &folder, Start::default(), task) {
         Ok(_) => {
-            Ok(Some(Inner::open(&folder, Options { verify: false, ..Options::default() }, task)?))
+            let options = Options { verify: false, ..Options::default() };
+            let stored = Stored::open(&folder, options, task)?.without_folder();
+            Ok(Some(Inner::read(stored, task)?))
         }
         Err(TrainError::Store(StoreError::Io { source, .. })) => {
             let place = temporary.path().parent().unwrap_or(temporary.path());

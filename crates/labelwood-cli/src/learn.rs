@@ -37,8 +37,8 @@ pub struct LearnArgs {
     #[arg(long)]
     calibrate: bool,
 
-    /// Learn the threshold with the best F1 for predict --threshold auto: from a few trees, on nine
-    /// tenths of the rows. A grove, and a model with --calibrate, learns it without [default: none]
+    /// Learn the threshold with the best F1 for predict --threshold auto; costs a second training, on
+    /// nine tenths of the rows. A grove, and a model with --calibrate, learns it without [default: none]
     #[arg(long, value_name = "NAME", value_parser = ["none", "auto"])]
     threshold: Option<String>,
 

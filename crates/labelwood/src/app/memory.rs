@@ -2,7 +2,7 @@
 
 use crate::algorithms::Settings;
 use crate::data::{DatasetView, LabelIndex};
-use crate::model::{Model, reduced};
+use crate::model::Model;
 use crate::text::{Arrays, TextReader};
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub struct TrainingNeed<'a> {
     pub settings: &'a Settings,
     /// Whether it is learned a second time, to calibrate it.
     pub calibrate: bool,
-    /// Whether a few trees of it are learned a second time, for a threshold.
+    /// Whether it is learned a second time, for a threshold.
     pub threshold: bool,
     /// How many threads learn.
     pub threads: usize,
@@ -63,12 +63,11 @@ impl<'a> TrainingNeed<'a> {
         let estimate = self.settings.estimate(self.rows, self.threads);
         let model = if self.keeps_model { estimate.model } else { 0 };
         // The rows stay prepared while the second model is learned and kept in memory.
-        let again = match (self.calibrate, self.threshold && !self.settings.facts().is_calibrated) {
-            (true, _) => Some(estimate),
-            (false, true) => Some(reduced(self.settings).estimate(self.rows, self.threads)),
-            (false, false) => None,
+        let learns_threshold = self.threshold && !self.settings.facts().is_calibrated;
+        let again = match self.calibrate || learns_threshold {
+            true => estimate.memory.saturating_add(estimate.model),
+            false => 0,
         };
-        let again = again.map_or(0, |again| again.memory.saturating_add(again.model));
         let parts = [PROCESS, estimate.memory, again, model, self.text_bytes()];
         parts.into_iter().fold(0, u64::saturating_add)
     }

@@ -15,35 +15,57 @@ pub(super) const UNIT: &str = "calibration";
 /// Labels of each row that a calibration is learned from.
 const CALIBRATED: usize = 30;
 
-/// A threshold is learned from a training with one of so many trees: it changes little with more.
-const FEWER_TREES: usize = 4;
+/// For a threshold, so many times as many labels of each row are looked at as the row has that has most:
+/// those that have many weigh much in micro-F1,
+const MORE: usize = 2;
+/// but no more than this.
+const MOST: usize = 500;
 
-/// The scores of labels of rows that were held out, each with whether the label is true, and how many
-/// labels these rows have: what an algorithm says of them that was trained on nine tenths of the rows.
-/// The settings must have been checked.
-fn scores_of_held_out(
+/// Scores of labels, each with whether the label is true.
+type Seen = Vec<(f32, bool)>;
+
+/// What an algorithm that was trained on nine tenths of the rows says of the others.
+#[derive(Default)]
+struct HeldOut {
+    /// The best labels of each row, best first.
+    rows: Vec<Seen>,
+    /// How many labels the rows have.
+    truths: usize,
+}
+
+impl HeldOut {
+    /// The labels that a calibration is learned from.
+    fn calibrated(&self) -> impl Iterator<Item = (f32, bool)> {
+        self.rows.iter().flat_map(|row| row.iter().take(CALIBRATED).copied())
+    }
+
+    /// The best threshold of what scores mean.
+    fn threshold(&self, meaning: impl Fn(f32) -> f32) -> Option<f32> {
+        let all = self.rows.iter().flatten();
+        best_threshold(all.map(|&(score, is)| (meaning(score), is)).collect(), self.truths)
+    }
+}
+
+/// Trains on nine tenths of the rows and asks about the others. The settings must have been checked.
+fn ask_held_out(
     dataset: DatasetView<'_>,
     settings: &Settings,
     task: &Task,
-) -> Result<(Vec<(f32, bool)>, usize), Interrupted> {
+) -> Result<HeldOut, Interrupted> {
     let (held_out, rest) = hold_out(dataset.len(), held_out(dataset.len()), 0);
     if held_out.is_empty() {
-        return Ok((Vec::new(), 0));
+        return Ok(HeldOut::default());
     }
+    let most_labels = dataset.labels.rows().map(|row| row.indices.len()).max().unwrap_or(0);
+    let looked_at = most_labels.saturating_mul(MORE).clamp(CALIBRATED, MOST);
     let learned = learn_in_memory(settings, dataset.select(&rest).view(), task)?;
     let held_out = dataset.select(&held_out);
-    let predictions = learned.predict(held_out.rows(), Query::top(CALIBRATED), task)?;
-    let rows = predictions.rows().zip(held_out.labels.rows());
-    let seen = rows.flat_map(|(scored, truth)| {
-        let is_true = move |id| truth.indices.binary_search(&id).is_ok();
-        scored.iter().map(move |label| (label.score, is_true(label.id)))
+    let predictions = learned.predict(held_out.rows(), Query::top(looked_at), task)?;
+    let rows = predictions.rows().zip(held_out.labels.rows()).map(|(scored, truth)| {
+        let is_true = |id| truth.indices.binary_search(&id).is_ok();
+        scored.iter().map(|label| (label.score, is_true(label.id))).collect()
     });
-    Ok((seen.collect(), held_out.labels.entries()))
-}
-
-/// The settings with which a threshold is learned.
-pub(crate) fn reduced(settings: &Settings) -> Settings {
-    settings.reduced(FEWER_TREES)
+    Ok(HeldOut { rows: rows.collect(), truths: held_out.labels.entries() })
 }
 
 /// Refuses to calibrate what gives probabilities already.
@@ -66,19 +88,18 @@ pub(super) fn write(
 ) -> Result<(), Interrupted> {
     if units.lacks(UNIT) {
         let piece = task.piece_of(Stage::Steps("calibration"), 0, 1);
+        let held_out = ask_held_out(dataset, settings, &piece)?;
         if calibrate {
-            let (seen, truths) = scores_of_held_out(dataset, settings, &piece)?;
-            let calibration = Calibration::learn(seen.iter().copied());
-            let probable = seen.into_iter().map(|(score, is)| (calibration.probability(score), is));
-            let threshold = best_threshold(probable.collect(), truths);
+            let calibration = Calibration::learn(held_out.calibrated());
+            let threshold = held_out.threshold(|score| calibration.probability(score));
             let arrays = [
                 ("weights", calibration.weights[..].into()),
                 (THRESHOLD, threshold.as_slice().into()),
             ];
             units.write(UNIT, &arrays)?;
         } else {
-            let (seen, truths) = scores_of_held_out(dataset, &reduced(settings), &piece)?;
-            units.write(UNIT, &[(THRESHOLD, best_threshold(seen, truths).as_slice().into())])?;
+            let threshold = held_out.threshold(|score| score);
+            units.write(UNIT, &[(THRESHOLD, threshold.as_slice().into())])?;
         }
     }
     Ok(())

@@ -38,7 +38,6 @@ mod update;
 pub use crate::algorithms::{Limits, Shrink, StoredAs};
 pub use crate::learn::calibration::Calibration;
 pub use budget::{train_within, unfinished};
-pub(crate) use calibrate::reduced;
 pub use labels::Labels;
 pub use options::TrainOptions;
 pub use shrink::{ShrinkError, shrink};
