@@ -39,7 +39,7 @@ LARGE_MODEL = 64 << 20
 MOST_NUMBERS = 10_000_000
 #: The type of indicators. scikit-learn adds up the columns of what it is given in its own type, so that
 #: more than 127 labels are wrong in int8.
-INDICATOR = np.int32
+INDICATOR = np.dtype(np.int32)
 #: The largest seed.
 MOST_SEED = 2**64 - 1
 #: How many values a warning names.
@@ -215,6 +215,7 @@ class Labels:
         self.names: list[str] | None = None
         #: Whether there was a column for each label.
         self.has_columns = True
+        self.count: int = 0
         Y = of_arrow(Y)
         if sparse.issparse(Y):
             self._indicator(Y)
@@ -429,8 +430,7 @@ def _line(line, at: int) -> str:
 def _refuse_twins(what: str, names: list[str]) -> None:
     if len(set(names)) == len(names):
         return
-    seen: set[str] = set()
-    twin = next(name for name in names if name in seen or seen.add(name))
+    twin = next(name for at, name in enumerate(names) if name in names[:at])
     raise InputError(f"{what}, {twin!r}, so that its labels cannot be told apart: rename them")
 
 

@@ -66,7 +66,7 @@ class Finding(NamedTuple):
 
     name: str
     """What it is, in a word or two for programs."""
-    count: int
+    n: int
     """How many rows, labels or groups of labels it concerns."""
     rows: list[int]
     """The places of the first of the rows, from 0."""
@@ -81,9 +81,12 @@ class Finding(NamedTuple):
 class Check(NamedTuple):
     """What data look like before anything is learned from them."""
 
-    rows: int
-    labels: int
+    n_rows: int
+    """How many rows there are."""
+    n_labels: int
+    """How many labels they have."""
     labels_per_row: float
+    """How many labels a row has, in the mean."""
     language: str | None
     """The language of texts, if it is sure."""
     scripts: list[str]
@@ -216,7 +219,8 @@ def split(
     X, _, _ = of_dataset(X, None, None)
     if not 0 < real("test", test) < 1:
         raise InputError(f"test is {test!r}, but must be a share of the rows, such as 0.2")
-    rows: Any = list(X) if are_texts(X) else features(X)
+    given: Any = X
+    rows: Any = list(given) if are_texts(given) else features(given)
     values = None if by is None else [str(value) for value in by]
     count = len(rows) if isinstance(rows, list) else len(rows[0]) - 1
     if values is not None and len(values) != count:

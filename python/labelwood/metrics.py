@@ -163,13 +163,12 @@ class _Columns:
     def place(self, name: str, Y: LabelSets, label_names: Iterable[str] | None) -> sparse.csr_array:
         """Labels as an indicator."""
         labels = Labels(Y, label_names)
-        is_named = labels.names is not None and (self.places is not None or not labels.has_columns)
-        if is_named and self.places is None:
+        if labels.names is not None and not labels.has_columns and self.places is None:
             raise InputError(
                 f"{name} has names, but must have the numbers of the columns of scores: say what these are "
                 "called with classes=model.classes_"
             )
-        if not is_named:
+        if labels.names is None or self.places is None:
             if labels.has_columns and labels.count != self.width:
                 raise InputError(
                     f"{name} has {labels.count} columns, but Y_score has {self.width}: give a column for "

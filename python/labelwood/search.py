@@ -69,8 +69,10 @@ def choose(
     seed = whole("random_state", random_state, most=MOST_SEED)
     tagger = None
     if are_texts(X):
-        tagger = TextTagger(n_jobs=n_jobs).choose_text(X, y, random_state=seed)
-        X = tagger._rows_of(X)
+        texts: Any = X
+        tags: Any = y
+        tagger = TextTagger(n_jobs=n_jobs).choose_text(texts, tags, random_state=seed)
+        X = tagger._rows_of(texts)
     labels = Labels(y)
     algorithm, settings, why = _native.choose_algorithm(
         features(X), labels.arrays, seed, memory(), threads(n_jobs)

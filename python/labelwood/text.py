@@ -52,7 +52,9 @@ class _Text(BaseEstimator):
 
 
 @_with_parameters
-class TextVectoriser(TextVectoriserSettings, TransformerMixin, _Text, auto_wrap_output_keys=None):
+class TextVectoriser(  # type: ignore[call-arg]
+    TextVectoriserSettings, TransformerMixin, _Text, auto_wrap_output_keys=None
+):
     """Texts as tf-idf rows, as scikit-learn's ``TfidfVectorizer`` makes them, on all cores.
 
     With ``tokens="word"`` the defaults are those of ``TfidfVectorizer(sublinear_tf=True, min_df=2)``.
@@ -312,7 +314,10 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
     def _known(
         self, Y: LabelSets, label_names: Iterable[str] | None = None
     ) -> sparse.csr_array:
-        return super()._known(Y if hasattr(of_arrow(Y), "shape") else _tags(Y), label_names)
+        given: Any = Y
+        return super()._known(
+            given if hasattr(of_arrow(given), "shape") else _tags(given), label_names
+        )
 
     def _find(self, names: list[str]) -> list[int | None]:
         own = hasattr(self, "model_")

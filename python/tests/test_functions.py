@@ -138,7 +138,7 @@ def test_an_algorithm_is_chosen():
 
 def test_settings_are_tuned_as_the_command_tunes_them(command, tmp_path):
     X, Y, _ = datasets.generate("eurlex-4k", rows=200)
-    keep = ["branches", "weight_threshold", "cost"]
+    keep = ["branches", "cost"]
     start = LabelTree(trees=1, threshold=0.25)
     tuned = search.tune(start, X, Y, keep=keep, folds=2, folder=tmp_path / "tuning")
     assert isinstance(tuned.estimator, LabelTree) and tuned.estimator.threshold == 0.25
@@ -167,8 +167,8 @@ def test_data_are_checked_as_the_command_checks_them(command, tmp_path):
     theirs = json.loads(command("check", tmp_path / "books.tsv", "--json"))
     texts, _, labels = zip(*(line.partition("\t") for line in lines))
     ours = datasets.check(list(texts), [[label] if label else [] for label in labels])
-    assert (ours.rows, ours.labels) == (theirs["rows"], theirs["labels"])
-    named = [(one.name, one.count, [row + 1 for row in one.rows]) for one in ours.findings]
+    assert (ours.n_rows, ours.n_labels) == (theirs["rows"], theirs["labels"])
+    named = [(one.name, one.n, [row + 1 for row in one.rows]) for one in ours.findings]
     assert named == [(one["name"], one["count"], one.get("rows", [])) for one in theirs["findings"]]
     assert all(one.text and one.fix and " --" not in one.fix for one in ours.findings)
     rows = datasets.check(np.eye(3)[[0, 1, 1]], [[0], [1], [1]], test=(np.eye(3)[:1], [[0]]))
