@@ -18,9 +18,9 @@ from ._later import later
 from ._native import __version__
 
 if TYPE_CHECKING:
-    from . import datasets, estimators, metrics, persistence, text
+    from . import datasets, estimators, metrics, persistence, search, text
     from .estimators import CraftML, Grove, LabelForest, LabelTree, Names, Neighbours, OneVsRest
-    from .persistence import load
+    from .persistence import load, shrink
     from .reports import Report, report
     from .text import TextTagger, TextVectoriser
 
@@ -44,6 +44,8 @@ __getattr__, __dir__ = later(
         "persistence": "persistence",
         "report": "reports",
         "reports": "reports",
+        "search": "search",
+        "shrink": "persistence",
         "text": "text",
     },
 )
@@ -68,4 +70,6 @@ __all__ = [
     "load",
     "metrics",
     "report",
+    "search",
+    "shrink",
 ]

@@ -200,8 +200,8 @@ impl Threshold {
     pub fn of(self, model: &Model) -> Result<f32> {
         match self {
             Threshold::Auto => model.threshold().context(
-                "--threshold auto: the model has learned none: train a grove, or add --calibrate to \
-                 train, or state a number",
+                "--threshold auto: the model has learned none: add --threshold auto to train, or state a \
+                 number",
             ),
             Threshold::Of(least) if model.gives_probabilities() && !(0.0..=1.0).contains(&least) => {
                 bail!("--threshold {least}: the scores are probabilities, which lie between 0 and 1")

@@ -404,6 +404,12 @@ impl SettingsArgs {
         Ok(training(model)?.calibrate)
     }
 
+    /// Whether the model whose settings are taken learned a threshold by itself.
+    pub fn has_threshold(&self) -> Result<bool> {
+        let Some(model) = &self.settings else { return Ok(false) };
+        Ok(training(model)?.threshold)
+    }
+
     /// What the model whose settings are taken favours.
     pub fn favour(&self) -> Result<Favour> {
         let Some(model) = &self.settings else { return Ok(Favour::None) };

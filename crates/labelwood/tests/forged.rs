@@ -122,6 +122,7 @@ fn saved(parent: &Path, task: &Task) -> Vec<Saved> {
     let save = |(name, algorithm): (&'static str, Settings)| {
         let folder = parent.join(name);
         let extras = TrainOptions {
+            threshold: name == "one-vs-rest",
             text: Some(&reader),
             calibrate: name == "label-tree" || name == "craftml",
             favour: if name == "one-vs-rest" { Favour::Tail } else { Favour::None },

@@ -252,6 +252,7 @@ impl Args {
                 rows: rows.dataset.view(),
                 settings: &contestant.settings,
                 calibrate: false,
+                threshold: false,
                 threads: task.threads(),
                 keeps_model: true,
                 reader: rows.reader.as_ref(),

@@ -173,6 +173,7 @@ impl Args {
                 rows: rows.dataset.view(),
                 settings: &candidate.settings,
                 calibrate: false,
+                threshold: false,
                 threads: task.threads(),
                 keeps_model: true,
                 reader: rows.reader.as_ref(),
@@ -202,6 +203,7 @@ impl Args {
             "settings": chosen.values(),
             "data": format!("{:032x}", rows.dataset.digest()),
             "calibrate": request.calibrate && !chosen.facts().is_calibrated,
+            "threshold": self.learn.learns_threshold()?,
             "favour": request.favour,
         });
         if let Some(reader) = &rows.reader {

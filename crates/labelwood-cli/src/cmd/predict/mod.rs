@@ -60,9 +60,14 @@ pub struct Args {
     top_k: Option<NonZeroUsize>,
 
     /// Leave out labels with a lower score: a probability if the model is a grove or was trained with
-    /// --calibrate; auto is the threshold that such a model learned, which has the best F1
+    /// --calibrate; auto is the threshold that such a model, or one trained with --threshold auto,
+    /// learned, which has the best F1
     #[arg(long, value_name = "S|auto", allow_negative_numbers = true)]
     threshold: Option<Threshold>,
+
+    /// Give a row this many labels at least, also below the threshold
+    #[arg(long, value_name = "N", requires = "threshold", default_value_t = 0)]
+    min_labels: usize,
 
     /// Fill rows up to K labels with the most frequent labels of training, at score 0
     #[arg(long, conflicts_with = "threshold")]
@@ -244,12 +249,13 @@ impl Predicted<'_> {
         let mut batch = match (&mut self.shares, self.threshold) {
             (Some(shares), _) => shares.predict(rows.view(), query, self.task)?,
             (None, Some(least)) if args.top_k.is_none() => {
-                predict_at_least(self.model, rows.view(), least, query, self.task)?
+                let min_labels = args.min_labels;
+                predict_at_least(self.model, rows.view(), least, min_labels, query, self.task)?
             }
             (None, _) => self.model.predict(rows.view(), query, self.task)?,
         };
         if let Some(least) = self.threshold {
-            batch = at_least(&batch, least);
+            batch = at_least(&batch, least, args.min_labels);
         }
         if args.fill {
             batch = self.model.fill(&batch, query);

@@ -229,6 +229,7 @@ impl Training<'_> {
         TrainOptions {
             text: self.reader.as_ref(),
             calibrate: self.calibrate,
+            threshold: self.threshold,
             favour: self.favour,
             keep_rows: self.args.keep_rows,
         }

@@ -107,7 +107,7 @@ impl Args {
     }
 
     /// Refuses what does not go together.
-    fn check(&self, choice: &Choice, calibrate: bool) -> Result<()> {
+    fn check(&self, choice: &Choice, calibrate: bool, threshold: bool) -> Result<()> {
         if let Some(report) = &self.report {
             if self.split.is_all() {
                 bail!("--report is of one model: choose one --split-column");
@@ -126,6 +126,12 @@ impl Args {
         if calibrate {
             bail!(
                 "--calibrate does not go with --budget or --max-model: leave it out, or train a grove"
+            );
+        }
+        if threshold {
+            bail!(
+                "--threshold auto does not go with --budget or --max-model: leave it out; a grove \
+                 learns a threshold without"
             );
         }
         if self.split.is_all() {
@@ -183,8 +189,8 @@ impl Args {
 
 /// Reads, trains and, if asked for, tests.
 pub fn run(mut args: Args, context: &Context) -> Result<()> {
-    let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
-    args.check(&choice, calibrate)?;
+    let TrainRequest { choice, calibrate, threshold, favour } = args.learn.request(context)?;
+    args.check(&choice, calibrate, threshold)?;
     args.learn.check_data(&choice)?;
     let single = match &args.model {
         _ if args.split.is_all() => {
@@ -262,6 +268,7 @@ pub fn run(mut args: Args, context: &Context) -> Result<()> {
         task,
         settings,
         calibrate,
+        threshold,
         favour,
         trees,
         reader,
@@ -285,6 +292,7 @@ struct Training<'a> {
     task: Task,
     settings: Settings,
     calibrate: bool,
+    threshold: bool,
     favour: Favour,
     trees: Trees,
     /// How text became the rows, if they were text.
@@ -363,6 +371,7 @@ impl Training<'_> {
             rows: train.view(),
             settings: &self.settings,
             calibrate: self.calibrate,
+            threshold: self.threshold,
             threads: self.task.threads(),
             keeps_model: self.args.model.is_none(),
             reader: self.reader.as_ref(),
