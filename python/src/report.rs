@@ -50,10 +50,10 @@ pub fn report(
 ) -> PyResult<(String, String)> {
     let (truth, scores) = (Labels::new(truth)?, Features::new(scores)?);
     let (truth, scores) = (truth.view(py)?, scores.view(py)?);
-    let Asked(at, (a, b), is_pyxclib, threshold, has_scores, seed) = asked;
+    let Asked(cuts, (a, b), is_pyxclib, threshold, has_scores, seed) = asked;
     let Called(title, names, ids, texts) = called;
     let psndcg = if is_pyxclib { Psndcg::Pyxclib } else { Psndcg::Matlab };
-    let options = MetricOptions { at, propensity: Propensity { a, b }, psndcg };
+    let options = MetricOptions { at: cuts, propensity: Propensity { a, b }, psndcg };
     let training = TrainingCounts { instances, labels: &counts };
     let most = options.at.iter().copied().max().unwrap_or(0).max(ENOUGH);
     let study = work::run(py, 1, None, |_| -> Result<_, Fault> {
@@ -72,7 +72,8 @@ pub fn report(
     };
     let figures = study.metrics.named().filter(|(_, value)| !value.is_nan()).collect();
     let numbers = Numbers { figures, intervals: &study.intervals, curves: &study.curves };
-    let numbers = serde_json::to_string(&numbers).expect("maps with string keys and numbers serialise");
+    let numbers =
+        serde_json::to_string(&numbers).expect("maps with string keys and numbers serialise");
     Ok((page.to_string(), numbers))
 }
 
