@@ -33,6 +33,7 @@ from ._errors import InputError
 from ._inputs import flag
 from ._settings import (
     CraftmlSettings,
+    FastxmlSettings,
     LabelForestSettings,
     LabelTreeSettings,
     NamesSettings,
@@ -98,6 +99,20 @@ class LabelForest(LabelForestSettings, Estimator):
     >>> forest = LabelForest(submodels=4, rate=0.5).fit(X, Y)
     >>> forest.predict(X).shape
     (300, 3993)
+    """
+
+
+@_with_parameters
+class FastXML(FastxmlSettings, Estimator):
+    """A forest over instances, each node of which ranks the labels of two sides (FastXML, PfastreXML).
+
+    ``FastXML.preset("pfastrexml")`` cares for rare labels.
+
+    >>> from labelwood import FastXML, datasets
+    >>> X, Y, _ = datasets.generate("eurlex-4k", rows=300)
+    >>> forest = FastXML(trees=5).fit(X, Y)
+    >>> forest.predict_top_k(X[:2], k=3).shape
+    (2, 3993)
     """
 
 
@@ -239,5 +254,6 @@ _PARTS = {
 
 #: The class of each algorithm.
 BY_ALGORITHM = {
-    cls.algorithm: cls for cls in (Grove, CraftML, LabelTree, OneVsRest, LabelForest, Neighbours, Names)
+    cls.algorithm: cls
+    for cls in (Grove, CraftML, LabelTree, OneVsRest, LabelForest, FastXML, Neighbours, Names)
 }
