@@ -247,7 +247,7 @@ impl Predict for Forest {
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<Reasons>>, Stopped> {
-        let own = self.reasons(row.features, labels, query, task)?;
+        let own = self.reasons(self.params.name(), row.features, labels, query, task)?;
         Ok(own.into_iter().map(|own| vec![own]).collect())
     }
 

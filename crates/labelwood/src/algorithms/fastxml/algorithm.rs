@@ -5,6 +5,7 @@ use super::division::Rankings;
 use super::gains::{gains, values};
 use super::means::{Means, UNIT};
 use super::{FastXml, Params, Trainer, craftml};
+use crate::algorithms::explain::Reasons;
 use crate::algorithms::{
     Algorithm, Costs, Facts, Interrupted, NewRows, OpenUnit, Predict, Role, RowVotes, Settings,
     Shrink, Shrunk, Size, StoredAs, Train, Trained, UnitSink, UnitSpec, WriteUnit,
@@ -214,6 +215,17 @@ impl Predict for FastXml {
 
     fn combine(&self, votes: &[RowVotes], _voters: &[Vec<u32>], query: Query<'_>) -> Vec<Scored> {
         self.ranked(votes, query)
+    }
+
+    fn explain(
+        &self,
+        row: RowsView<'_>,
+        labels: &[u32],
+        query: Query<'_>,
+        task: &Task,
+    ) -> Result<Vec<Vec<Reasons>>, Stopped> {
+        let own = self.reasons(row, labels, query, task)?;
+        Ok(own.into_iter().map(|own| vec![own]).collect())
     }
 
     fn figures(&self) -> Vec<(String, Value)> {

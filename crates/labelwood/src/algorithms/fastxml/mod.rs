@@ -30,6 +30,7 @@
 
 mod algorithm;
 mod division;
+mod explain;
 mod gains;
 mod means;
 mod params;

@@ -129,6 +129,24 @@ fn a_score_is_that_of_the_trees_and_the_means_by_hand() {
 }
 
 #[test]
+fn reasons_have_the_score_that_is_predicted_and_say_what_gains_and_means_add() {
+    let (rows, query) = (kinds(), Query::top(3));
+    let model = learned(&rows, Params { trees: 4, ..Params::pfastrexml() }, 1);
+    let asked = dataset(6, 1, [(&[3, 4, 5][..], &[][..])]).features;
+    let found = predicted(&*model, &asked, query);
+    for best in &found[0] {
+        let row = asked.view().into();
+        let reasons = model.explain(row, &[best.id], query, &task(1)).unwrap();
+        let own = &reasons[0][0];
+        assert_eq!((own.part, own.score.to_bits()), ("fastxml", best.score.to_bits()));
+        let facts: Vec<f64> = own.how.iter().map(|fact| fact.value).collect();
+        let [_, share, gain, nearness] = facts[..] else { panic!("{:?}", own.how) };
+        let expected = f64::powf(share * gain, 0.8) * f64::powf(nearness, 0.2);
+        assert!((expected - f64::from(own.score)).abs() < 1e-5, "{:?}", own.how);
+    }
+}
+
+#[test]
 fn label_entries_have_the_gain_of_their_label_over_that_of_the_best_ranking() {
     let rows = dataset(1, 3, [(&[0][..], &[0][..]), (&[0], &[]), (&[0], &[0, 2])]);
     let found = values(rows.labels.view(), &[1.0, 1.0, 0.5]);
