@@ -1,7 +1,7 @@
 """Extreme multi-label learning: which few of very many labels fit a row of features or a text.
 
 The estimators :class:`CraftML`, :class:`LabelTree`, :class:`OneVsRest`, :class:`LabelForest`,
-:class:`Neighbours` and :class:`Grove` learn from sparse rows, :class:`TextTagger` from texts, and
+:class:`FastXML`, :class:`Neighbours` and :class:`Grove` learn from sparse rows, :class:`TextTagger` from texts, and
 :class:`Names` finds the names of labels in them. :func:`load` opens a saved model, whether Python or the command ``labelwood`` wrote it.
 
 >>> import labelwood
@@ -19,7 +19,16 @@ from ._native import __version__
 
 if TYPE_CHECKING:
     from . import datasets, estimators, metrics, persistence, search, text
-    from .estimators import CraftML, Grove, LabelForest, LabelTree, Names, Neighbours, OneVsRest
+    from .estimators import (
+        CraftML,
+        FastXML,
+        Grove,
+        LabelForest,
+        LabelTree,
+        Names,
+        Neighbours,
+        OneVsRest,
+    )
     from .persistence import load, shrink
     from .reports import Report, report
     from .text import TextTagger, TextVectoriser
@@ -28,6 +37,7 @@ __getattr__, __dir__ = later(
     __name__,
     {
         "CraftML": "estimators",
+        "FastXML": "estimators",
         "Grove": "estimators",
         "LabelForest": "estimators",
         "LabelTree": "estimators",
@@ -52,6 +62,7 @@ __getattr__, __dir__ = later(
 
 __all__ = [
     "CraftML",
+    "FastXML",
     "Grove",
     "InputError",
     "LabelForest",

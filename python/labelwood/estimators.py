@@ -40,6 +40,7 @@ from ._inputs import Matrix, flag
 from ._mixins import WithParts
 from ._settings import (
     CraftmlSettings,
+    FastxmlSettings,
     LabelForestSettings,
     LabelTreeSettings,
     NamesSettings,
@@ -113,6 +114,20 @@ class LabelForest(LabelForestSettings, Estimator):
     >>> forest = LabelForest(submodels=4, rate=0.5).fit(X, Y)
     >>> forest.predict(X).shape
     (300, 3993)
+    """
+
+
+@_with_parameters
+class FastXML(FastxmlSettings, Estimator):
+    """A forest over instances, each node of which ranks the labels of two sides (FastXML, PfastreXML).
+
+    ``FastXML.preset("pfastrexml")`` cares for rare labels.
+
+    >>> from labelwood import FastXML, datasets
+    >>> X, Y, _ = datasets.generate("eurlex-4k", rows=300)
+    >>> forest = FastXML(trees=5).fit(X, Y)
+    >>> forest.predict_top_k(X[:2], k=3).shape
+    (2, 3993)
     """
 
 
@@ -256,5 +271,6 @@ _PARTS = {
 
 #: The class of each algorithm.
 BY_ALGORITHM = {
-    cls.algorithm: cls for cls in (Grove, CraftML, LabelTree, OneVsRest, LabelForest, Neighbours, Names)
+    cls.algorithm: cls
+    for cls in (Grove, CraftML, LabelTree, OneVsRest, LabelForest, FastXML, Neighbours, Names)
 }
