@@ -130,10 +130,15 @@ def tune(
         raise InputError("a TextTagger is tuned with texts, other estimators with rows")
     if budget is not None and real("budget", budget) <= 0:
         raise InputError(f"budget is {budget!r}, but must be a number of seconds above 0")
+    keep = list(keep)
+    for name in keep:
+        # Settings of a grove's parts have the part's name and a point in front.
+        if start is not None and "." not in name and not hasattr(start, name):
+            raise InputError(f"keep has {name!r}, which is no setting of a {type(start).__name__}")
     starts = [] if start is None else [(start.algorithm, start._settings())]
     seed = whole("random_state", random_state, most=MOST_SEED)
     place = None if folder is None else os.fspath(folder)
-    trials = (starts, list(keep), measure, whole("folds", folds), place, budget, seed)
+    trials = (starts, keep, measure, whole("folds", folds), place, budget, seed)
     if tagger is not None:
         documents = tagger._documents(X, y, None, None)
         found = _native.tune_texts(

@@ -74,6 +74,28 @@ mod tests {
     use crate::base::run::Pool;
     use crate::data::Dataset;
     use crate::data::generate::{Generator, Profile};
+    use crate::model::TrainOptions;
+
+    #[test]
+    fn a_threshold_is_learned_on_request_where_there_is_none_otherwise() {
+        let task = Pool::new(2).unwrap().task();
+        let profile = Profile { instances: 200, ..Profile::named("eurlex-4k").unwrap() };
+        let (features, labels) = Generator::new(profile, 1).unwrap().rows(0..200, &task).unwrap();
+        let dataset = Dataset { features, labels, label_names: None, named: None };
+        let settings = Settings::named("neighbours").unwrap();
+        let train = |calibrate, threshold| {
+            let options = TrainOptions { calibrate, threshold, ..TrainOptions::default() };
+            Model::train(dataset.view(), options, &settings, &task).unwrap()
+        };
+        let (plain, learned) = (train(false, false), train(false, true));
+        assert_eq!(plain.threshold(), None);
+        assert!((0.0..1.0).contains(&learned.threshold().unwrap()));
+        assert!(!learned.gives_probabilities() && learned.calibration().is_none());
+        let rows = dataset.features.view();
+        let ask = |model: &Model| model.predict(rows, Query::top(5), &task).unwrap();
+        assert!(ask(&plain) == ask(&learned), "scores stay what they are");
+        assert_eq!(train(true, true).manifest(), train(true, false).manifest());
+    }
 
     #[test]
     fn rows_with_many_good_labels_get_all_of_them() {
