@@ -33,6 +33,13 @@ analyzer=snowball(english)
 vocab=debtags
 """
 
+# Where the data that NLTK finds ends of sentences with cannot be had, Annif divides a text into words as one
+# sentence, which is a little less work.
+ONE_SENTENCE = """import functools
+import nltk.tokenize
+nltk.tokenize.word_tokenize = functools.partial(nltk.tokenize.word_tokenize, preserve_line=True)
+"""
+
 SCRIPT = """local bodies = {}
 for line in io.lines("%s") do bodies[#bodies + 1] = line end
 local at = %d
@@ -144,6 +151,12 @@ def annif(arguments: argparse.Namespace) -> dict:
         place.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
         subprocess.run([python / "pip", "install", "--quiet", "annif[omikuji]", "gunicorn"], check=True)
+    environment = dict(os.environ)
+    check = "import nltk; nltk.download('punkt_tab'); nltk.data.find('tokenizers/punkt_tab')"
+    if subprocess.run([python / "python", "-c", check], capture_output=True).returncode != 0:
+        print("the data of NLTK cannot be had: Annif takes each text for one sentence")
+        (place / "sitecustomize.py").write_text(ONE_SENTENCE)
+        environment["PYTHONPATH"] = str(place)
     if not (place / "trained").exists():
         (place / "projects.cfg").write_text(PROJECT)
         rows = lines("train")
@@ -156,12 +169,12 @@ def annif(arguments: argparse.Namespace) -> dict:
         texts = [f"{row[0]}\t{' '.join(uri[name] for name in labels(row))}\n" for row in rows if labels(row)]
         (place / "train.tsv").write_text("".join(texts))
         for step in [["load-vocab", "debtags", "labels.csv"], ["train", "debtags", "train.tsv"]]:
-            subprocess.run([python / "annif", *step], cwd=place, check=True)
+            subprocess.run([python / "annif", *step], cwd=place, env=environment, check=True)
         (place / "trained").touch()
     command = [python / "gunicorn", "annif:create_app()", "--workers", "2", "--worker-class", "uvicorn.workers.UvicornWorker",
                "--bind", "127.0.0.1:8097", "--timeout", "600", "--log-level", "error"]
     base = "http://127.0.0.1:8097/v1/projects/debtags"
-    return measured("Annif, omikuji, 2 workers", command, base, f"{base}/suggest", True, arguments, cwd=place)
+    return measured("Annif, omikuji, 2 workers", command, base, f"{base}/suggest", True, arguments, cwd=place, env=environment)
 
 
 def labels(row: list[str]) -> list[str]:
