@@ -82,6 +82,18 @@ def resident(pids: list[int]) -> float:
     return sum(int(re.search(r"VmRSS:\s+(\d+)", text)[1]) for text in status) / 1000
 
 
+def cpu(pids: list[int]) -> dict[str, float]:
+    """The CPU seconds of the threads of processes so far, by the names of the threads without their numbers."""
+    spent: dict[str, float] = {}
+    for pid in pids:
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            name, _, figures = (task / "stat").read_text().partition("(")[2].rpartition(")")
+            user, system = figures.split()[11:13]
+            name = re.sub(r"-?\d+$", "", name)
+            spent[name] = spent.get(name, 0) + (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return spent
+
+
 def load(url: str, form: bool, seconds: int, connections: int) -> dict:
     """What wrk measures."""
     script = WORK / "wrk.lua"
@@ -129,17 +141,21 @@ def measured(what: str, command: list, ready: str, url: str, form: bool, argumen
         try:
             wait_for(ready)
             load(url, form, min(5, arguments.seconds), arguments.connections)
-            before = resident(children(process.pid))
+            pids = children(process.pid)
+            before, began = resident(pids), cpu(pids)
             found = load(url, form, arguments.seconds, arguments.connections)
             asked = found["requests"]
             while asked < arguments.requests:
                 asked += load(url, form, arguments.seconds, arguments.connections)["requests"]
-            found |= {"requests": asked, "before": before, "after": resident(children(process.pid))}
+            spent = {name: 1e6 * (seconds - began.get(name, 0)) / asked for name, seconds in cpu(pids).items()}
+            found |= {"requests": asked, "before": before, "after": resident(pids), "cpu": spent}
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
     print(f"{what:<34} {found['per_second']:>9.0f}/s  p50 {found['p50']:>7.2f} ms  p99 {found['p99']:>7.2f} ms  "
           f"errors {found['errors']}  {found['requests']} requests  memory {found['before']:.0f} -> {found['after']:.0f} MB", flush=True)
+    shares = ", ".join(f"{name} {time:.0f}" for name, time in sorted(spent.items()) if time >= 1)
+    print(f"{'':<34} CPU microseconds a request: {shares}", flush=True)
     return found
 
 
