@@ -33,6 +33,13 @@ analyzer=snowball(english)
 vocab=debtags
 """
 
+# Where the data that NLTK finds ends of sentences with cannot be had, Annif divides a text into words as one
+# sentence, which is a little less work.
+ONE_SENTENCE = """import functools
+import nltk.tokenize
+nltk.tokenize.word_tokenize = functools.partial(nltk.tokenize.word_tokenize, preserve_line=True)
+"""
+
 SCRIPT = """local bodies = {}
 for line in io.lines("%s") do bodies[#bodies + 1] = line end
 local at = %d
@@ -73,6 +80,18 @@ def resident(pids: list[int]) -> float:
     """The memory of processes that is resident, in MB."""
     status = [pathlib.Path(f"/proc/{pid}/status").read_text() for pid in pids]
     return sum(int(re.search(r"VmRSS:\s+(\d+)", text)[1]) for text in status) / 1000
+
+
+def cpu(pids: list[int]) -> dict[str, float]:
+    """The CPU seconds of the threads of processes so far, by the names of the threads without their numbers."""
+    spent: dict[str, float] = {}
+    for pid in pids:
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            name, _, figures = (task / "stat").read_text().partition("(")[2].rpartition(")")
+            user, system = figures.split()[11:13]
+            name = re.sub(r"-?\d+$", "", name)
+            spent[name] = spent.get(name, 0) + (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return spent
 
 
 def load(url: str, form: bool, seconds: int, connections: int) -> dict:
@@ -122,17 +141,21 @@ def measured(what: str, command: list, ready: str, url: str, form: bool, argumen
         try:
             wait_for(ready)
             load(url, form, min(5, arguments.seconds), arguments.connections)
-            before = resident(children(process.pid))
+            pids = children(process.pid)
+            before, began = resident(pids), cpu(pids)
             found = load(url, form, arguments.seconds, arguments.connections)
             asked = found["requests"]
             while asked < arguments.requests:
                 asked += load(url, form, arguments.seconds, arguments.connections)["requests"]
-            found |= {"requests": asked, "before": before, "after": resident(children(process.pid))}
+            spent = {name: 1e6 * (seconds - began.get(name, 0)) / asked for name, seconds in cpu(pids).items()}
+            found |= {"requests": asked, "before": before, "after": resident(pids), "cpu": spent}
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
     print(f"{what:<34} {found['per_second']:>9.0f}/s  p50 {found['p50']:>7.2f} ms  p99 {found['p99']:>7.2f} ms  "
           f"errors {found['errors']}  {found['requests']} requests  memory {found['before']:.0f} -> {found['after']:.0f} MB", flush=True)
+    shares = ", ".join(f"{name} {time:.0f}" for name, time in sorted(spent.items()) if time >= 1)
+    print(f"{'':<34} CPU microseconds a request: {shares}", flush=True)
     return found
 
 
@@ -144,6 +167,12 @@ def annif(arguments: argparse.Namespace) -> dict:
         place.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
         subprocess.run([python / "pip", "install", "--quiet", "annif[omikuji]", "gunicorn"], check=True)
+    environment = dict(os.environ)
+    check = "import nltk; nltk.download('punkt_tab'); nltk.data.find('tokenizers/punkt_tab')"
+    if subprocess.run([python / "python", "-c", check], capture_output=True).returncode != 0:
+        print("the data of NLTK cannot be had: Annif takes each text for one sentence")
+        (place / "sitecustomize.py").write_text(ONE_SENTENCE)
+        environment["PYTHONPATH"] = str(place)
     if not (place / "trained").exists():
         (place / "projects.cfg").write_text(PROJECT)
         rows = lines("train")
@@ -156,12 +185,12 @@ def annif(arguments: argparse.Namespace) -> dict:
         texts = [f"{row[0]}\t{' '.join(uri[name] for name in labels(row))}\n" for row in rows if labels(row)]
         (place / "train.tsv").write_text("".join(texts))
         for step in [["load-vocab", "debtags", "labels.csv"], ["train", "debtags", "train.tsv"]]:
-            subprocess.run([python / "annif", *step], cwd=place, check=True)
+            subprocess.run([python / "annif", *step], cwd=place, env=environment, check=True)
         (place / "trained").touch()
     command = [python / "gunicorn", "annif:create_app()", "--workers", "2", "--worker-class", "uvicorn.workers.UvicornWorker",
                "--bind", "127.0.0.1:8097", "--timeout", "600", "--log-level", "error"]
     base = "http://127.0.0.1:8097/v1/projects/debtags"
-    return measured("Annif, omikuji, 2 workers", command, base, f"{base}/suggest", True, arguments, cwd=place)
+    return measured("Annif, omikuji, 2 workers", command, base, f"{base}/suggest", True, arguments, cwd=place, env=environment)
 
 
 def labels(row: list[str]) -> list[str]:

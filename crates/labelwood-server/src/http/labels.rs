@@ -16,6 +16,8 @@ use utoipa::{IntoParams, ToSchema};
 
 /// The most labels of one answer.
 const MOST: usize = 1000;
+/// How many training rows are shown for a label.
+const EXAMPLES: usize = 5;
 /// The longest text that is searched for.
 const LONGEST: usize = 200;
 
@@ -87,7 +89,7 @@ struct LabelCard<'a> {
     /// The words that tell most about it, best first.
     terms: Vec<Term<'a>>,
     /// Training rows that have it, if the model keeps these.
-    examples: Vec<Example>,
+    examples: Vec<Example<'a>>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -107,13 +109,11 @@ struct Term<'a> {
 
 /// A training row.
 #[derive(Serialize, ToSchema)]
-struct Example {
+struct Example<'a> {
     /// Its number, from 0.
-    row: u64,
-    /// What its file calls it, if the model knows that.
-    id: Option<String>,
-    /// Its text, if the model keeps that.
-    text: Option<String>,
+    row: u32,
+    /// The words that weigh most in it; models keep no texts.
+    terms: Vec<&'a str>,
 }
 
 /// Labels by their names
@@ -211,6 +211,7 @@ fn card(opened: &Opened, id: u32, names: Option<&LabelIndex>) -> Result<Response
     let labels = model.labels();
     let terms = model.label_terms(id).unwrap_or_default();
     let narrower = opened.narrower(id).take(MOST);
+    let examples = model.examples(id, EXAMPLES).into_iter();
     json(&LabelCard {
         label: label(id, names),
         names: labels.names().map(|index| all_names(index, id)).unwrap_or_default(),
@@ -218,7 +219,7 @@ fn card(opened: &Opened, id: u32, names: Option<&LabelIndex>) -> Result<Response
         narrower: narrower.map(|id| label(id, names)).collect(),
         count: labels.counts()[id as usize],
         terms: terms.into_iter().map(|(term, weight)| Term { term, weight }).collect(),
-        examples: Vec::new(),
+        examples: examples.map(|(row, terms)| Example { row, terms }).collect(),
     })
 }
 

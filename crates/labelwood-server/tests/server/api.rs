@@ -184,6 +184,9 @@ async fn labels_are_found_by_their_names_and_shown_with_what_is_known() {
     );
     assert_eq!(card["broader"][0]["name"], "animals");
     assert!(card["terms"].as_array().unwrap().iter().any(|term| term["term"] == "owls"), "{card}");
+    let first = &card["examples"][0];
+    assert_eq!((&first["row"], card["examples"].as_array().unwrap().len()), (&json!(0), 2));
+    assert!(first["terms"].as_array().unwrap().contains(&json!("owls")), "{first}");
     let animals = get(&server, &format!("{path}/{}", card["broader"][0]["id"])).await.json();
     let below: Vec<_> =
         animals["narrower"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect();

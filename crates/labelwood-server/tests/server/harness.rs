@@ -36,7 +36,7 @@ fn trained(algorithm: &str, texts: &[&str], ids: &[Vec<u32>], names: LabelIndex)
     let (options, params, task) = (Default::default(), Params::default(), task());
     let (reader, rows) = learn(texts, labels, names, options, params, &task).unwrap();
     let settings = Settings::named(algorithm).unwrap();
-    let options = TrainOptions { text: Some(&reader), ..TrainOptions::default() };
+    let options = TrainOptions { text: Some(&reader), keep_rows: true, ..TrainOptions::default() };
     Model::train(rows.view(), options, &settings, &task).unwrap()
 }
 

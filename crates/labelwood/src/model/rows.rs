@@ -1,10 +1,14 @@
 //! The training rows that a model holds: one unit for those of the training, and one for those of
 //! each update.
 
+use super::Model;
 use crate::algorithms::UnitSink;
 use crate::base::sparse::{Csr, Scored, SparseError, top_k};
 use crate::base::store::{FormatError, StoreError, Stored};
 use crate::data::{Dataset, DatasetView};
+
+/// How many terms of a row are told.
+const TERMS: usize = 8;
 
 /// The name of the unit of the rows that came with an update; those of the training have 0.
 pub(super) fn name(update: usize) -> String {
@@ -90,6 +94,40 @@ pub(super) fn heaviest(stored: &Stored, row: u32, most: usize) -> Option<Vec<u32
         return Some(heaviest.into_iter().map(|entry| entry.id).collect());
     }
     None
+}
+
+/// The first of the rows that a model holds that have a label.
+fn with_label(stored: &Stored, label: u32, most: usize) -> Option<Vec<u32>> {
+    let (mut found, mut before) = (Vec::new(), 0);
+    for update in 0..=stored.manifest().training.updates.len() {
+        let unit = stored.unit(&name(update)).ok()?;
+        let starts = unit.array::<u64>("label_starts").ok()?;
+        let labels = unit.array::<u32>("labels").ok()?;
+        for (row, ends) in (before..).zip(starts.windows(2)) {
+            if found.len() == most {
+                return Some(found);
+            }
+            let own = labels.get(ends[0] as usize..ends[1] as usize).unwrap_or_default();
+            found.extend(own.contains(&label).then_some(row));
+        }
+        before += starts.len().saturating_sub(1) as u32;
+    }
+    Some(found)
+}
+
+impl Model {
+    /// The first training rows that have a label, at most so many, each with the terms that weigh most in it;
+    /// none unless the model keeps its rows. Rows are counted from 0, those of updates last.
+    pub fn examples(&self, label: u32, most: usize) -> Vec<(u32, Vec<&str>)> {
+        if !self.manifest().training.keep_rows {
+            return Vec::new();
+        }
+        let term = |id: u32| self.text()?.vectoriser().term(id);
+        let terms = |row: u32| heaviest(&self.stored, row, TERMS).unwrap_or_default();
+        let rows = with_label(&self.stored, label, most).unwrap_or_default();
+        let named = |row| (row, terms(row).into_iter().filter_map(term).collect());
+        rows.into_iter().map(named).collect()
+    }
 }
 
 /// The columns of rows, one row after the other.
