@@ -4,7 +4,7 @@
 //! number of its rows, a label's sum is its mean. By feature, since a row is compared with all labels that
 //! the trees vote for, and has few features.
 
-use crate::base::array::Array;
+use crate::base::array::{Array, section};
 use crate::base::sparse::{Csr, Entries, LabelRowsView, OwnedEntries};
 use crate::base::store::{ArrayRef, FormatError, Unit};
 use rayon::prelude::*;
@@ -22,13 +22,15 @@ pub(super) struct Means {
 
 impl Means {
     fn new(sums: Csr) -> Self {
-        let mut squares = vec![0.0; sums.columns()];
-        for row in sums.rows() {
-            for (label, value) in row.iter() {
-                squares[label as usize] += f64::from(value) * f64::from(value);
+        let mut means = Means { squares: vec![0.0; sums.columns()], sums };
+        for feature in 0..means.sums.len() {
+            for (label, sum) in row(&means.sums, feature) {
+                if let Some(square) = means.squares.get_mut(label as usize) {
+                    *square += f64::from(sum) * f64::from(sum);
+                }
             }
         }
-        Means { sums, squares }
+        means
     }
 
     /// The sums over the labels of so many features' rows.
@@ -64,15 +66,19 @@ impl Means {
 
     /// These sums with those of further rows, of the same features and maybe more labels.
     pub(super) fn with(&self, more: &Means) -> Self {
-        let mut all = Csr::new(self.sums.columns().max(more.sums.columns()));
+        let columns = self.sums.columns().max(more.sums.columns());
+        let mut all = Csr::new(columns);
         let (mut labels, mut values) = (Vec::new(), Vec::new());
-        for (known, new) in self.sums.rows().zip(more.sums.rows()) {
-            let mut both: Vec<(u32, f32)> = known.iter().chain(new.iter()).collect();
+        for feature in 0..self.sums.len() {
+            let mut both: Vec<(u32, f32)> =
+                row(&self.sums, feature).chain(row(&more.sums, feature)).collect();
+            // Where a mapped file has changed, there may be any numbers.
+            both.retain(|(label, sum)| (*label as usize) < columns && sum.is_finite());
             both.sort_by_key(|(label, _)| *label);
             for same in both.chunk_by(|one, other| one.0 == other.0) {
                 labels.push(same[0].0);
-                let sum: f32 = same.iter().map(|(_, value)| value).sum();
-                values.push(sum.clamp(f32::MIN, f32::MAX));
+                let sum: f64 = same.iter().map(|(_, sum)| f64::from(*sum)).sum();
+                values.push(sum.clamp(f32::MIN.into(), f32::MAX.into()) as f32);
             }
             all.push_row(&labels, &values).expect("labels are in order, and their values finite");
             labels.clear();
@@ -112,7 +118,7 @@ impl Means {
     /// Adds a row's product with each label's sum to `products`, which has a number for each label.
     pub(super) fn add_products(&self, (columns, values): (&[u32], &[f32]), products: &mut [f64]) {
         for (&column, &value) in columns.iter().zip(values) {
-            for (label, sum) in self.sums.row(column as usize).iter() {
+            for (label, sum) in row(&self.sums, column as usize) {
                 if let Some(product) = products.get_mut(label as usize) {
                     *product += f64::from(value) * f64::from(sum);
                 }
@@ -127,6 +133,15 @@ impl Means {
         let own = self.squares.get(label as usize).copied().unwrap_or(0.0);
         (square - 2.0 * product / count + own / (count * count)).max(0.0)
     }
+}
+
+/// The labels that have a feature, with their sums. Empty where a mapped file has changed and rows do not
+/// fit.
+fn row(sums: &Csr, feature: usize) -> impl Iterator<Item = (u32, f32)> {
+    let sums = sums.view();
+    let range = section(sums.offsets(), feature, sums.indices().len().min(sums.values().len()));
+    let (labels, values) = (&sums.indices()[range.clone()], &sums.values()[range]);
+    labels.iter().copied().zip(values.iter().copied())
 }
 
 /// For each of so many columns the rows that have it, in order.
