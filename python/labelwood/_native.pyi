@@ -37,6 +37,7 @@ __all__ = [
     "read_documents",
     "read_vocabulary",
     "read_omikuji_rows",
+    "report",
     "shrink",
     "tune_rows",
     "tune_texts",
