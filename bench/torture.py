@@ -18,11 +18,12 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ALGORITHMS = ["craftml", "label-tree", "one-vs-rest", "label-forest", "neighbours", "grove"]
+ALGORITHMS = ["craftml", "label-tree", "one-vs-rest", "label-forest", "neighbours", "fastxml", "grove"]
 THREADS = [1, 2, 7]
 #: Fewer trees than the defaults: it is the shape of the data that is tried here.
 SETTINGS = {
     "craftml": ["--trees", "6"],
+    "fastxml": ["--trees", "6", "--preset", "pfastrexml"],
     "label-forest": ["--submodels", "4"],
     "grove": ["--trees", "4"],
 }

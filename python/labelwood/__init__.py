@@ -1,7 +1,7 @@
 """Extreme multi-label learning: which few of very many labels fit a row of features or a text.
 
 The estimators :class:`CraftML`, :class:`LabelTree`, :class:`OneVsRest`, :class:`LabelForest`,
-:class:`Neighbours` and :class:`Grove` learn from sparse rows, :class:`TextTagger` from texts, and
+:class:`FastXML`, :class:`Neighbours` and :class:`Grove` learn from sparse rows, :class:`TextTagger` from texts, and
 :class:`Names` finds the names of labels in them. :func:`load` opens a saved model, whether Python or the command ``labelwood`` wrote it.
 
 >>> import labelwood
@@ -18,21 +18,33 @@ from ._later import later
 from ._native import __version__
 
 if TYPE_CHECKING:
-    from . import datasets, estimators, metrics, persistence, text
-    from .estimators import CraftML, Grove, LabelForest, LabelTree, Names, Neighbours, OneVsRest
-    from .persistence import load
+    from . import datasets, estimators, metrics, persistence, search, text
+    from .estimators import (
+        CraftML,
+        FastXML,
+        Grove,
+        LabelForest,
+        LabelTree,
+        Names,
+        Neighbours,
+        OneVsRest,
+    )
+    from .persistence import load, shrink
+    from .reports import Report, report
     from .text import TextTagger, TextVectoriser
 
 __getattr__, __dir__ = later(
     __name__,
     {
         "CraftML": "estimators",
+        "FastXML": "estimators",
         "Grove": "estimators",
         "LabelForest": "estimators",
         "LabelTree": "estimators",
         "Names": "estimators",
         "Neighbours": "estimators",
         "OneVsRest": "estimators",
+        "Report": "reports",
         "TextTagger": "text",
         "TextVectoriser": "text",
         "datasets": "datasets",
@@ -40,12 +52,17 @@ __getattr__, __dir__ = later(
         "load": "persistence",
         "metrics": "metrics",
         "persistence": "persistence",
+        "report": "reports",
+        "reports": "reports",
+        "search": "search",
+        "shrink": "persistence",
         "text": "text",
     },
 )
 
 __all__ = [
     "CraftML",
+    "FastXML",
     "Grove",
     "InputError",
     "LabelForest",
@@ -56,10 +73,14 @@ __all__ = [
     "Names",
     "Neighbours",
     "OneVsRest",
+    "Report",
     "TextTagger",
     "TextVectoriser",
     "__version__",
     "datasets",
     "load",
     "metrics",
+    "report",
+    "search",
+    "shrink",
 ]

@@ -6,45 +6,81 @@ import copy
 import functools
 import json
 import os
-from collections.abc import Iterable
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _native
 from ._errors import InputError
-from ._explain import Explanation, explained
 from ._inputs import (
+    INDICATOR,
     MOST_SEED,
     Labels,
     LabelSets,
     Matrix,
     as_json,
+    bounds,
     features,
     flag,
-    into,
-    memory,
-    real,
+    of_dataset,
     refuse_impossible,
     threads,
     whole,
 )
+from ._measured import Measured, refuse_wrong_threshold
+from ._mixins import WithNames, all_or_nothing, extended, updated_into
 from ._progress import Callback, following
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from .datasets import Dataset
+
 #: How many labels of a row have a score, at most, unless a number is given. Not fewer than the
 #: library ranks anew where some labels are favoured: those are always the labels of the best scores.
 MOST = 100
 #: Parameters of the constructor that are no settings of the algorithm.
-_PLAIN = ("calibrate", "favour", "random_state", "threshold", "n_jobs", "verbose")
+_PLAIN = (
+    "calibrate", "favour", "random_state", "threshold", "min_labels", "n_jobs", "verbose",
+)
+#: The most values of a dense answer: a gigabyte.
+_MOST_DENSE = 1 << 28
+
+
+#: The algorithm, its settings as JSON, whether it is calibrated, which labels it favours, whether it learns
+#: a threshold, and whether the model holds its rows.
+Learner = tuple[str, str, bool, str, bool, bool]
+
+
+def _gives_probabilities(estimator: Any) -> bool:
+    """Whether there are probabilities; else the reason, as scikit-learn expects it."""
+    model = getattr(estimator, "model_", None)
+    asked_for = getattr(estimator, "calibrate", True)
+    name = type(estimator).__name__
+    if model is not None and len(estimator.classes_) == 1:
+        raise AttributeError("of a single label scikit-learn expects two columns: take predict_scores")
+    if asked_for if model is None else model.gives_probabilities:
+        return True
+    raise AttributeError(f"the scores are no probabilities: take {name}(calibrate=True), or a Grove")
+
+
+def _can_be_updated(estimator: Any) -> bool:
+    """Whether rows can be added to what is fitted, or will be; else the reason."""
+    updates = _native.updates(estimator.algorithm)
+    model = getattr(estimator, "model_", None)
+    if updates == "always" or (updates == "with rows" and (model is None or holds_rows(model))):
+        return True
+    name = type(estimator).__name__
+    if updates == "never":
+        raise AttributeError(f"a {name} cannot be updated: fit it again with all rows")
+    raise AttributeError(f"this {name} does not hold its rows: fit it with keep_rows=True")
 
 
 @functools.lru_cache
@@ -52,95 +88,15 @@ def _empty_row(columns: int) -> sparse.csr_array:
     return sparse.csr_array((1, columns), dtype=np.float32)
 
 
-class WithParts:
-    """Of an estimator that has others among its parameters, which may be left open."""
-
-    model_: _native.Model
-
-    def _defaults(self) -> dict[str, BaseEstimator]:
-        """What stands for parts that are left open."""
-        raise NotImplementedError
-
-    @property
-    def chosen_(self) -> str | None:
-        """Which algorithms of a grove held-out rows kept, and why, in words."""
-        check_is_fitted(self)
-        return json.loads(self.model_.manifest)["settings"].get("chosen")
-
-    def set_params(self, **params):
-        """Sets parameters; ``part__parameter`` sets one of a part, left open or not."""
-        for name, part in self._defaults().items():
-            is_meant = any(key.startswith(f"{name}__") for key in params)
-            if is_meant and params.get(name, getattr(self, name)) is None:
-                params[name] = part
-        return super().set_params(**params)
-
-
-class WithNames:
-    """Of an estimator whose labels may have names, further ones and ones in other languages.
-
-    A vocabulary brings them along: train with the command and its ``--vocabulary``.
-    """
-
-    model_: _native.Model
-
-    def languages(self) -> list[str]:
-        """The tags of the languages in which labels have names, the model's own first."""
-        check_is_fitted(self)
-        return self.model_.languages
-
-    def label_names(self, language: str | None = None) -> list[str] | None:
-        """What each label is called, in a language if it has a name there; ``None`` without names."""
-        check_is_fitted(self)
-        return self.model_.label_names if language is None else self.model_.names_in(language)
-
-    def all_names(self, label: int) -> list[str]:
-        """All names of the label with this number, the preferred one first."""
-        check_is_fitted(self)
-        return self.model_.all_names(whole("label", label))
-
-    def broader(self, label: int) -> list[int]:
-        """The numbers of the labels that a vocabulary calls broader than the one with this number."""
-        check_is_fitted(self)
-        return self.model_.broader(whole("label", label))
-
-    def explain(
-        self, row: Any, label: int | str | None = None, *, k: int = 5, most: int = 10
-    ) -> Explanation:
-        """What speaks for a label of a text or a row, and what against it.
-
-        Parameters
-        ----------
-        row : str, or a row of features (sparse or dense)
-            A text for those that learned from texts.
-        label : int or str, optional
-            The label, predicted or not, by its number or name; the best ``k`` by default.
-        k : int
-            How many of the best labels are explained.
-        most : int
-            How many entries a list has at most.
-        """
-        check_is_fitted(self)
-        labels = [] if label is None else [label]
-        return explained(self.model_, row, labels, whole("k", k, least=1), whole("most", most, least=1))
-
-
-@contextmanager
-def all_or_nothing(estimator: BaseEstimator):
-    """Leaves an estimator as it was if it cannot be fitted, whatever stops that."""
-    before = vars(estimator).copy()
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-class Estimator(WithNames, BaseEstimator):
+class Estimator(WithNames, Measured, BaseEstimator):
     """An algorithm over rows of features. Its settings are those of the command."""
 
     algorithm: ClassVar[str]
+    random_state: Any
+    favour: Any
+    min_labels: int
+    n_jobs: int | None
+    verbose: int
     #: Settings that have one possible value, and are not shown.
     _fixed: ClassVar[dict[str, Any]] = {}
 
@@ -171,21 +127,57 @@ class Estimator(WithNames, BaseEstimator):
         settings = {name: _shortest(settings[name]) for name in settings if name not in cls._fixed}
         return cls(**{"random_state": seed, **settings, **others})
 
-    def _learner(self) -> tuple[str, str, bool, str]:
-        """The algorithm, its settings, whether it is calibrated, and which labels it favours."""
+    def _learner(self, *, keep_rows: bool = False, is_limited: bool = False) -> Learner:
+        """What is learned. Within limits there is no time for a threshold."""
         calibrate = flag("calibrate", getattr(self, "calibrate", False))
-        return self.algorithm, self._settings(), calibrate, str(self.favour)
+        learns_threshold = refuse_wrong_threshold(self) and not is_limited
+        settings, favour = self._settings(), str(self.favour)
+        return self.algorithm, settings, calibrate, favour, learns_threshold, keep_rows
 
     def _settings(self) -> str:
         settings = {name: value for name, value in self.get_params(deep=False).items()
                     if name not in _PLAIN}
         return as_json({**settings, **self._fixed, "seed": _seed(self.random_state)})
 
+    @overload
+    def fit(
+        self,
+        X: Dataset,
+        y: None = ...,
+        *,
+        label_names: None = ...,
+        keep_rows: bool = ...,
+        budget: float | None = ...,
+        max_model: int | None = ...,
+        folder: str | os.PathLike[str] | None = ...,
+        overwrite: bool = ...,
+        progress: Callback | None = ...,
+    ) -> Self: ...
+
+    @overload
     def fit(
         self,
         X: Matrix,
         y: LabelSets,
         *,
+        label_names: Iterable[str] | None = ...,
+        keep_rows: bool = ...,
+        budget: float | None = ...,
+        max_model: int | None = ...,
+        folder: str | os.PathLike[str] | None = ...,
+        overwrite: bool = ...,
+        progress: Callback | None = ...,
+    ) -> Self: ...
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        label_names: Iterable[str] | None = None,
+        keep_rows: bool = False,
+        budget: float | None = None,
+        max_model: int | None = None,
         folder: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         progress: Callback | None = None,
@@ -194,12 +186,24 @@ class Estimator(WithNames, BaseEstimator):
 
         Parameters
         ----------
-        X : sparse matrix, array or DataFrame of shape (rows, features)
-            CSR with 32-bit indices and values is used where it lies; everything else is copied.
+        X : sparse matrix, array or DataFrame of shape (rows, features), or Dataset
+            CSR with 32-bit indices and values is used where it lies; everything else is copied. What
+            :func:`labelwood.datasets.read` gave has the labels, too.
         y : sparse or dense indicator of shape (rows, labels), or a list of lists
             In lists, labels are names, or numbers from 0 to 9,999,999. Names are not empty and have
             no TAB or line break. Lists of one length of at least two that hold only 0 and 1 are an
             indicator. The columns of a DataFrame name the labels.
+        label_names : iterable of str, optional
+            What the labels are called, one for each column or number of ``y``: a code, or a code and
+            names with TABs between them. Predictions, ``classes_`` and the saved model have them.
+        keep_rows : bool, default=False
+            Whether the model holds the rows, which :meth:`update` of a :class:`LabelTree` or
+            :class:`OneVsRest` needs.
+        budget : float, optional
+            The seconds that the training may take: trees are added while there is time. For
+            :class:`Grove`, :class:`CraftML` and :class:`LabelTree`.
+        max_model : int, optional
+            The bytes that the model may have, likewise.
         folder : str or path, optional
             Where the model is written as it is learned, unit by unit, as the command does it. A
             training that was stopped goes on where it was when the same rows and settings are given
@@ -210,6 +214,7 @@ class Estimator(WithNames, BaseEstimator):
         progress : callable, optional
             Called as ``progress(stage, done, total)``; an exception stops the training.
         """
+        X, y, label_names = of_dataset(X, y, label_names)
         if y is None:
             raise InputError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
@@ -219,15 +224,71 @@ class Estimator(WithNames, BaseEstimator):
             refuse_impossible(X)
         with all_or_nothing(self):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64])
-            labels, learner = Labels(y), self._learner()
-            real("threshold", self.threshold)
+            labels = Labels(y, label_names)
+            is_limited = budget is not None or max_model is not None
+            learner = self._learner(keep_rows=flag("keep_rows", keep_rows), is_limited=is_limited)
             with following(self.verbose, progress, type(self).__name__) as callback:
                 model = _native.Model.train(
                     learner, features(X), labels.arrays, labels.names,
-                    into(folder, overwrite), threads(self.n_jobs), callback, memory(),
+                    bounds(folder, overwrite, budget, max_model), threads(self.n_jobs), callback,
                 )
             self._take(model)
         return self
+
+    def update(
+        self,
+        X: Matrix,
+        y: LabelSets,
+        *,
+        label_names: Iterable[str] | None = None,
+        again: bool = False,
+        folder: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
+        progress: Callback | None = None,
+    ) -> Self:
+        """Adds rows to what was learned, as the command's ``update`` does.
+
+        A forest counts them in its leaves. A model that holds its rows (``keep_rows``) learns again what
+        they touch; :class:`LabelTree` and :class:`OneVsRest` need that. Labels may be new: names that
+        training did not know, or further numbers.
+
+        Parameters
+        ----------
+        X, y, label_names
+            As in :meth:`fit`. An indicator has the columns of training, and may have more.
+        again : bool, default=False
+            Whether rows are added that the last update added already.
+        folder, overwrite, progress
+            As in :meth:`fit`; the folder may be the model's own.
+        """
+        rows, labels = self._rows(X), self._extended(Labels(y, label_names))
+        with following(self.verbose, progress, type(self).__name__) as callback:
+            self._take(self.model_.update(
+                features(rows), *labels, updated_into(folder, overwrite),
+                flag("again", again), threads(self.n_jobs), callback,
+            ))
+        return self
+
+    @available_if(_can_be_updated)
+    def partial_fit(
+        self,
+        X: Matrix,
+        y: LabelSets,
+        classes: Iterable[str] | None = None,
+    ) -> Self:
+        """Learns from the first rows, with ``keep_rows``, and adds those of further calls.
+
+        ``classes`` may name all labels in the first call, as ``label_names`` of :meth:`fit`; labels may
+        still be new later. The same rows may be given again.
+        """
+        if not hasattr(self, "model_"):
+            return self.fit(X, y, label_names=classes, keep_rows=True)
+        return self.update(X, y, again=True)
+
+    def _extended(self, labels: Labels) -> tuple[Any, list[str] | None]:
+        """Labels in the columns of training, new ones after them, with the names of all."""
+        lines = self.model_.label_lines
+        return extended(labels, lines, len(self.classes_), self.model_.find_labels)
 
     def _take(self, model: _native.Model) -> None:
         self.model_ = model
@@ -242,7 +303,7 @@ class Estimator(WithNames, BaseEstimator):
         k: int = 5,
         *,
         beam: int | None = None,
-        labels: Iterable[int] | None = None,
+        labels: Iterable[int] | Iterable[str] | None = None,
         progress: Callback | None = None,
     ) -> sparse.csr_array:
         """The best ``k`` labels of each row with their scores.
@@ -257,15 +318,13 @@ class Estimator(WithNames, BaseEstimator):
             The number of labels.
         beam : int, optional
             How many nodes of a level are followed; the estimator's ``beam`` by default.
-        labels : iterable of int, optional
-            The labels that may be named; all by default.
+        labels : iterable of int or str, optional
+            The labels that may be named, by number or name; all by default.
         progress : callable, optional
             As in :meth:`fit`.
         """
         rows = self._rows(X)
-        allowed = None
-        if labels is not None:
-            allowed = [self._label(f"labels[{at}]", label) for at, label in enumerate(labels)]
+        allowed = self._allowed(labels)
         arrays = features(rows)
         with following(self.verbose, progress, type(self).__name__) as callback:
             indptr, indices, data = self.model_.predict(
@@ -278,13 +337,6 @@ class Estimator(WithNames, BaseEstimator):
         row = copy.copy(_empty_row(len(self.classes_)))
         row.data, row.indices, row.indptr = data, indices, indptr
         return row
-
-    def _label(self, name: str, label) -> int:
-        if whole(name, label) >= len(self.classes_):
-            raise InputError(
-                f"{name} is {label}, but training knew {len(self.classes_)} labels, counted from 0"
-            )
-        return int(label)
 
     def predict_arrays(
         self,
@@ -332,54 +384,83 @@ class Estimator(WithNames, BaseEstimator):
         """
         return self.predict_top_k(X, MOST)
 
+    def predict_batches(
+        self,
+        batches: Iterable[Matrix],
+        k: int = 5,
+        *,
+        rows: int = 10_000,
+        beam: int | None = None,
+        labels: Iterable[int] | Iterable[str] | None = None,
+    ) -> Iterator[sparse.csr_array]:
+        """:meth:`predict_top_k` of rows that come in pieces, such as those of a file too large for memory.
+
+        Gives the answers piece by piece: no more than ``rows`` rows are in work at a time. A matrix is
+        one batch, and is cut up as well.
+        """
+        allowed = None if labels is None else list(self._allowed(labels) or [])
+        for batch in [batches] if hasattr(batches, "shape") else batches:
+            batch = self._rows(batch)
+            for start in range(0, batch.shape[0], whole("rows", rows, least=1)):
+                yield self.predict_top_k(batch[start:start + rows], k, beam=beam, labels=allowed)
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Matrix, *, dense: bool = False) -> Any:
+        """The probabilities of the likely labels of each row; each label has its own.
+
+        They are :meth:`predict_scores`, a sparse matrix, and there are none unless the estimator is a
+        :class:`Grove` or has ``calibrate=True``. With ``dense=True`` an array has those of all labels, if
+        it has room in a gigabyte; labels that have no score are 0.
+        """
+        return self._dense(X) if flag("dense", dense) else self.predict_scores(X)
+
+    def _dense(self, X: Matrix) -> NDArray[np.float32]:
+        rows, labels = self._rows(X), len(self.classes_)
+        if rows.shape[0] * labels > _MOST_DENSE:
+            raise InputError(
+                f"{rows.shape[0]} rows of {labels} labels are more than a gigabyte: ask for fewer rows at a "
+                "time, or take predict_scores, which is sparse"
+            )
+        return self.predict_top_k(rows, labels).toarray()
+
     def predict(self, X: Matrix) -> sparse.csr_array:
-        """The labels of each row whose score is at least ``threshold``, as an indicator."""
+        """The labels of each row whose score is at least ``threshold``, as an indicator.
+
+        ``threshold_`` is the number that decides; with ``min_labels`` a row has so many labels at least.
+        """
         arrays = features(self._rows(X))
-        threshold = real("threshold", self.threshold)
+        least = (self.threshold_, whole("min_labels", self.min_labels))
         with following(self.verbose, None, type(self).__name__) as callback:
             indptr, indices, _ = self.model_.predict(
-                arrays, MOST, None, None, threads(self.n_jobs), callback, threshold
+                arrays, MOST, None, None, threads(self.n_jobs), callback, least
             )
         shape = (len(indptr) - 1, len(self.classes_))
-        predicted = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape)
+        predicted = sparse.csr_array((np.ones(len(indices), INDICATOR), indices, indptr), shape)
         predicted.sort_indices()
         return predicted
-
-    def score(self, X: Matrix, y: LabelSets, k: int = 1) -> float:
-        """Precision at ``k``: the share of the best ``k`` labels that are right.
-
-        Labels are given as in :meth:`fit`. Names, in lists or as the columns of a DataFrame, are
-        those of training in any order; those that training did not know are never right.
-        """
-        from .metrics import precision_at_k
-
-        scores = self.predict_top_k(X, k)
-        return precision_at_k(self._known(y), scores, k)
-
-    def _known(self, Y: LabelSets) -> sparse.csr_array:
-        """Labels as an indicator with the columns of training; unknown names come after them."""
-        labels, names, count = Labels(Y), self.model_.label_names, len(self.classes_)
-        if labels.names is not None and names is not None:
-            return labels.indicator if labels.names == names else _by_name(labels, names)
-        if labels.has_columns and labels.count != count:
-            raise InputError(
-                f"Y has {labels.count} columns, but training knew {count} labels: give a column for "
-                "each of them, or lists of labels"
-            )
-        if labels.names is not None and not labels.has_columns:
-            raise InputError("Y has names of labels, but training knew only numbers: give numbers")
-        return labels.indicator
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the model into a folder, which the command opens, too.
 
         The folder holds either the model that was there before or this one, whenever the
-        interpreter is killed. It holds what the command knows, too: neither ``threshold``,
-        ``n_jobs`` and ``verbose`` nor the names of features (``feature_names_in_``), which pickle
+        interpreter is killed. It holds what the command knows, too, a threshold that was learned
+        included: neither ``threshold``, ``min_labels``, ``n_jobs`` and ``verbose`` nor the names of features (``feature_names_in_``), which pickle
         keeps.
         """
         check_is_fitted(self)
-        self.model_.save(os.fspath(path), overwrite)
+        self.model_.save(os.fspath(path), bool(overwrite))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = True) -> Self:
+        """:func:`labelwood.load` of a model of this kind; another kind is refused."""
+        from .persistence import load_as
+
+        return load_as(cls, path, mmap)
+
+
+def holds_rows(model: _native.Model) -> bool:
+    """Whether a model holds its training rows."""
+    return json.loads(model.manifest).get("keep_rows", False)
 
 
 def clusters(model: _native.Model, tree: int) -> list[list[int]]:
@@ -400,21 +481,6 @@ def noting_order(scores: sparse.csr_array, favour: str) -> sparse.csr_array:
 def asked(k, beam) -> tuple[int, int | None]:
     """How many labels, and how many nodes of a level, a prediction is asked for."""
     return whole("k", k), None if beam is None else whole("beam", beam, least=1)
-
-
-def _by_name(labels: Labels, names: list[str]) -> sparse.csr_array:
-    """Labels that have names in the columns of these names; others come after them."""
-    given = labels.names or []
-    if len(set(given)) < len(given):
-        raise InputError("Y has several columns of one name, which cannot be told apart: rename them")
-    # Of labels that share a name, the first is meant.
-    ids = {name: at for at, name in reversed(list(enumerate(names)))}
-    places = [ids.get(name, len(names) + at) for at, name in enumerate(given)]
-    ones = np.ones(len(labels.indices), np.int8)
-    rows = (ones, np.array(places, np.int32)[labels.indices], labels.indptr)
-    known = sparse.csr_array(rows, (len(labels), len(names) + len(given)))
-    known.sort_indices()
-    return known
 
 
 def _shortest(value):

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Number, Real
 from typing import Any, Protocol, Union
 
@@ -37,6 +37,9 @@ LARGE_MODEL = 64 << 20
 #: public set has. Every number up to the largest takes memory, so that one wrong or huge number, such
 #: as an identifier of a catalogue, would take it all.
 MOST_NUMBERS = 10_000_000
+#: The type of indicators. scikit-learn adds up the columns of what it is given in its own type, so that
+#: more than 127 labels are wrong in int8.
+INDICATOR = np.dtype(np.int32)
 #: The largest seed.
 MOST_SEED = 2**64 - 1
 #: How many values a warning names.
@@ -99,9 +102,23 @@ def _plain(value):
     raise TypeError(f"{type(value).__name__} is no setting")
 
 
-def into(folder: str | os.PathLike | None, overwrite: bool) -> tuple[str, bool] | int:
-    """The folder that a model is learned in, or from what size on it is learned on disk."""
-    return LARGE_MODEL if folder is None else (os.fspath(folder), bool(overwrite))
+#: Where a model is learned, the seconds and bytes that it may take, and the bytes of memory that there are.
+Bounds = tuple[Union[tuple[str, bool], int], Union[float, None], Union[int, None], Union[int, None]]
+
+
+def bounds(
+    folder: str | os.PathLike | None,
+    overwrite: bool,
+    budget: float | None = None,
+    max_model: int | None = None,
+) -> Bounds:
+    """The folder that a model is learned in, or from what size on it is learned on disk, and its limits."""
+    into = LARGE_MODEL if folder is None else (os.fspath(folder), bool(overwrite))
+    if budget is not None and real("budget", budget) <= 0:
+        raise InputError(f"budget is {budget!r}, but must be a number of seconds above 0")
+    if max_model is not None:
+        max_model = whole("max_model", max_model, least=1)
+    return into, budget, max_model, memory()
 
 
 def memory() -> int | None:
@@ -178,6 +195,8 @@ def features(X):
 class Labels:
     """The labels of rows, however they were given.
 
+    ``label_names`` are what labels that are given as numbers or columns are called.
+
     A sparse or dense indicator has a column for each label; a DataFrame's columns name them. A
     list has the labels of each row, either names or numbers from 0. Lists of one length of at least
     two that hold nothing but 0 and 1 are an indicator, as they are for scikit-learn: as numbers of
@@ -191,14 +210,18 @@ class Labels:
     array([0, 2, 2], dtype=int32)
     """
 
-    def __init__(self, Y: Any) -> None:
+    def __init__(self, Y: Any, label_names: Iterable[str] | None = None) -> None:
+        #: A line for each label: a code, or a code and names with TABs between them.
         self.names: list[str] | None = None
         #: Whether there was a column for each label.
         self.has_columns = True
+        self.count: int = 0
+        Y = of_arrow(Y)
         if sparse.issparse(Y):
             self._indicator(Y)
         elif is_frame(Y):
-            self.names = [storable(str(name)) for name in Y.columns]
+            self.names = [storable(str(name)) for name in columns_of(Y)]
+            _refuse_twins("Y has several columns of one name", self.names)
             self._indicator(_of_frame(Y))
         elif hasattr(Y, "__array__") and np.asarray(Y).ndim == 2:
             self._indicator(_ones_and_zeros(np.asarray(Y)))
@@ -209,6 +232,8 @@ class Labels:
             else:
                 self.has_columns = False
                 self._lists(rows)
+        if label_names is not None:
+            self._call(label_names)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -221,8 +246,38 @@ class Labels:
     @property
     def indicator(self) -> sparse.csr_array:
         """A column for each label."""
-        ones = np.ones(len(self.indices), np.int8)
+        ones = np.ones(len(self.indices), INDICATOR)
         return sparse.csr_array((ones, self.indices, self.indptr), (len(self), self.count))
+
+    def placed(self, places: Sequence[int], count: int) -> sparse.csr_array:
+        """The same with each label in another place, of so many."""
+        ones = np.ones(len(self.indices), bool)
+        moved = np.array(places, np.int32)[self.indices]
+        rows = sparse.csr_array((ones, moved, self.indptr), (len(self), count))
+        # Several of these labels may be one in their new places.
+        rows.sum_duplicates()
+        return rows.astype(INDICATOR)
+
+    def _call(self, label_names: Iterable[str]) -> None:
+        if isinstance(label_names, (str, bytes)):
+            raise InputError(f"label_names is {label_names!r}, but must be a list of names")
+        lines = [_line(line, at) for at, line in enumerate(label_names)]
+        codes = [line.partition("\t")[0] for line in lines]
+        _refuse_twins("label_names has a name twice", codes)
+        if self.names is not None and self.has_columns:
+            raise InputError("Y has names for its columns: leave label_names out")
+        if self.names is not None:
+            places = {code: at for at, code in enumerate(codes)}
+            for name in self.names:
+                if name not in places:
+                    raise InputError(f"Y has the label {name!r}, which is not among label_names")
+            placed = self.placed([places[name] for name in self.names], len(codes))
+            self.indptr, self.indices = placed.indptr, placed.indices
+        elif len(lines) < self.count or (self.has_columns and len(lines) != self.count):
+            raise InputError(
+                f"label_names has {len(lines)} names, but Y has {self.count} labels: give each its name"
+            )
+        self.names, self.count = lines, len(lines)
 
     def _indicator(self, Y) -> None:
         _refuse_other_types(Y)
@@ -254,13 +309,40 @@ class Labels:
         self.indices = np.array([label for row in rows for label in row], np.int32)
 
 
+def of_dataset(X, y, label_names):
+    """What was handed over, taken apart if it is a whole data set with its names."""
+    if y is None and all(hasattr(X, name) for name in ("X", "Y", "label_names")):
+        return X.X, X.Y, X.label_names if label_names is None else label_names
+    return X, y, label_names
+
+
+def are_texts(X) -> bool:
+    """Whether these are texts rather than rows."""
+    X = X if hasattr(X, "ndim") and X.ndim != 1 else of_arrow(X)
+    is_list = isinstance(X, Iterable) and not is_frame(X) and getattr(X, "ndim", 1) == 1
+    return is_list and isinstance(next(iter(X), None), str)
+
+
 def is_frame(table) -> bool:
-    """Whether it is a DataFrame, of whichever library."""
-    return hasattr(table, "columns") and hasattr(table, "to_numpy")
+    """Whether it is a DataFrame, or a table of pyarrow."""
+    return hasattr(table, "columns") and (hasattr(table, "to_numpy") or hasattr(table, "column_names"))
+
+
+def columns_of(table) -> list:
+    """The names of the columns of what :func:`is_frame`."""
+    return list(table.column_names if hasattr(table, "column_names") else table.columns)
+
+
+def of_arrow(value):
+    """Arrays of pyarrow as lists; everything else as it is."""
+    is_arrow = type(value).__module__.partition(".")[0] == "pyarrow"
+    return value.to_pylist() if is_arrow and not is_frame(value) else value
 
 
 def _of_frame(Y):
     """What a DataFrame holds; a sparse one stays so."""
+    if hasattr(Y, "column_names"):
+        return _ones_and_zeros(np.column_stack([column.to_numpy() for column in Y.columns]))
     if Y.shape[1] and hasattr(Y, "sparse"):
         if any(dtype.fill_value != 0 for dtype in Y.dtypes):
             raise InputError("Y has sparse columns that are filled with other values than 0")
@@ -334,6 +416,22 @@ def storable(name: str, what: str = "the label name") -> str:
         )
     refuse_halves(f"{what} {name!r}", name)
     return name
+
+
+def _line(line, at: int) -> str:
+    """A label's code, or a code and names with TABs between them."""
+    if not isinstance(line, str):
+        raise InputError(f"label_names[{at}] is {line!r}, but must be a string")
+    storable(line.partition("\t")[0])
+    storable(line.replace("\t", " "))
+    return line
+
+
+def _refuse_twins(what: str, names: list[str]) -> None:
+    if len(set(names)) == len(names):
+        return
+    twin = next(name for at, name in enumerate(names) if name in names[:at])
+    raise InputError(f"{what}, {twin!r}, so that its labels cannot be told apart: rename them")
 
 
 def refuse_halves(what: str, text: str) -> None:

@@ -18,7 +18,11 @@ __all__ = [
     "algorithms",
     "check_indices",
     "check_offsets",
+    "check_rows",
+    "check_texts",
+    "choose_algorithm",
     "choose_text",
+    "divide",
     "evaluate",
     "explain",
     "generate",
@@ -33,6 +37,10 @@ __all__ = [
     "read_documents",
     "read_vocabulary",
     "read_omikuji_rows",
+    "shrink",
+    "tune_rows",
+    "tune_texts",
+    "updates",
     "vectoriser_defaults",
     "write",
 ]
@@ -44,7 +52,14 @@ _Labels = tuple[NDArray[Any], NDArray[Any], int]
 _Rows = tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]
 _Data = tuple[_Rows, int, _Rows, int]
 _Wish = tuple[str, int | None, int, bool]
-_Learner = tuple[str, str, bool, str]
+_Learner = tuple[str, str, bool, str, bool, bool]
+_Bounds = tuple[tuple[str, bool] | int | None, float | None, int | None, int | None]
+_Least = tuple[float, int]
+_Trials = tuple[
+    Sequence[tuple[str, str]], Sequence[str], str, int, str | None, float | None, int
+]
+_Tuned = tuple[str, str, list[list[str]], str, bool]
+_Handed = tuple[_Features, _Labels, Sequence[str] | None]
 _Vocabulary = tuple[str | None, list[str], str | None]
 _Progress = Callable[[str, int, int], object] | None
 
@@ -56,10 +71,9 @@ class Model:
         features: _Features,
         labels: _Labels,
         names: Sequence[str] | None,
-        into: tuple[str, bool] | int | None,
+        bounds: _Bounds,
         threads: int,
         progress: _Progress,
-        memory: int | None = None,
     ) -> Model: ...
     @staticmethod
     def train_text(
@@ -69,10 +83,9 @@ class Model:
         texts: Sequence[str],
         tags: Sequence[Sequence[str]],
         vocabulary: _Vocabulary,
-        into: tuple[str, bool] | int | None,
+        bounds: _Bounds,
         threads: int,
         progress: _Progress,
-        memory: int | None = None,
     ) -> Model: ...
     @staticmethod
     def open(path: str | os.PathLike[str], map: bool) -> Model: ...
@@ -86,11 +99,38 @@ class Model:
         allowed: Sequence[int] | None,
         threads: int,
         progress: _Progress,
-        threshold: float | None = None,
+        least: _Least | None = None,
     ) -> _Rows: ...
     def predict_texts(
-        self, texts: Sequence[str], k: int, beam: int | None, threads: int
+        self,
+        texts: Sequence[str],
+        k: int,
+        beam: int | None,
+        allowed: Sequence[int] | None,
+        threads: int,
+        progress: _Progress,
+        least: _Least | None = None,
     ) -> _Rows: ...
+    def update(
+        self,
+        features: _Features,
+        labels: _Labels,
+        names: Sequence[str] | None,
+        into: tuple[str, bool] | None,
+        again: bool,
+        threads: int,
+        progress: _Progress,
+    ) -> Model: ...
+    def update_texts(
+        self,
+        texts: Sequence[str],
+        labels: _Labels,
+        names: Sequence[str],
+        into: tuple[str, bool] | None,
+        again: bool,
+        threads: int,
+        progress: _Progress,
+    ) -> Model: ...
     def predict_row(
         self, pairs: Sequence[tuple[int, float]], k: int, beam: int | None = None
     ) -> list[tuple[int, float]]: ...
@@ -102,8 +142,14 @@ class Model:
     @property
     def reads_text(self) -> bool: ...
     @property
+    def threshold(self) -> float | None: ...
+    @property
+    def gives_probabilities(self) -> bool: ...
+    @property
     def label_counts(self) -> NDArray[np.uint32]: ...
     def find_labels(self, texts: Sequence[str]) -> list[int | None]: ...
+    @property
+    def label_lines(self) -> list[str] | None: ...
     @property
     def label_names(self) -> list[str] | None: ...
     @property
@@ -212,10 +258,39 @@ def model_from_files(files: Sequence[bytes]) -> Model: ...
 def algorithms() -> list[str]: ...
 def presets(algorithm: str) -> list[str]: ...
 def preset(algorithm: str, preset: str) -> str: ...
+def updates(algorithm: str) -> str: ...
 def group_memory() -> int | None: ...
 def check_offsets(indptr: NDArray[Any], name: str, rows: int, entries: int) -> None: ...
 def check_indices(indices: NDArray[Any], name: str, limit: int) -> None: ...
 def vectoriser_defaults() -> str: ...
+def check_rows(rows: _Handed, test: _Handed | None) -> str: ...
+def check_texts(documents: str, test: str | None, threads: int) -> str: ...
+def divide(
+    rows: _Features | Sequence[str], values: Sequence[str] | None, share: float, seed: int
+) -> list[bool]: ...
+def shrink(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    prune: float | None,
+    values: str | None,
+    overwrite: bool,
+) -> tuple[int, int]: ...
+def choose_algorithm(
+    features: _Features, labels: _Labels, seed: int, memory: int | None, threads: int
+) -> tuple[str, str, list[str]]: ...
+def tune_rows(
+    trials: _Trials, features: _Features, labels: _Labels, threads: int, progress: _Progress
+) -> _Tuned: ...
+def tune_texts(
+    trials: _Trials,
+    vectoriser: str,
+    documents: str,
+    texts: Sequence[str],
+    tags: Sequence[Sequence[str]],
+    vocabulary: _Vocabulary,
+    threads: int,
+    progress: _Progress,
+) -> _Tuned: ...
 def choose_text(
     vectoriser: str,
     documents: str,
@@ -267,7 +342,16 @@ def evaluate(
     at: Sequence[int],
     propensity: tuple[float, float],
     is_pyxclib: bool,
+    threshold: float | None,
 ) -> dict[str, float]: ...
+def report(
+    truth: _Labels,
+    scores: _Features,
+    instances: int,
+    counts: Sequence[int],
+    asked: tuple[Sequence[int], tuple[float, float], bool, float | None, bool, int],
+    called: tuple[str, Sequence[str] | None, Sequence[str] | None, Sequence[str] | None],
+) -> tuple[str, str]: ...
 def inverse_propensity(instances: int, counts: Sequence[int], a: float, b: float) -> list[float]: ...
 def explain(
     model: Model,

@@ -82,7 +82,8 @@ class CraftmlSettings:
         calibrate: bool = False,
         favour: Literal["none", "tail"] = "none",
         random_state: Any = 42,
-        threshold: float = 0.5,
+        threshold: float | Literal["auto"] = "auto",
+        min_labels: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -109,6 +110,7 @@ class CraftmlSettings:
         self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
+        self.min_labels = min_labels
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -208,7 +210,8 @@ class LabelTreeSettings:
         calibrate: bool = False,
         favour: Literal["none", "tail"] = "none",
         random_state: Any = 42,
-        threshold: float = 0.5,
+        threshold: float | Literal["auto"] = "auto",
+        min_labels: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -240,6 +243,7 @@ class LabelTreeSettings:
         self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
+        self.min_labels = min_labels
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -299,7 +303,8 @@ class OneVsRestSettings:
         calibrate: bool = False,
         favour: Literal["none", "tail"] = "none",
         random_state: Any = 42,
-        threshold: float = 0.5,
+        threshold: float | Literal["auto"] = "auto",
+        min_labels: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -319,6 +324,7 @@ class OneVsRestSettings:
         self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
+        self.min_labels = min_labels
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -438,7 +444,8 @@ class LabelForestSettings:
         calibrate: bool = False,
         favour: Literal["none", "tail"] = "none",
         random_state: Any = 42,
-        threshold: float = 0.5,
+        threshold: float | Literal["auto"] = "auto",
+        min_labels: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -475,6 +482,7 @@ class LabelForestSettings:
         self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
+        self.min_labels = min_labels
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -503,7 +511,8 @@ class NeighboursSettings:
         calibrate: bool = False,
         favour: Literal["none", "tail"] = "none",
         random_state: Any = 42,
-        threshold: float = 0.5,
+        threshold: float | Literal["auto"] = "auto",
+        min_labels: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -514,6 +523,7 @@ class NeighboursSettings:
         self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
+        self.min_labels = min_labels
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -535,7 +545,8 @@ class NamesSettings:
         calibrate: bool = False,
         favour: Literal["none", "tail"] = "none",
         random_state: Any = 42,
-        threshold: float = 0.5,
+        threshold: float | Literal["auto"] = "auto",
+        min_labels: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -544,6 +555,7 @@ class NamesSettings:
         self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
+        self.min_labels = min_labels
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -652,6 +664,7 @@ class TextTaggerSettings:
         idf: bool = True,
         smooth_idf: bool = True,
         hashing: int | None = None,
+        vectoriser: Any = None,
         separator: str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -672,6 +685,7 @@ class TextTaggerSettings:
         self.idf = idf
         self.smooth_idf = smooth_idf
         self.hashing = hashing
+        self.vectoriser = vectoriser
         self.separator = separator
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -8,25 +8,36 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from . import _native
-from ._inputs import MOST_SEED, Labels, LabelSets, Matrix, as_json, features, threads, whole
+from ._errors import InputError
+from ._inputs import (
+    MOST_SEED, Labels, LabelSets, Matrix, are_texts, as_json, features, in_order, of_arrow, of_dataset,
+    real, threads, whole,
+)
 
 __all__ = [
+    "Check",
     "Dataset",
     "Document",
+    "Finding",
     "Questions",
+    "check",
     "generate",
     "load_questions",
     "profiles",
     "read",
     "read_documents",
     "read_vocabulary",
+    "split",
     "write",
 ]
 
@@ -48,6 +59,40 @@ class Document(NamedTuple):
     id: str | None
     text: str
     labels: list[str]
+
+
+class Finding(NamedTuple):
+    """Something odd about data."""
+
+    name: str
+    """What it is, in a word or two for programs."""
+    n: int
+    """How many rows, labels or groups of labels it concerns."""
+    rows: list[int]
+    """The places of the first of the rows, from 0."""
+    examples: list[str]
+    """Some of the labels."""
+    text: str
+    """What it is, for people: follows the number."""
+    fix: str
+    """What to do about it."""
+
+
+class Check(NamedTuple):
+    """What data look like before anything is learned from them."""
+
+    n_rows: int
+    """How many rows there are."""
+    n_labels: int
+    """How many labels they have."""
+    labels_per_row: float
+    """How many labels a row has, in the mean."""
+    language: str | None
+    """The language of texts, if it is sure."""
+    scripts: list[str]
+    """The scripts of texts, the most frequent first."""
+    findings: list[Finding]
+    """What is odd, what harms most first."""
 
 
 class Questions(NamedTuple):
@@ -88,15 +133,16 @@ def read(
 
 def write(
     path: str | os.PathLike[str],
-    X: Matrix,
-    Y: LabelSets,
+    X: Matrix | Dataset,
+    Y: LabelSets | None = None,
     *,
+    label_names: Iterable[str] | None = None,
     format: str | None = None,
     overwrite: bool = False,
 ) -> None:
     """Writes rows and their labels to a file in the given format, or that which its ending names.
 
-    If the labels have names, these go into ``train.labels.txt`` beside ``train.txt``, where :func:`read`
+    A whole :class:`Dataset` is taken, too. If the labels have names, as in :meth:`CraftML.fit`, these go into ``train.labels.txt`` beside ``train.txt``, where :func:`read`
     and the command look for them. The file appears when it is complete; one that is there already is
     replaced only with ``overwrite=True``.
 
@@ -107,10 +153,94 @@ def write(
     >>> datasets.read(path).label_names
     ['birds', 'maps']
     """
-    labels = Labels(Y)
+    X, Y, label_names = of_dataset(X, Y, label_names)
+    labels = Labels(Y, label_names)
     _native.write(
         os.fspath(path), format, features(X), labels.arrays, labels.names, bool(overwrite)
     )
+
+
+def check(
+    X: Matrix | Iterable[str] | Dataset,
+    y: LabelSets | None = None,
+    *,
+    test: tuple[Any, Any] | None = None,
+    label_names: Iterable[str] | None = None,
+    n_jobs: int | None = None,
+) -> Check:
+    """Looks for what is odd about rows, or texts, and says what to do about it, as the command's ``check``.
+
+    ``test`` has rows, or texts, to test with and their labels: they must be others.
+
+    >>> from labelwood import datasets
+    >>> found = datasets.check(["old maps", "Old maps", "birds"], [["maps"], ["maps"], []])
+    >>> [(finding.name, finding.rows) for finding in found.findings]
+    [('no labels', [2]), ('duplicates', [1]), ('no known word', [2])]
+    """
+    X, y, label_names = of_dataset(X, y, label_names)
+    if are_texts(X):
+        lines = _json_lines(X, y)
+        others = None if test is None else _json_lines(*test)
+        found = json.loads(_native.check_texts(lines, others, threads(n_jobs)))
+    else:
+        rows = _handed(X, y, label_names)
+        others = None if test is None else _handed(*test, label_names)
+        found = json.loads(_native.check_rows(rows, others))
+    findings = [
+        Finding(
+            one["name"], one["count"], [row - 1 for row in one.get("rows", [])],
+            one.get("examples", []), one["text"], one["fix"],
+        )
+        for one in found["findings"]
+    ]
+    return Check(
+        found["rows"], found["labels"], found["labels_per_row"], found.get("language"),
+        found.get("scripts", []), findings,
+    )
+
+
+def split(
+    X: Matrix | Iterable[str] | Dataset,
+    *,
+    test: float = 0.2,
+    by: Iterable[str] | None = None,
+    seed: int = 42,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which rows, or texts, to train on and which to test with, as the command's ``split`` divides a file.
+
+    Gives the places of both. About the share ``test`` is to test with; rows that are equal, texts that are
+    but for case and blanks, and rows with the same value in ``by``, such as an author, are on one side.
+
+    >>> from labelwood import datasets
+    >>> train, test = datasets.split(["Old maps", "birds", "old  maps", "cats"], test=0.5)
+    >>> (0 in test) == (2 in test)
+    True
+    """
+    X, _, _ = of_dataset(X, None, None)
+    if not 0 < real("test", test) < 1:
+        raise InputError(f"test is {test!r}, but must be a share of the rows, such as 0.2")
+    given: Any = X
+    rows: Any = list(given) if are_texts(given) else features(given)
+    values = None if by is None else [str(value) for value in by]
+    count = len(rows) if isinstance(rows, list) else len(rows[0]) - 1
+    if values is not None and len(values) != count:
+        raise InputError(f"by has {len(values)} values, but there are {count} rows: give each its value")
+    seed = whole("seed", seed, most=MOST_SEED)
+    is_test = np.array(_native.divide(rows, values, float(test), seed), bool)
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def _handed(X, y, label_names):
+    labels = Labels(y, label_names)
+    return features(X), labels.arrays, labels.names
+
+
+def _json_lines(texts, labels) -> str:
+    texts, labels = list(of_arrow(texts)), list(of_arrow(labels))
+    if len(texts) != len(labels):
+        raise InputError(f"{len(texts)} texts, but the labels of {len(labels)}: give each text its own")
+    pairs = zip(texts, labels)
+    return "".join(as_json({"text": text, "labels": in_order(row)}) + "\n" for text, row in pairs)
 
 
 def read_documents(

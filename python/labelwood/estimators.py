@@ -12,9 +12,13 @@ favour : {"none", "tail"}, default="none"
 random_state : int, RandomState or None, default=42
     Every random choice follows from it; the same rows, settings and number give the same model,
     on any number of threads.
-threshold : float, default=0.5
-    The score from which :meth:`predict` takes a label. A saved model does not keep it: set it anew
-    after :func:`labelwood.load`.
+threshold : float or "auto", default="auto"
+    The score, from 0 to 1, from which :meth:`predict` takes a label; ``threshold_`` is the number. "auto"
+    is the one with the best micro-F1 on rows that are held out, which the model keeps: a grove and
+    ``calibrate=True`` learn it anyway, others at the cost of a second training on nine tenths of the rows,
+    which a number saves. It is 0.5 where there are too few rows. A saved model does not keep a number: set it anew after :func:`labelwood.load`.
+min_labels : int, default=0
+    How many labels :meth:`predict` gives each row at least, whatever their scores.
 n_jobs : int or None, default=None
     The number of threads; None and -1 stand for all.
 verbose : int, default=0
@@ -24,15 +28,19 @@ verbose : int, default=0
 from __future__ import annotations
 
 import json
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import Estimator, WithParts, _seed, clusters
+from ._base import Estimator, _seed, clusters
 from ._errors import InputError
-from ._inputs import flag
+from ._inputs import Matrix, flag
+from ._mixins import WithParts
 from ._settings import (
     CraftmlSettings,
+    FastxmlSettings,
     LabelForestSettings,
     LabelTreeSettings,
     NamesSettings,
@@ -70,6 +78,14 @@ class OneVsRest(OneVsRestSettings, Estimator):
     array(['birds'], dtype=object)
     """
 
+    def decision_function(self, X: Matrix) -> NDArray[np.float32]:
+        """By how much the score of each label exceeds the threshold: above 0 it is predicted.
+
+        An array with all labels, if it has room in a gigabyte. Other estimators have none: they give
+        only some labels a score.
+        """
+        return self._dense(X) - np.float32(self.threshold_)
+
 
 @_with_parameters
 class LabelTree(LabelTreeSettings, Estimator):
@@ -98,6 +114,20 @@ class LabelForest(LabelForestSettings, Estimator):
     >>> forest = LabelForest(submodels=4, rate=0.5).fit(X, Y)
     >>> forest.predict(X).shape
     (300, 3993)
+    """
+
+
+@_with_parameters
+class FastXML(FastxmlSettings, Estimator):
+    """A forest over instances, each node of which ranks the labels of two sides (FastXML, PfastreXML).
+
+    ``FastXML.preset("pfastrexml")`` cares for rare labels.
+
+    >>> from labelwood import FastXML, datasets
+    >>> X, Y, _ = datasets.generate("eurlex-4k", rows=300)
+    >>> forest = FastXML(trees=5).fit(X, Y)
+    >>> forest.predict_top_k(X[:2], k=3).shape
+    (2, 3993)
     """
 
 
@@ -158,19 +188,20 @@ class Grove(WithParts, Estimator):
 
     def __init__(
         self,
-        forest=None,
-        label_tree=None,
-        one_vs_rest=None,
-        names=None,
-        neighbours=None,
+        forest: CraftML | Literal["drop"] | None = None,
+        label_tree: LabelTree | Literal["drop"] | None = None,
+        one_vs_rest: OneVsRest | Literal["drop"] | None = None,
+        names: Names | Literal["drop"] | None = None,
+        neighbours: Neighbours | Literal["drop"] | None = None,
         *,
-        choose=True,
-        favour="none",
-        random_state=42,
-        threshold=0.5,
-        n_jobs=None,
-        verbose=0,
-    ):
+        choose: bool | str = True,
+        favour: Literal["none", "tail"] = "none",
+        random_state: Any = 42,
+        threshold: float | Literal["auto"] = "auto",
+        min_labels: int = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.forest = forest
         self.label_tree = label_tree
         self.one_vs_rest = one_vs_rest
@@ -180,6 +211,7 @@ class Grove(WithParts, Estimator):
         self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
+        self.min_labels = min_labels
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -239,5 +271,6 @@ _PARTS = {
 
 #: The class of each algorithm.
 BY_ALGORITHM = {
-    cls.algorithm: cls for cls in (Grove, CraftML, LabelTree, OneVsRest, LabelForest, Neighbours, Names)
+    cls.algorithm: cls
+    for cls in (Grove, CraftML, LabelTree, OneVsRest, LabelForest, FastXML, Neighbours, Names)
 }

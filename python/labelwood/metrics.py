@@ -1,7 +1,8 @@
-"""How good predictions are: P@k, recall@k, nDCG@k, their propensity-scored forms and coverage@k.
+"""How good predictions are: P@k, recall@k, nDCG@k, their propensity-scored forms, coverage@k and F1.
 
 The true labels are a sparse or dense indicator, or lists of the numbers of labels, as the estimators
-take them. The scores are a sparse matrix as ``predict_top_k`` gives it, whose rows name only the
+take them; with ``classes``, the names of the scores' columns, also lists of names. Those that no
+column has count as labels that were missed. The scores are a sparse matrix as ``predict_top_k`` gives it, whose rows name only the
 labels that it has entries for, or anything with a score for each label, zeros and negative ones
 included. What ``predict_top_k`` of a model with ``favour`` gives is taken in the order of its
 entries, as the command does it; after any change to the matrix, scores alone tell the order.
@@ -11,15 +12,19 @@ entries, as the command does it; after any change to the matrix, scores alone te
 >>> scores = [[0.1, 0.2, 0.9]]
 >>> metrics.precision_at_k(truth, scores, k=1), metrics.precision_at_k(truth, scores, k=2)
 (1.0, 0.5)
+>>> metrics.recall_at_k([["maps", "cats"]], scores, k=1, classes=["birds", "owls", "maps"])
+0.5
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.pipeline import Pipeline
 
 from . import _native
 from ._errors import InputError
@@ -35,17 +40,21 @@ __all__ = [
     "psp_at_k",
     "r_precision_at_k",
     "recall_at_k",
+    "scorer",
 ]
 
 
 def evaluate(
     Y_true: LabelSets,
     Y_score: Matrix,
-    k: Iterable[int] = (1, 3, 5),
+    k: int | Iterable[int] = (1, 3, 5),
     *,
+    classes: Iterable[str] | None = None,
+    label_names: Iterable[str] | None = None,
     Y_train: LabelSets | None = None,
     train_counts: Iterable[int] | None = None,
     train_rows: int | None = None,
+    threshold: float | None = None,
     propensity: tuple[float, float] = (0.55, 1.5),
     psndcg: str = "matlab",
 ) -> dict[str, float]:
@@ -53,40 +62,125 @@ def evaluate(
 
     What training saw tells propensities and the slices ``head_p@1``, ``torso_recall@5`` and so
     on: the labels of the training rows, or how many of them have each label and how many there
-    are. Without it, all labels count as never seen.
+    are. Without it, there are no such figures.
 
     Parameters
     ----------
-    Y_true : indicator of shape (rows, labels), or lists of numbers of labels
+    Y_true : indicator of shape (rows, labels), or lists of numbers or names of labels
     Y_score : sparse or dense scores of shape (rows, labels)
         In a sparse matrix, a label without an entry is not predicted. In a dense one, all are,
         those with a score of 0 included; of equal scores, the first counts as the better.
-    k : iterable of int
+    k : int or iterable of int
         The cuts.
+    classes : iterable of str, optional
+        What the columns of ``Y_score`` are called, such as a model's ``classes_``: labels are then
+        found by name, in lists, as the columns of a DataFrame or as ``label_names``.
+    label_names : iterable of str, optional
+        What the columns or numbers of ``Y_true`` are called, if these are others.
     Y_train : as ``Y_true``, optional
     train_counts : array of shape (labels,), optional
         How many training rows have each label, with ``train_rows``.
     train_rows : int, optional
+    threshold : float, optional
+        Adds ``precision``, ``recall``, ``micro_f1``, ``macro_f1``, ``sample_f1``, ``labels_per_row`` and
+        ``empty_rows`` of all labels with at least this score.
     propensity : (float, float), default=(0.55, 1.5)
         The constants A and B of the propensity model of Jain et al.
     psndcg : {"matlab", "pyxclib"}, default="matlab"
         Which of the two definitions of PSnDCG@k.
     """
+    scores = _scores(Y_score)
+    columns = _Columns(classes, scores[3])
+    truth = columns.place("Y_true", Y_true, label_names)
+    if Y_train is not None:
+        seen = columns.place("Y_train", Y_train, None)
+        train_counts = np.bincount(seen.indices, minlength=seen.shape[1]).tolist()
+        train_rows = seen.shape[0]
+    training = None
+    if train_counts is not None:
+        counts = [whole(f"train_counts[{at}]", count) for at, count in enumerate(train_counts)]
+        if Y_train is None and len(counts) != scores[3]:
+            raise InputError(
+                f"train_counts has {len(counts)} numbers, but Y_score has {scores[3]} columns"
+            )
+        if train_rows is None:
+            raise InputError("train_counts needs train_rows, the number of training rows")
+        training = whole("train_rows", train_rows), counts
+    return _figures(truth, scores, cuts(k), training, propensity, psndcg, threshold)
+
+
+def figures(
+    truth: sparse.csr_array,
+    scores: sparse.csr_array,
+    k: list[int],
+    training: tuple[int, list[int]] | None = None,
+    propensity: tuple[float, float] = (0.55, 1.5),
+    psndcg: str = "matlab",
+    threshold: float | None = None,
+) -> dict[str, float]:
+    """The same of an indicator whose first columns are those of the scores."""
+    return _figures(truth, _scores(scores), k, training, propensity, psndcg, threshold)
+
+
+def _figures(truth, scores, k, training, propensity, psndcg, threshold) -> dict[str, float]:
     if psndcg not in ("matlab", "pyxclib"):
         raise InputError(f"psndcg is {psndcg!r}, but must be matlab or pyxclib")
-    truth, scores = _labels("Y_true", Y_true), _scores(Y_score)
-    if Y_train is not None:
-        training = _labels("Y_train", Y_train)
-        train_counts = np.bincount(training.indices, minlength=training.count)
-        train_rows = len(training)
-    counts = [whole(f"train_counts[{at}]", count)
-              for at, count in enumerate([] if train_counts is None else train_counts)]
-    width = max(truth.count, scores[3], len(counts))
-    indptr, indices, _ = truth.arrays
-    return _native.evaluate(
-        (indptr, indices, width), scores, whole("train_rows", train_rows or 0), counts,
-        [whole("k", cut, least=1) for cut in k], _constants(propensity), psndcg == "pyxclib",
+    rows, counts = (0, []) if training is None else training
+    width = max(truth.shape[1], scores[3], len(counts))
+    found = _native.evaluate(
+        (truth.indptr, truth.indices, width), scores, rows, counts, k, _constants(propensity),
+        psndcg == "pyxclib", None if threshold is None else real("threshold", threshold),
     )
+    if training is not None:
+        return found
+    return {name: value for name, value in found.items() if not name.startswith(_BY_TRAINING)}
+
+
+#: How the names of figures begin that what training saw tells.
+_BY_TRAINING = ("psp@", "psndcg@", "head_", "torso_", "tail_")
+
+
+def cuts(k: int | Iterable[int]) -> list[int]:
+    """The cuts, one or several."""
+    return [whole("k", cut, least=1) for cut in (k if isinstance(k, Iterable) else [k])]
+
+
+class _Columns:
+    """The columns of scores, and after them the labels that have none."""
+
+    def __init__(self, classes: Iterable[str] | None, width: int) -> None:
+        self.width = width
+        self.places: dict[str, int] | None = None
+        if classes is None:
+            return
+        names = [str(name) for name in classes]
+        if len(names) != width:
+            raise InputError(f"classes has {len(names)} names, but Y_score has {width} columns")
+        # Of labels that share a name, the first is meant.
+        self.places = {name: at for at, name in reversed(list(enumerate(names)))}
+        self.next = width
+
+    def place(self, name: str, Y: LabelSets, label_names: Iterable[str] | None) -> sparse.csr_array:
+        """Labels as an indicator."""
+        labels = Labels(Y, label_names)
+        if labels.names is not None and not labels.has_columns and self.places is None:
+            raise InputError(
+                f"{name} has names, but must have the numbers of the columns of scores: say what these are "
+                "called with classes=model.classes_"
+            )
+        if labels.names is None or self.places is None:
+            if labels.has_columns and labels.count != self.width:
+                raise InputError(
+                    f"{name} has {labels.count} columns, but Y_score has {self.width}: give a column for "
+                    "each label, or names with classes="
+                )
+            return labels.indicator
+        codes = [line.partition("\t")[0] for line in labels.names]
+        for code in codes:
+            if code not in self.places:
+                self.places[code] = self.next
+                self.next += 1
+        return labels.placed([self.places[code] for code in codes], self.next)
 
 
 def _labels(name: str, Y) -> Labels:
@@ -144,29 +238,39 @@ def _constants(propensity) -> tuple[float, float]:
     return real("propensity[0]", a), real("propensity[1]", b)
 
 
-def precision_at_k(Y_true: LabelSets, Y_score: Matrix, k: int = 5) -> float:
+def precision_at_k(
+    Y_true: LabelSets, Y_score: Matrix, k: int = 5, *, classes: Iterable[str] | None = None
+) -> float:
     """The mean share of the best ``k`` labels that are right."""
-    return evaluate(Y_true, Y_score, [k])[f"p@{k}"]
+    return evaluate(Y_true, Y_score, k, classes=classes)[f"p@{k}"]
 
 
-def recall_at_k(Y_true: LabelSets, Y_score: Matrix, k: int = 5) -> float:
+def recall_at_k(
+    Y_true: LabelSets, Y_score: Matrix, k: int = 5, *, classes: Iterable[str] | None = None
+) -> float:
     """The mean share of the right labels that are among the best ``k``."""
-    return evaluate(Y_true, Y_score, [k])[f"recall@{k}"]
+    return evaluate(Y_true, Y_score, k, classes=classes)[f"recall@{k}"]
 
 
-def r_precision_at_k(Y_true: LabelSets, Y_score: Matrix, k: int = 5) -> float:
+def r_precision_at_k(
+    Y_true: LabelSets, Y_score: Matrix, k: int = 5, *, classes: Iterable[str] | None = None
+) -> float:
     """As :func:`precision_at_k`, of as many labels as there are right ones, if these are fewer."""
-    return evaluate(Y_true, Y_score, [k])[f"rprecision@{k}"]
+    return evaluate(Y_true, Y_score, k, classes=classes)[f"rprecision@{k}"]
 
 
-def ndcg_at_k(Y_true: LabelSets, Y_score: Matrix, k: int = 5) -> float:
+def ndcg_at_k(
+    Y_true: LabelSets, Y_score: Matrix, k: int = 5, *, classes: Iterable[str] | None = None
+) -> float:
     """The mean normalised discounted cumulative gain of the best ``k`` labels."""
-    return evaluate(Y_true, Y_score, [k])[f"ndcg@{k}"]
+    return evaluate(Y_true, Y_score, k, classes=classes)[f"ndcg@{k}"]
 
 
-def coverage_at_k(Y_true: LabelSets, Y_score: Matrix, k: int = 5) -> float:
+def coverage_at_k(
+    Y_true: LabelSets, Y_score: Matrix, k: int = 5, *, classes: Iterable[str] | None = None
+) -> float:
     """The share of all true labels that are predicted rightly at least once."""
-    return evaluate(Y_true, Y_score, [k])[f"coverage@{k}"]
+    return evaluate(Y_true, Y_score, k, classes=classes)[f"coverage@{k}"]
 
 
 def psp_at_k(
@@ -175,9 +279,14 @@ def psp_at_k(
     Y_train: LabelSets,
     k: int = 5,
     propensity: tuple[float, float] = (0.55, 1.5),
+    *,
+    classes: Iterable[str] | None = None,
 ) -> float:
     """Propensity-scored precision: rare labels count more."""
-    return evaluate(Y_true, Y_score, [k], Y_train=Y_train, propensity=propensity)[f"psp@{k}"]
+    figures = evaluate(
+        Y_true, Y_score, k, classes=classes, Y_train=Y_train, propensity=propensity
+    )
+    return figures[f"psp@{k}"]
 
 
 def psndcg_at_k(
@@ -187,10 +296,12 @@ def psndcg_at_k(
     k: int = 5,
     propensity: tuple[float, float] = (0.55, 1.5),
     psndcg: str = "matlab",
+    *,
+    classes: Iterable[str] | None = None,
 ) -> float:
     """Propensity-scored nDCG."""
     figures = evaluate(
-        Y_true, Y_score, [k], Y_train=Y_train, propensity=propensity, psndcg=psndcg
+        Y_true, Y_score, k, classes=classes, Y_train=Y_train, propensity=propensity, psndcg=psndcg
     )
     return figures[f"psndcg@{k}"]
 
@@ -207,3 +318,38 @@ def inverse_propensity(
     labels = _labels("Y_train", Y_train)
     counts = np.bincount(labels.indices, minlength=labels.count)
     return np.array(_native.inverse_propensity(len(labels), counts.tolist(), a, b))
+
+
+class Scorer:
+    """A figure of an estimator, for scikit-learn's ``scoring``; :func:`scorer` makes it."""
+
+    def __init__(self, figure: str) -> None:
+        self.figure = figure
+
+    def __call__(self, estimator: Any, X: Any, y: LabelSets) -> float:
+        """The figure for rows, or texts, and their labels."""
+        while isinstance(estimator, Pipeline):
+            X, estimator = estimator[:-1].transform(X), estimator[-1]
+        _, _, cut = self.figure.partition("@")
+        figures = estimator.evaluate(X, y, int(cut) if cut.isdecimal() else 1)
+        if self.figure not in figures:
+            raise InputError(f"figure is {self.figure!r}, but must be one of {', '.join(figures)}")
+        return figures[self.figure]
+
+    def __repr__(self) -> str:
+        return f"scorer({self.figure!r})"
+
+
+def scorer(figure: str = "ndcg@5") -> Scorer:
+    """What ``GridSearchCV`` and ``cross_val_score`` take as ``scoring``: a figure of :func:`evaluate`.
+
+    It knows what the model was trained on, so that ``"psp@5"`` and ``"tail_p@5"`` are figures, too, as are
+    ``"micro_f1"`` and the others at the estimator's threshold. The last step of a pipeline is measured.
+
+    >>> from labelwood import OneVsRest, datasets, metrics
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, Y, _ = datasets.generate("eurlex-4k", rows=200)
+    >>> len(cross_val_score(OneVsRest(), X, Y.toarray(), scoring=metrics.scorer("psp@3"), cv=2))
+    2
+    """
+    return Scorer(figure)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, overload
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _native
-from ._base import Estimator, WithNames, WithParts, all_or_nothing, asked, clusters, noting_order
+from ._base import MOST, Estimator, Learner, asked, clusters, noting_order
 from ._errors import InputError
+from ._foreign import Chain
 from ._inputs import (
-    as_json, in_order, into, is_frame, memory, refuse_halves, storable, threads, whole,
+    INDICATOR, Labels, LabelSets, as_json, bounds, flag, in_order, is_frame, of_arrow, refuse_halves, storable,
+    threads, whole,
 )
+from ._measured import Measured
+from ._mixins import WithNames, WithParts, all_or_nothing, extended, updated_into
 from ._progress import Callback, following
 from ._settings import TextTaggerSettings, TextVectoriserSettings
 from .estimators import Grove, _with_parameters
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+#: Why something cannot be done.
+_FOREIGN = "the vectoriser or the estimator is not labelwood's"
 #: The tags of a text with their scores, best first.
 Best = list[tuple[str, float]]
 
@@ -45,12 +52,15 @@ class _Text(BaseEstimator):
 
 
 @_with_parameters
-class TextVectoriser(TextVectoriserSettings, TransformerMixin, _Text):
+class TextVectoriser(  # type: ignore[call-arg]
+    TextVectoriserSettings, TransformerMixin, _Text, auto_wrap_output_keys=None
+):
     """Texts as tf-idf rows, as scikit-learn's ``TfidfVectorizer`` makes them, on all cores.
 
     With ``tokens="word"`` the defaults are those of ``TfidfVectorizer(sublinear_tf=True, min_df=2)``.
     ``tokens="auto"`` gives other terms where a script has no spaces between words, letters have marks,
-    or the language joins words. ``n_jobs`` is the number of threads; None and -1 stand for all.
+    or the language joins words. ``n_jobs`` is the number of threads; None and -1 stand for all. Rows
+    stay sparse, whatever ``set_config(transform_output=...)`` says.
 
     >>> from labelwood import TextVectoriser
     >>> vectoriser = TextVectoriser()
@@ -95,7 +105,7 @@ class TextVectoriser(TextVectoriserSettings, TransformerMixin, _Text):
         return np.array(self.vectoriser_.terms, object)
 
 
-class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
+class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
     """Learns from texts and their tags which tags fit a text.
 
     >>> from labelwood import CraftML, TextTagger, datasets
@@ -112,7 +122,14 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
     ----------
     estimator : estimator, optional
         The algorithm and its settings; ``Grove()``, as in the command, by default: all algorithms that
-        pay. Its scores are probabilities, as are those of others with ``calibrate=True``.
+        pay. Its scores are probabilities, as are those of others with ``calibrate=True``. Its ``threshold``
+        and ``min_labels`` decide what :meth:`predict_tags` gives, and its ``n_jobs`` and ``verbose`` hold
+        where the tagger has none. It may also be any other of scikit-learn's kind that takes indicators,
+        such as ``OneVsRestClassifier(LogisticRegression())``.
+    vectoriser : vectoriser, optional
+        What makes rows of texts instead of the settings here: a :class:`TextVectoriser`, or any other with
+        ``fit_transform`` and ``transform``. With one that is not labelwood's, or such an estimator, a tagger
+        is kept by pickle, and not by :meth:`save`.
     separator : str, optional
         What stands between two labels in files that the command reads with the saved model;
         ``"none"`` if a field is one label.
@@ -136,6 +153,9 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
         *,
         vocabulary: str | os.PathLike[str] | Mapping[str, str | Iterable[str]] | None = None,
         language: str | None = None,
+        keep_rows: bool = False,
+        budget: float | None = None,
+        max_model: int | None = None,
         folder: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         progress: Callback | None = None,
@@ -153,20 +173,69 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
             text has can be predicted by name. Without it, tags are their own names.
         language : str, optional
             The language of the vocabulary's names, such as ``"en"``.
-        folder, overwrite, progress : optional
+        keep_rows, budget, max_model, folder, overwrite, progress : optional
             As in :meth:`CraftML.fit`.
         """
-        learner, documents = self._learner(), self._documents(texts, tags, vocabulary, language)
-        with (
-            all_or_nothing(self),
-            following(self.verbose, progress, type(self).__name__) as callback,
-        ):
+        if self._is_foreign():
+            stated = (vocabulary, language, budget, max_model, folder, progress)
+            if any(value is not None for value in stated) or keep_rows:
+                raise InputError(f"{_FOREIGN}: only texts and tags are taken")
+            return self._fit_chain(texts, tags)
+        is_limited = budget is not None or max_model is not None
+        learner = self._learner(keep_rows=flag("keep_rows", keep_rows), is_limited=is_limited)
+        documents = self._documents(texts, tags, vocabulary, language)
+        place = bounds(folder, overwrite, budget, max_model)
+        with all_or_nothing(self), self._following(progress) as callback:
             model = _native.Model.train_text(
-                learner, self._vectoriser(), *documents, into(folder, overwrite),
-                threads(self.n_jobs), callback, memory(),
+                learner, self._vectoriser(), *documents, place, self._threads(), callback
             )
             self._take(model)
         return self
+
+    def _fit_chain(self, texts, tags) -> Self:
+        texts, tags = _texts(texts), _tags(tags)
+        _refuse_other_numbers(texts, tags)
+        names = json.loads(_native.vectoriser_defaults())
+        own = {name: getattr(self, name) for name in names}
+        vectoriser = TextVectoriser(**own, n_jobs=self.n_jobs) if self.vectoriser is None else self.vectoriser
+        with all_or_nothing(self):
+            chain = Chain.fit(vectoriser, self._estimator, texts, tags)
+            if hasattr(self, "model_"):
+                del self.model_
+            self.chain_, self.classes_ = chain, chain.classes
+        return self
+
+    def update(
+        self,
+        texts: Iterable[str],
+        tags: Iterable[Iterable[str]],
+        *,
+        again: bool = False,
+        folder: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
+        progress: Callback | None = None,
+    ) -> Self:
+        """Adds texts to what was learned, as :meth:`CraftML.update` adds rows; tags may be new.
+
+        The terms that are known stay the same.
+        """
+        model, texts, tags = self._model(), _texts(texts), _tags(tags)
+        _refuse_other_numbers(texts, tags)
+        labels, lines = extended(
+            Labels(tags), model.label_lines or [], len(self.classes_), model.find_labels
+        )
+        with self._following(progress) as callback:
+            self._take(model.update_texts(
+                texts, labels, lines or model.label_lines or [], updated_into(folder, overwrite),
+                flag("again", again), self._threads(), callback,
+            ))
+        return self
+
+    def partial_fit(self, texts: Iterable[str], tags: Iterable[Iterable[str]]) -> Self:
+        """Learns from the first texts, with ``keep_rows``, and adds those of further calls."""
+        if not hasattr(self, "model_"):
+            return self.fit(texts, tags, keep_rows=True)
+        return self.update(texts, tags, again=True)
 
     def choose_text(
         self,
@@ -197,15 +266,80 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
             print(f"{type(self).__name__}: {why}", file=sys.stderr)
         return self.set_params(**in_python(json.loads(chosen)))
 
+    def _rows_of(self, texts: Iterable[str]) -> sparse.csr_array:
+        """The rows of texts, as these settings make them."""
+        texts = _texts(texts)
+        vectoriser, arrays = _native.Vectoriser.fit(texts, self._vectoriser(), self._threads())
+        return _rows(arrays, vectoriser.columns)
+
     def _defaults(self):
         return {"estimator": Grove()}
 
-    def _learner(self) -> tuple[str, str, bool, str]:
-        """The algorithm, its settings, whether it is calibrated, and which labels it favours."""
-        estimator = Grove() if self.estimator is None else self.estimator
-        if not isinstance(estimator, Estimator):
-            raise InputError(f"estimator is {estimator!r}, but must be one of labelwood's")
-        return estimator._learner()
+    @property
+    def _estimator(self) -> Any:
+        return Grove() if self.estimator is None else self.estimator
+
+    def _is_foreign(self) -> bool:
+        """Whether a part is not labelwood's."""
+        is_ours = self.vectoriser is None or isinstance(self.vectoriser, TextVectoriser)
+        return not (is_ours and isinstance(self._estimator, Estimator))
+
+    def _vectoriser(self) -> str:
+        return super()._vectoriser() if self.vectoriser is None else self.vectoriser._vectoriser()
+
+    def _threads(self) -> int:
+        """The tagger's number of threads, else that of its estimator."""
+        own = self.n_jobs
+        return threads(getattr(self._estimator, "n_jobs", None) if own is None else own)
+
+    def _following(self, progress: Callback | None = None):
+        verbose = self.verbose or getattr(self._estimator, "verbose", 0)
+        return following(verbose, progress, type(self).__name__)
+
+    @property
+    def threshold(self) -> Any:
+        """The threshold of the estimator."""
+        return getattr(self._estimator, "threshold", "auto")
+
+    def _model(self) -> _native.Model:
+        """What was learned, if all parts are labelwood's."""
+        check_is_fitted(self)
+        if not hasattr(self, "model_"):
+            raise InputError(f"{_FOREIGN}: there is no model of labelwood's to ask or to save")
+        return self.model_
+
+    def _lines(self) -> list[str] | None:
+        return self.model_.label_lines if hasattr(self, "model_") else self.classes_.tolist()
+
+    def _known(
+        self, Y: LabelSets, label_names: Iterable[str] | None = None
+    ) -> sparse.csr_array:
+        given: Any = Y
+        return super()._known(
+            given if hasattr(of_arrow(given), "shape") else _tags(given), label_names
+        )
+
+    def _find(self, names: list[str]) -> list[int | None]:
+        own = hasattr(self, "model_")
+        return self.model_.find_labels(names) if own else self.chain_.find(names)
+
+    def _seen(self) -> tuple[int, list[int]] | None:
+        return super()._seen() if hasattr(self, "model_") else (self.chain_.rows, self.chain_.counts)
+
+    @property
+    def threshold_(self) -> float:
+        """The score from which a tag is predicted: as it was set, or as training learned it."""
+        check_is_fitted(self)
+        if hasattr(self, "model_"):
+            return super().threshold_
+        inner = self.chain_.estimator
+        return inner.threshold_ if isinstance(inner, Estimator) else 0.5
+
+    def _learner(self, *, keep_rows: bool = False, is_limited: bool = False) -> Learner:
+        """What is learned."""
+        if not isinstance(self._estimator, Estimator):
+            raise InputError(f"estimator is {self.estimator!r}, but must be one of labelwood's")
+        return self._estimator._learner(keep_rows=keep_rows, is_limited=is_limited)
 
     def _documents(
         self, texts, tags, vocabulary, language
@@ -221,6 +355,8 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
         return as_json({"separator": self.separator}), texts, tags, known
 
     def _take(self, model: _native.Model) -> None:
+        if hasattr(self, "chain_"):
+            del self.chain_
         self.model_ = model
         self.classes_ = np.array(model.label_names, object)
 
@@ -251,56 +387,108 @@ class TextTagger(TextTaggerSettings, WithNames, WithParts, _Text):
         return [pairs[start:end] for start, end in zip(scores.indptr, scores.indptr[1:])]
 
     def predict_top_k(
-        self, texts: Iterable[str], k: int = 5, *, beam: int | None = None
+        self,
+        texts: Iterable[str],
+        k: int = 5,
+        *,
+        beam: int | None = None,
+        labels: Iterable[int] | Iterable[str] | None = None,
+        progress: Callback | None = None,
     ) -> sparse.csr_array:
-        """The same as a matrix with a column for each of ``classes_``, each row best first."""
+        """The same as a matrix with a column for each of ``classes_``, each row best first.
+
+        ``labels`` are those that may be named, by name or number; all by default.
+        """
         check_is_fitted(self)
-        indptr, indices, data = self.model_.predict_texts(
-            _texts(texts), *asked(k, beam), threads(self.n_jobs)
-        )
+        texts, allowed, (k, beam) = _texts(texts), self._allowed(labels), asked(k, beam)
+        if not hasattr(self, "model_"):
+            return self.chain_.top_k(texts, k, beam, allowed)
+        with self._following(progress) as callback:
+            indptr, indices, data = self.model_.predict_texts(
+                texts, k, beam, allowed, self._threads(), callback
+            )
         scores = sparse.csr_array((data, indices, indptr), (len(indptr) - 1, len(self.classes_)))
-        return noting_order(scores, "none" if self.estimator is None else self.estimator.favour)
+        return noting_order(scores, self._estimator.favour)
 
-    def transform(self, texts: Iterable[str]) -> sparse.csr_array:
+    def predict_scores(self, texts: Iterable[str]) -> sparse.csr_array:
+        """The scores of the likely tags of each text, at most 100, as :meth:`CraftML.predict_scores`."""
+        return self.predict_top_k(texts, MOST)
+
+    def predict_batches(
+        self,
+        texts: Iterable[str],
+        k: int = 5,
+        *,
+        rows: int = 10_000,
+        beam: int | None = None,
+        labels: Iterable[int] | Iterable[str] | None = None,
+    ) -> Iterator[sparse.csr_array]:
+        """:meth:`predict_top_k` of texts that come one by one, such as the lines of a file.
+
+        Gives the answers for ``rows`` texts at a time; no more of them are in memory.
+        """
+        check_is_fitted(self)
+        if isinstance(texts, (str, bytes)):
+            raise InputError("texts is one string, but must be a list of them")
+        allowed = None if labels is None else list(self._allowed(labels) or [])
+        rows, coming = whole("rows", rows, least=1), iter(texts)
+        while batch := list(itertools.islice(coming, rows)):
+            yield self.predict_top_k(batch, k, beam=beam, labels=allowed)
+
+    def predict_indicator(self, texts: Iterable[str]) -> sparse.csr_array:
+        """The tags of each text whose score is at least ``threshold_``, as an indicator.
+
+        With ``min_labels`` of the estimator, a text has so many at least.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "model_"):
+            return self.chain_.indicator(_texts(texts))
+        least = (self.threshold_, whole("min_labels", self._estimator.min_labels))
+        with self._following() as callback:
+            indptr, indices, _ = self.model_.predict_texts(
+                _texts(texts), MOST, None, None, self._threads(), callback, least
+            )
+        shape = (len(indptr) - 1, len(self.classes_))
+        return sparse.csr_array((np.ones(len(indices), INDICATOR), indices, indptr), shape)
+
+    def predict_tags(self, texts: Iterable[str]) -> list[list[str]]:
+        """The tags of each text whose score is at least ``threshold_``, best first."""
+        found = self.predict_indicator(texts)
+        names = self.classes_[found.indices].tolist()
+        return [names[start:end] for start, end in zip(found.indptr, found.indptr[1:])]
+
+    def transform(self, texts: Iterable[str]) -> Any:
         """The tf-idf rows of texts, as the model sees them."""
-        return _rows(self._vectorise(texts), self._columns)
-
-    def _vectorise(self, texts: Iterable[str]):
         check_is_fitted(self)
-        return self.model_.vectorise(_texts(texts), threads(self.n_jobs))
+        if not hasattr(self, "model_"):
+            return self.chain_.vectoriser.transform(_texts(texts))
+        arrays = self.model_.vectorise(_texts(texts), self._threads())
+        return _rows(arrays, json.loads(self.model_.manifest)["features"])
 
-    @property
-    def _columns(self) -> int:
-        return json.loads(self.model_.manifest)["features"]
+    def typical_terms(self, tag: str) -> list[tuple[str, float]]:
+        """The terms that the training texts with a tag have more than others, with by how much, best first.
 
-    def score(self, texts: Iterable[str], tags: Iterable[Iterable[str]], k: int = 1) -> float:
-        """Precision at ``k``: the share of the best ``k`` tags that are right."""
-        texts, tags = _texts(texts), _tags(tags)
-        _refuse_other_numbers(texts, tags)
-        k = whole("k", k, least=1)
-        found = self.predict_top_k(texts, k)
-        predicted = np.split(found.indices, found.indptr[1:-1])
-        right = [self.model_.find_labels(row) for row in tags]
-        hits = sum(len(set(best) & set(row)) for best, row in zip(predicted, right))
-        return hits / (k * len(texts)) if texts else 0.0
-
-    def informative_terms(self, tag: str) -> list[tuple[str, float]]:
-        """The terms that tell most about a tag, with their weights, best first."""
-        check_is_fitted(self)
-        (label,) = self.model_.find_labels([tag])
+        They follow from the texts alone, and are the same for all algorithms.
+        """
+        (label,) = self._model().find_labels([tag])
         if label is None:
             raise InputError(f"{tag!r} is no tag that training knew")
-        return self.model_.label_terms(label) or []
+        return self._model().label_terms(label) or []
 
     def clusters(self, tree: int = 0) -> list[list[str]]:
         """The tags below each child of a label tree's root: those that it takes for alike."""
-        check_is_fitted(self)
-        return [self.classes_[labels].tolist() for labels in clusters(self.model_, tree)]
+        return [self.classes_[labels].tolist() for labels in clusters(self._model(), tree)]
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the model into a folder, which the command opens, too."""
-        check_is_fitted(self)
-        self.model_.save(os.fspath(path), overwrite)
+        self._model().save(os.fspath(path), bool(overwrite))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = True) -> Self:
+        """:func:`labelwood.load` of a model of text; another is refused."""
+        from .persistence import load_as
+
+        return load_as(cls, path, mmap)
 
 
 def _rows(arrays, columns: int) -> sparse.csr_array:
@@ -318,7 +506,7 @@ def _texts(texts: Iterable[str]) -> list[str]:
         )
     if not isinstance(texts, Iterable):
         raise InputError(f"texts is {texts!r}, but must be a list of strings")
-    texts = list(texts)
+    texts = list(of_arrow(texts))
     for at, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"texts[{at}] is {text!r}, but must be a string")
@@ -327,6 +515,7 @@ def _texts(texts: Iterable[str]) -> list[str]:
 
 
 def _tags(tags: Iterable[Iterable[str]]) -> list[list[str]]:
+    tags = of_arrow(tags)
     is_wrong = isinstance(tags, (str, bytes, Mapping)) or is_frame(tags)
     if is_wrong or not isinstance(tags, Iterable):
         raise InputError(

@@ -29,7 +29,7 @@ pub enum Fault {
 
 impl<E: Error + 'static> From<E> for Fault {
     fn from(error: E) -> Self {
-        let text = error.to_string();
+        let text = with_parameters(&error.to_string());
         match app::Fault::of(&error) {
             app::Fault::Stopped => Fault::Stopped,
             app::Fault::Machine | app::Fault::OutputClosed => Fault::Machine(text),
@@ -37,6 +37,33 @@ impl<E: Error + 'static> From<E> for Fault {
             app::Fault::Input => Fault::Input(text),
         }
     }
+}
+
+/// The command's flags, and the parameters of Python that do the same.
+const PARAMETERS: [(&str, &str); 15] = [
+    ("--overwrite without --resume", "overwrite=True"),
+    ("--overwrite", "overwrite=True"),
+    ("--again", "again=True"),
+    ("--keep-rows", "keep_rows=True"),
+    ("--text-column ", "text="),
+    ("--text-column", "text"),
+    ("--label-column ", "labels="),
+    ("--label-separator ", "separator="),
+    ("--id-column ", "id="),
+    ("--from ", "format="),
+    ("--vocabulary", "vocabulary"),
+    ("--min-df ", "min_df="),
+    ("--stem ", "stem="),
+    ("--char-ngrams 3,5", "char_ngrams=(3, 5)"),
+    ("--threads ", "n_jobs="),
+];
+
+/// Advice with the parameters of Python where it names flags of the command.
+pub fn with_parameters(advice: &str) -> String {
+    PARAMETERS.iter().fold(advice.to_owned(), |text, (flag, parameter)| {
+        // A flag stands by itself; paths may have dashes, too.
+        text.replace(&format!(" {flag}"), &format!(" {parameter}"))
+    })
 }
 
 /// Whether the system said that a file or folder is not there.

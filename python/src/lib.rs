@@ -3,6 +3,7 @@
 //! What users see is Python, in `labelwood/`; this crate moves arrays, settings as JSON and errors
 //! across, and holds the interpreter's lock only for that.
 
+mod check;
 mod data;
 mod errors;
 mod explain;
@@ -12,11 +13,15 @@ mod model;
 mod omikuji;
 mod share;
 mod plan;
+mod report;
 mod rows;
+mod search;
 mod text;
+mod training;
 mod work;
 
 use labelwood::Settings;
+use labelwood::algorithms::Updates;
 use labelwood::run;
 use pyo3::prelude::*;
 
@@ -48,6 +53,16 @@ fn preset(py: Python<'_>, algorithm: &str, preset: &str) -> PyResult<String> {
     }
 }
 
+/// Whether models of an algorithm can be updated: always, with rows or never.
+#[pyfunction]
+fn updates(algorithm: &str) -> &'static str {
+    match Settings::named(algorithm).map(|known| known.facts().updates) {
+        Some(Updates::Always(_)) => "always",
+        Some(Updates::WithRows) => "with rows",
+        Some(Updates::Never) | None => "never",
+    }
+}
+
 /// The bytes of memory that a container leaves to this process, if it has a limit.
 #[pyfunction]
 fn group_memory() -> Option<u64> {
@@ -59,6 +74,7 @@ mod _native {
     #[pymodule_export]
     use crate::{
         algorithms,
+        check::{check_rows, check_texts, divide, shrink_model},
         data::{generate, profiles, questions, read, read_documents, read_vocabulary, write},
         explain::explain,
         group_memory,
@@ -67,9 +83,12 @@ mod _native {
         omikuji::{OmikujiTrees, read_omikuji_rows},
         plan::Plan,
         preset, presets,
+        report::report,
         rows::{check_indices, check_offsets},
+        search::{choose_algorithm, tune_rows, tune_texts},
         share::{Combiner, ModelShare},
         text::{Vectoriser, choose_text_of, vectoriser_defaults},
+        updates,
     };
     use pyo3::prelude::*;
 

@@ -1,6 +1,8 @@
 //! How good predictions are.
 
-use labelwood::metrics::{Evaluation, MetricOptions, Propensity, Psndcg, TrainingCounts};
+use labelwood::metrics::{
+    AtThreshold, Evaluation, MetricOptions, Propensity, Psndcg, TrainingCounts,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -20,6 +22,7 @@ pub fn evaluate<'py>(
     at: Vec<usize>,
     propensity: (f64, f64),
     is_pyxclib: bool,
+    threshold: Option<f32>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (truth, scores) = (Labels::new(truth)?, Features::new(scores)?);
     let (truth, scores) = (truth.view(py)?, scores.view(py)?);
@@ -28,9 +31,11 @@ pub fn evaluate<'py>(
     let options = MetricOptions { at, propensity, psndcg };
     let training = TrainingCounts { instances, labels: &counts };
     let most = options.at.iter().copied().max().unwrap_or(0);
-    let metrics = work::run(py, 1, None, |_| -> Result<_, Fault> {
-        let best = predictions(scores, most);
-        Ok(Evaluation::new(truth, &best, training, &options)?.metrics())
+    let (metrics, at_threshold) = work::run(py, 1, None, |_| -> Result<_, Fault> {
+        // Where a threshold decides, all scores count.
+        let best = predictions(scores, if threshold.is_some() { usize::MAX } else { most });
+        let evaluation = Evaluation::new(truth, &best, training, &options)?;
+        Ok((evaluation.metrics(), threshold.map(|least| evaluation.at_threshold(least))))
     })?;
     let figures = PyDict::new(py);
     for (name, value) in metrics.named() {
@@ -39,6 +44,21 @@ pub fn evaluate<'py>(
     for slice in &metrics.slices {
         for (name, value) in slice.named() {
             figures.set_item(format!("{}_{name}", slice.slice.name()), value)?;
+        }
+    }
+    if let Some(at) = at_threshold {
+        let AtThreshold { precision, recall, micro_f1, macro_f1, sample_f1, .. } = at;
+        let named = [
+            ("precision", precision),
+            ("recall", recall),
+            ("micro_f1", micro_f1),
+            ("macro_f1", macro_f1),
+            ("sample_f1", sample_f1),
+            ("labels_per_row", at.labels_per_row),
+            ("empty_rows", at.empty_rows),
+        ];
+        for (name, value) in named {
+            figures.set_item(name, value)?;
         }
     }
     Ok(figures)

@@ -1,56 +1,32 @@
 //! The one model, as Python holds it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use labelwood::Settings;
-use labelwood::app::{TrainingNeed, names_in, predict_at_least};
-use labelwood::data::DatasetView;
-use labelwood::model::{Model as Inner, TrainError, TrainOptions, train_with};
-use labelwood::run::Task;
-use labelwood::settings::Favour;
-use labelwood::settings::Kind;
-use labelwood::sparse::{LabelSet, Predictions, Query};
-use labelwood::store::{Load, Options, Start, StoreError, Stored};
-use labelwood::words::plural;
+use labelwood::app::{names_in, predict_at_least};
+use labelwood::data::{Dataset, Named};
+use labelwood::model::{Model as Inner, TrainOptions, UpdateStart, update};
+use labelwood::run::{Stopped, Task};
+use labelwood::sparse::{Csr, LabelSet, Predictions, Query, RowsView};
+use labelwood::store::{Load, Options, Stored};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyTuple};
-use serde_json::Value;
 
-use crate::errors::{Fault, OrRaise, in_python, refuse};
-use crate::rows::{FeatureArrays, Features, LabelArrays, Rows, arrays, one_row, prediction_arrays};
+use crate::errors::{Fault, OrRaise};
+use crate::rows::{
+    FeatureArrays, Features, LabelArrays, Labels, Rows, arrays, label_index, one_row,
+    prediction_arrays,
+};
 use crate::text::{Reading, Vocabulary};
+use crate::training::{Bounds, Learner, in_temporary, learn};
 use crate::work::{self, Pace};
 
 /// For up to so many rows no thread is started: that would take longer.
 const FEW: usize = 64;
 
-/// Bytes that a label takes whether or not a row has it: among an estimator's `classes_`, and in the
-/// counts and offsets of the library, which it makes before it can estimate anything.
-const LABEL: u64 = 32;
-
 /// The bytes of a model's files: the manifest, then the units in its order.
 type Files<'py> = Vec<Bound<'py, PyBytes>>;
-
-/// An algorithm's name, its settings as JSON, whether scores are made probabilities, and which labels
-/// are favoured.
-#[derive(FromPyObject)]
-pub struct Learner(PyBackedStr, PyBackedStr, bool, PyBackedStr);
-
-impl Learner {
-    /// The algorithm, and what its model holds besides.
-    pub fn parts(&self, py: Python<'_>) -> PyResult<(Settings, TrainOptions<'static>)> {
-        let Learner(algorithm, values, calibrate, favour) = self;
-        let settings = parse(py, algorithm, values)?;
-        let name = serde_json::Value::from(&**favour);
-        let favour = serde_json::from_value(name).map_err(|_| {
-            let known = Favour::NAMES.join(" or ");
-            refuse(py, format!("favour is {favour:?}, but must be {known}"))
-        })?;
-        Ok((settings, TrainOptions { calibrate: *calibrate, favour, ..TrainOptions::default() }))
-    }
-}
 
 /// A trained model.
 #[pyclass(frozen, module = "labelwood._native")]
@@ -64,35 +40,27 @@ impl From<Inner> for Model {
 
 #[pymethods]
 impl Model {
-    /// Trains on rows of features and labels, which are borrowed where their types allow it, in
-    /// memory or `into` a folder, which may be overwritten. What needs more than so many bytes of
-    /// `memory` is refused.
+    /// Trains on rows of features and labels, which are borrowed where their types allow it.
     #[staticmethod]
-    #[pyo3(signature = (learner, features, labels, names, into, threads, progress, memory=None))]
-    #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn train(
         py: Python<'_>,
         learner: Learner,
         features: FeatureArrays<'_>,
         labels: LabelArrays<'_>,
         names: Option<Vec<PyBackedStr>>,
-        into: Option<Into>,
+        bounds: Bounds,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
-        memory: Option<u64>,
     ) -> PyResult<Self> {
         let (settings, options) = learner.parts(py)?;
         let rows = Rows::new(features, labels, names)?;
         let dataset = rows.view(py)?;
-        let train = |task: &Task| learn(dataset, options, &settings, into, memory, task);
+        let train = |task: &Task| learn(dataset, options, &settings, bounds, task);
         work::run(py, threads, progress, train).map(Model::from)
     }
 
-    /// Trains on texts and their tags; `memory` is as for rows.
+    /// Trains on texts and their tags.
     #[staticmethod]
-    #[pyo3(signature = (
-        learner, vectoriser, documents, texts, tags, vocabulary, into, threads, progress, memory=None
-    ))]
     #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn train_text(
         py: Python<'_>,
@@ -102,17 +70,16 @@ impl Model {
         texts: Vec<PyBackedStr>,
         tags: Vec<Vec<PyBackedStr>>,
         vocabulary: Vocabulary,
-        into: Option<Into>,
+        bounds: Bounds,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
-        memory: Option<u64>,
     ) -> PyResult<Self> {
         let (settings, options) = learner.parts(py)?;
         let reading = Reading::parse(py, vectoriser, documents, vocabulary)?;
         work::run(py, threads, progress, |task| -> Result<Self, Fault> {
             let (dataset, reader) = reading.learn(&texts, &tags, task)?;
             let options = TrainOptions { text: Some(&reader), ..options };
-            Ok(learn(dataset.view(), options, &settings, into, memory, task)?.into())
+            Ok(learn(dataset.view(), options, &settings, bounds, task)?.into())
         })
     }
 
@@ -140,9 +107,61 @@ impl Model {
         work::run(py, 1, None, |_| self.0.stored().save(&path, overwrite))
     }
 
+    /// The model with more rows, which the last update must not have added unless they are to be added
+    /// `again`; written into a folder, if one is given, which may be overwritten.
+    #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
+    fn update(
+        &self,
+        py: Python<'_>,
+        features: FeatureArrays<'_>,
+        labels: LabelArrays<'_>,
+        names: Option<Vec<PyBackedStr>>,
+        into: Option<(PathBuf, bool)>,
+        again: bool,
+        threads: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let rows = Rows::new(features, labels, names)?;
+        let view = rows.view(py)?;
+        let dataset = Dataset {
+            features: view.features.to_owned(),
+            labels: view.labels.to_owned(),
+            label_names: view.label_names.cloned(),
+            named: None,
+        };
+        let updated = |task: &Task| self.with(&dataset, into, again, task);
+        work::run(py, threads, progress, updated).map(Model::from)
+    }
+
+    /// The same with more texts.
+    #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
+    fn update_texts(
+        &self,
+        py: Python<'_>,
+        texts: Vec<PyBackedStr>,
+        labels: LabelArrays<'_>,
+        names: Vec<PyBackedStr>,
+        into: Option<(PathBuf, bool)>,
+        again: bool,
+        threads: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let labels = Labels::new(labels)?;
+        let labels = labels.view(py)?.to_owned();
+        let label_names = Some(label_index(&names));
+        let updated = |task: &Task| -> Result<Inner, Fault> {
+            let rows = self.0.read_texts(&texts, task)?;
+            let names = Csr::new(rows.features.columns());
+            let named = rows.matches.map(|matches| Named { names, matches });
+            let dataset = Dataset { features: rows.features, labels, label_names, named };
+            self.with(&dataset, into, again, task)
+        };
+        work::run(py, threads, progress, updated).map(Model::from)
+    }
+
     /// The best labels of each row as `(indptr, indices, data)`, each row best first; all that reach
-    /// a threshold, if there is one.
-    #[pyo3(signature = (features, k, beam, allowed, threads, progress, threshold=None))]
+    /// a threshold, and so many at least, if one is given.
+    #[pyo3(signature = (features, k, beam, allowed, threads, progress, least=None))]
     #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn predict<'py>(
         &self,
@@ -153,32 +172,37 @@ impl Model {
         allowed: Option<Vec<u32>>,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
-        threshold: Option<f32>,
+        least: Option<Least>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let features = Features::new(features)?;
         let rows = features.view(py)?;
         let allowed: Option<LabelSet> = allowed.map(|labels| labels.into_iter().collect());
         let query = Query { k, beam, allowed: allowed.as_ref() };
-        let predict = |task: &Task| match threshold {
-            Some(least) => predict_at_least(&self.0, rows, least, query, task),
-            None => self.0.predict(rows, query, task),
-        };
+        let predict = |task: &Task| best(&self.0, rows.into(), query, least, task);
         self.answer(py, rows.len(), threads, progress, predict)
     }
 
-    /// The best labels of each text as `(indptr, indices, data)`, each row best first; the model must
-    /// have been trained on text.
+    /// The same of texts; the model must have been trained on text.
+    #[pyo3(signature = (texts, k, beam, allowed, threads, progress, least=None))]
+    #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn predict_texts<'py>(
         &self,
         py: Python<'py>,
         texts: Vec<PyBackedStr>,
         k: usize,
         beam: Option<usize>,
+        allowed: Option<Vec<u32>>,
         threads: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+        least: Option<Least>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let query = Query { k, beam, allowed: None };
-        let predict = |task: &Task| self.0.predict_texts(&texts, query, task);
-        self.answer(py, texts.len(), threads, None, predict)
+        let allowed: Option<LabelSet> = allowed.map(|labels| labels.into_iter().collect());
+        let query = Query { k, beam, allowed: allowed.as_ref() };
+        let predict = |task: &Task| -> Result<Predictions, Fault> {
+            let rows = self.0.read_texts(&texts, task)?;
+            Ok(best(&self.0, rows.view(), query, least, task)?)
+        };
+        self.answer(py, texts.len(), threads, progress, predict)
     }
 
     /// The best labels of one row of (column, value) pairs as (label, score) pairs, best first.
@@ -235,6 +259,18 @@ impl Model {
         self.0.text().is_some()
     }
 
+    /// The threshold with the best F1 on rows that were held out, if the training learned one.
+    #[getter]
+    fn threshold(&self) -> Option<f32> {
+        self.0.threshold()
+    }
+
+    /// Whether scores are probabilities.
+    #[getter]
+    fn gives_probabilities(&self) -> bool {
+        self.0.gives_probabilities()
+    }
+
     /// How many training rows have each label.
     #[getter]
     fn label_counts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
@@ -246,6 +282,12 @@ impl Model {
     fn label_names(&self) -> Option<Vec<&str>> {
         let names = self.0.labels().names()?;
         Some((0..names.len() as u32).map(|id| names.display(id)).collect())
+    }
+
+    /// The codes of the labels, each with its names after TABs, if training knew them.
+    #[getter]
+    fn label_lines(&self) -> Option<Vec<&str>> {
+        Some(self.0.labels().names()?.lines().collect())
     }
 
     /// The label that each text means, by code or any name, or none.
@@ -287,7 +329,46 @@ impl Model {
     }
 }
 
+/// The least score of a label, and how many labels a row has at least whatever their scores.
+type Least = (f32, usize);
+
+/// The best labels of each row, or all that are good enough.
+fn best(
+    model: &Inner,
+    rows: RowsView<'_>,
+    query: Query<'_>,
+    least: Option<Least>,
+    task: &Task,
+) -> Result<Predictions, Stopped> {
+    match least {
+        Some((least, labels)) => predict_at_least(model, rows, least, labels, query, task),
+        None => model.predict(rows, query, task),
+    }
+}
+
 impl Model {
+    /// The model with more rows.
+    fn with(
+        &self,
+        dataset: &Dataset,
+        into: Option<(PathBuf, bool)>,
+        again: bool,
+        task: &Task,
+    ) -> Result<Inner, Fault> {
+        let update = |folder: &Path, overwrite| -> Result<(), Fault> {
+            let start = UpdateStart { overwrite, again };
+            update(&self.0, dataset, folder, start, task)?;
+            Ok(())
+        };
+        match into {
+            Some((folder, overwrite)) => {
+                update(&folder, overwrite)?;
+                Ok(Inner::open(&folder, Options::default(), task)?)
+            }
+            None => in_temporary(|folder| update(folder, false), task),
+        }
+    }
+
     /// Predicts rows, few of them without starting threads, and gives the predictions as arrays.
     fn answer<'py, E: std::convert::Into<Fault> + Send>(
         &self,
@@ -313,133 +394,4 @@ pub fn model_from_files(py: Python<'_>, files: Files<'_>) -> PyResult<Model> {
     work::run(py, 0, None, |task| -> Result<Model, Fault> {
         Ok(Inner::read(Stored::from_files(files.iter().copied(), task)?, task)?.into())
     })
-}
-
-/// Where a model is learned, if not in memory.
-#[derive(FromPyObject)]
-pub enum Into {
-    /// In a folder, and whether what is there is replaced. A training of the same rows and settings
-    /// that was stopped goes on there otherwise.
-    Folder(PathBuf, bool),
-    /// In a temporary folder, if it takes at least so many bytes by the estimate.
-    DiskFrom(u64),
-}
-
-/// Trains in memory, or into a folder, which is then mapped.
-fn learn(
-    dataset: DatasetView<'_>,
-    options: TrainOptions<'_>,
-    settings: &Settings,
-    into: Option<Into>,
-    memory: Option<u64>,
-    task: &Task,
-) -> Result<Inner, Fault> {
-    let labels = dataset.labels.columns();
-    refuse_more(labels as u64 * LABEL, memory, labels)?;
-    let whole = TrainingNeed {
-        calibrate: options.calibrate,
-        reader: options.text,
-        ..TrainingNeed::new(dataset, settings, task.threads())
-    };
-    let narrowed = memory.and_then(|memory| whole.narrowed(memory));
-    let settings = narrowed.as_ref().unwrap_or(settings);
-    let estimate = settings.estimate(dataset, task.threads());
-    let on_disk = match &into {
-        Some(Into::Folder(..)) => true,
-        Some(Into::DiskFrom(least)) => cfg!(unix) && estimate.model >= *least,
-        None => false,
-    };
-    let need = TrainingNeed {
-        calibrate: options.calibrate,
-        keeps_model: !on_disk,
-        reader: options.text,
-        ..TrainingNeed::new(dataset, settings, task.threads())
-    };
-    refuse_more(need.bytes(), memory, labels)?;
-    if let Some(Into::Folder(folder, overwrite)) = into {
-        let start = Start { resume: !overwrite, overwrite };
-        train_with(dataset, options, settings, &folder, start, task)?;
-        return Ok(Inner::open(&folder, Options::default(), task)?);
-    }
-    if on_disk && let Some(model) = learn_on_disk(dataset, options, settings, task)? {
-        return Ok(model);
-    }
-    Ok(Inner::train(dataset, options, settings, task)?)
-}
-
-/// Refuses a training that needs more bytes than there are.
-fn refuse_more(needed: u64, memory: Option<u64>, labels: usize) -> Result<(), Fault> {
-    let Some(memory) = memory.filter(|&memory| needed > memory) else { return Ok(()) };
-    let gigabytes = |bytes: u64| bytes as f64 / 1e9;
-    Err(Fault::Machine(format!(
-        "the training with {} needs {:.1} GB of memory or more, but this machine, \
-         or its container, has {:.1}: give it fewer labels or rows, or fewer threads (n_jobs=1)",
-        plural(labels, "label"),
-        gigabytes(needed),
-        gigabytes(memory),
-    )))
-}
-
-/// Trains into a temporary folder and maps what it holds; none if there is no room for it.
-///
-/// The folder goes as soon as the files are mapped, which keeps what they hold: nothing is left
-/// behind, however the process ends later.
-fn learn_on_disk(
-    dataset: DatasetView<'_>,
-    options: TrainOptions<'_>,
-    settings: &Settings,
-    task: &Task,
-) -> Result<Option<Inner>, Fault> {
-    let Ok(temporary) = tempfile::Builder::new().prefix("labelwood-").tempdir() else {
-        return Ok(None);
-    };
-    let folder = temporary.path().join("model");
-    match train_with(dataset, options, settings, &folder, Start::default(), task) {
-        Ok(_) => {
-            Ok(Some(Inner::open(&folder, Options { verify: false, ..Options::default() }, task)?))
-        }
-        Err(TrainError::Store(StoreError::Io { source, .. })) => {
-            let place = temporary.path().parent().unwrap_or(temporary.path());
-            tracing::warn!("{}: {source}; the model is learned in memory instead", place.display());
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// An algorithm and its settings, checked.
-fn parse(py: Python<'_>, algorithm: &str, values: &str) -> PyResult<Settings> {
-    let values: Value = serde_json::from_str(values).or_raise(py)?;
-    let Some(known) = Settings::named(algorithm) else {
-        return Err(refuse(py, format!("{algorithm} is no algorithm")));
-    };
-    check_types(py, &known, &values, "")?;
-    for part in values["parts"].as_array().into_iter().flatten() {
-        let name = part["algorithm"].as_str().unwrap_or_default();
-        if let Some(known) = Settings::named(name) {
-            check_types(py, &known, part, &format!(" of {name}"))?;
-        }
-    }
-    let settings = known.parse(values).map_err(|reason| refuse(py, reason))?;
-    settings.check().or_raise(py)?;
-    Ok(settings)
-}
-
-/// Refuses the first value that its setting may not have, as Python writes it.
-fn check_types(py: Python<'_>, known: &Settings, values: &Value, whose: &str) -> PyResult<()> {
-    for setting in known.table() {
-        let Some(value) = values.get(setting.name) else { continue };
-        if setting.check(value).is_err() {
-            let found = in_python(value);
-            let expected = match setting.kind {
-                Kind::Flag => "True or False".to_owned(),
-                ref kind => kind.to_string(),
-            };
-            let or_none = if setting.is_optional { ", or None" } else { "" };
-            let name = setting.name;
-            let text = format!("{name}{whose} is {found}, but must be {expected}{or_none}");
-            return Err(refuse(py, text));
-        }
-    }
-    Ok(())
 }

@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
 use crate::errors::{Fault, OrRaise};
-use crate::model::Learner;
 use crate::rows::{FeatureArrays, LabelArrays, Rows};
 use crate::text::{Reading, Vocabulary};
+use crate::training::Learner;
 use crate::work;
 
 /// The plan's folder, the number of shards, what it is if neither is given nor known, and whether

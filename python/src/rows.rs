@@ -74,6 +74,11 @@ impl<'py> Labels<'py> {
     }
 }
 
+/// Labels of these codes, each with its names after TABs.
+pub fn label_index(lines: &[PyBackedStr]) -> LabelIndex {
+    LabelIndex::from_lines(lines.iter().map(|line| &**line))
+}
+
 /// Rows to learn from that were handed over, with the names of their labels if these have any.
 pub struct Rows<'py> {
     features: Features<'py>,
@@ -87,7 +92,7 @@ impl<'py> Rows<'py> {
         labels: LabelArrays<'py>,
         names: Option<Vec<PyBackedStr>>,
     ) -> PyResult<Self> {
-        let names = names.map(|names| LabelIndex::from_lines(names.iter().map(|name| &**name)));
+        let names = names.as_deref().map(label_index);
         Ok(Rows { features: Features::new(features)?, labels: Labels::new(labels)?, names })
     }
 
@@ -254,7 +259,7 @@ pub fn data_arrays<'py>(
     features: &Csr,
     labels: &LabelRows,
 ) -> PyResult<DataArrays<'py>> {
-    let ones = PyArray1::from_vec(py, vec![1i8; labels.view().entries()]).into_any();
+    let ones = PyArray1::from_vec(py, vec![1i32; labels.view().entries()]).into_any();
     let y = tuple(py, labels.view().offsets(), labels.view().indices(), ones)?;
     Ok((arrays(py, features.view())?, features.columns(), y, labels.columns()))
 }

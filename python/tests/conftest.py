@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from labelwood import CraftML, Grove, LabelForest, LabelTree, Neighbours, OneVsRest, datasets
+from labelwood import CraftML, FastXML, Grove, LabelForest, LabelTree, Neighbours, OneVsRest, datasets
 
 pytest_plugins = ["stand_in"]
 
@@ -13,6 +13,7 @@ SMALL = [
     LabelTree(trees=2),
     OneVsRest(),
     LabelForest(submodels=4, rate=0.5),
+    FastXML(trees=4),
     Neighbours(),
     Grove(CraftML(trees=4), LabelTree(trees=1)),
 ]

@@ -91,7 +91,7 @@ def test_an_estimator_learns_and_knows_how_well(estimator, rows):
     predicted = fitted.predict(X)
     scores = fitted.predict_scores(X)
     assert predicted.shape == Y.shape and set(predicted.data) <= {1}
-    assert predicted.nnz == (scores.data >= 0.5).sum()
+    assert predicted.nnz == (scores.data >= fitted.threshold_).sum()
     assert (np.diff(scores.indptr) <= 100).all()
 
 

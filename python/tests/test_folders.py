@@ -37,7 +37,9 @@ def test_the_command_writes_the_same_bytes(estimator, rows, command, tmp_path):
             continue
         flag = {"forest__trees": "trees", "label_tree__trees": "label-trees"}.get(name, name)
         plain = type(estimator)().get_params().get(name)
-        if value != plain and (plain is not None or flag != name):
+        if name == "threshold":
+            flags += ["--threshold", value]
+        elif value != plain and (plain is not None or flag != name):
             flags += [f"--{flag.replace('_', '-')}", value]
     algorithm = estimator.algorithm
     command("train", tmp_path / "train.txt", "--model", tmp_path / "theirs",
@@ -64,7 +66,7 @@ def test_models_of_text_go_both_ways(calibrated, command, tmp_path):
              for text, tags in zip(questions.train_texts, questions.train_tags)]
     (tmp_path / "train.tsv").write_text("".join(lines))
     command("train", tmp_path / "train.tsv", "--model", tmp_path / "theirs", "--trees", 3,
-            "--algorithm", "craftml", *calibrated)
+            "--algorithm", "craftml", "--threshold", "auto", *calibrated)
     tagger = TextTagger(CraftML(trees=3, calibrate=bool(calibrated)), separator=";")
     tagger.fit(questions.train_texts, questions.train_tags).save(tmp_path / "ours")
     assert bytes_of(tmp_path / "ours") == bytes_of(tmp_path / "theirs")

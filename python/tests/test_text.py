@@ -85,12 +85,12 @@ def test_a_tagger_names_tags_that_fit(tagger):
 
 
 def test_what_a_tagger_knows_can_be_looked_at(tagger):
-    terms = tagger.informative_terms("preserving food")
+    terms = tagger.typical_terms("preserving food")
     assert terms and all(weight > 0 for _, weight in terms)
     with pytest.raises(InputError, match="is no tag that training knew"):
-        tagger.informative_terms("no such tag")
+        tagger.typical_terms("no such tag")
     rows = tagger.transform(QUESTIONS.test_texts)
-    assert rows.shape == (len(QUESTIONS.test_texts), tagger._columns)
+    assert rows.shape == (len(QUESTIONS.test_texts), json.loads(tagger.model_.manifest)["features"])
     lengths = np.sqrt((rows * rows).sum(axis=1))
     assert np.allclose(lengths[lengths > 0], 1)
 
@@ -206,7 +206,7 @@ def test_a_score_is_that_of_each_text_with_its_own_tags(tagger):
     best = [{tag for tag, _ in row} for row in tagger.predict(texts, k=2)]
     expected = sum(len(found & set(right)) for found, right in zip(best, tags)) / (2 * len(texts))
     assert tagger.score(texts, tags, k=2) == tagger.score(iter(texts), map(set, tags), 2) == expected
-    with pytest.raises(InputError, match="10 texts, but the tags of 1"):
+    with pytest.raises(InputError, match="10 rows or texts, but the labels of 1"):
         tagger.score(texts[:10], tags[:1])
     with pytest.raises(InputError, match=r"tags\[0\] is .*, but must be a list of tags"):
         tagger.score(texts, [" ".join(row) for row in tags])
@@ -232,8 +232,8 @@ def test_vectors_and_text_are_told_apart():
     with pytest.raises(InputError, match="was trained on vectors"):
         model.vectorise(["a text"], 1)
     with pytest.raises(InputError, match="was trained on vectors: give it rows, not text"):
-        model.predict_texts(["a text"], 5, None, 1)
-    with pytest.raises(InputError, match="must be one of labelwood's"):
+        model.predict_texts(["a text"], 5, None, None, 1, None)
+    with pytest.raises(InputError, match="'craftml' has no fit, so that it is no part of a tagger"):
         TextTagger("craftml").fit(["a"], [["b"]])
     assert TextTagger(CraftML(trees=2), hashing=64).fit(TEXTS, [["a"]] * len(TEXTS))
 

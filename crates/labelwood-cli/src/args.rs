@@ -69,7 +69,7 @@ const SHOWN: &str = "data model output shards test holdout algorithm text_column
     resume overwrite folds measure threads quiet help";
 
 /// Lines to type, for the end of each subcommand's help.
-const EXAMPLES: [(&str, &[&str]); 17] = [
+const EXAMPLES: &[(&str, &[&str])] = &[
     ("demo", &["labelwood demo", "labelwood demo --write-corpus questions --to csv"]),
     (
         "train",
@@ -111,6 +111,14 @@ const EXAMPLES: [(&str, &[&str]); 17] = [
             "labelwood evaluate books test.tsv",
             "labelwood evaluate books test.tsv --all --per-label labels.tsv",
             "labelwood evaluate --predictions answers.csv --train train.csv test.csv",
+        ],
+    ),
+    (
+        "compare",
+        &[
+            "labelwood compare books.tsv --algorithms grove,craftml,label-tree:bonsai",
+            "labelwood compare train.txt --test test.txt --seeds 3 -o comparison",
+            "labelwood compare train.txt --test test.txt --predictions omikuji=answers.txt",
         ],
     ),
     (

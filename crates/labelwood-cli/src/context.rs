@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use labelwood::run::{Bytes, Memory, Pool, Progress, Task};
+use labelwood::run::{Bytes, Clock, Memory, Pool, Progress, Task};
 
 use crate::args::Common;
-use crate::machine::{self, Clock};
+use crate::machine;
 use crate::{log, progress, signals, terminal};
 
 /// The seed, unless `--seed` says otherwise.

@@ -31,7 +31,7 @@ pub const FORMATS: [(&str, &str, Kind); 6] = [
 ];
 
 /// How to read data files.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct InputArgs {
     /// Warn where a header disagrees with the rows, and go by the rows
     #[arg(long)]

@@ -19,8 +19,9 @@ use labelwood::words::plural;
 use crate::args::choice;
 use crate::context::Context;
 use crate::input::{FORMATS, InputArgs, Kind};
+use crate::report::RowNotes;
 use crate::settings::{Choice, SettingsArgs, named};
-use crate::split;
+use crate::split::{self, Division};
 use crate::text::{self, DocumentArgs, VectoriserArgs};
 
 /// What to learn, and from what.
@@ -36,6 +37,11 @@ pub struct LearnArgs {
     /// tenths of the rows. The scores of a grove are probabilities without
     #[arg(long)]
     calibrate: bool,
+
+    /// Learn the threshold with the best F1 for predict --threshold auto; costs a second training, on
+    /// nine tenths of the rows. A grove, and a model with --calibrate, learns it without [default: none]
+    #[arg(long, value_name = "NAME", value_parser = ["none", "auto"])]
+    threshold: Option<String>,
 
     /// Let rare labels come before frequent ones of a better score: PSP@k rises, P@k falls; tail
     /// ranks by score x inverse propensity, and weighs rare labels more in training linear
@@ -70,6 +76,8 @@ pub struct TrainRequest {
     pub choice: Choice,
     /// Whether scores are made probabilities.
     pub calibrate: bool,
+    /// Whether a threshold is learned.
+    pub threshold: bool,
     /// Which labels come before others of a better score.
     pub favour: Favour,
 }
@@ -134,6 +142,28 @@ fn refuse_twice_calibrated(settings: &Settings, calibrate: bool) -> Result<()> {
 }
 
 impl LearnArgs {
+    /// The same for one file, without any settings of an algorithm.
+    pub fn of_data(
+        data: PathBuf,
+        from: Option<Kind>,
+        reading: InputArgs,
+        documents: DocumentArgs,
+        vectoriser: VectoriserArgs,
+    ) -> Self {
+        LearnArgs {
+            data: vec![data],
+            calibrate: false,
+            threshold: None,
+            favour: None,
+            from,
+            reading,
+            documents,
+            vectoriser,
+            settings: SettingsArgs::default(),
+            learned: None,
+        }
+    }
+
     /// What is asked for.
     pub fn request(&self, context: &Context) -> Result<TrainRequest> {
         let (calibrate, favour) = self.scores()?;
@@ -141,7 +171,8 @@ impl LearnArgs {
         if let Choice::Named(settings) = &choice {
             refuse_twice_calibrated(settings, calibrate)?;
         }
-        Ok(TrainRequest { choice, calibrate, favour })
+        let threshold = self.learns_threshold()?;
+        Ok(TrainRequest { choice, calibrate, threshold, favour })
     }
 
     /// What is asked for if the settings of several algorithms may be.
@@ -158,6 +189,14 @@ impl LearnArgs {
     fn scores(&self) -> Result<(bool, Favour)> {
         let favour = self.favour.map_or_else(|| self.settings.favour(), Ok)?;
         Ok((self.calibrate || self.settings.is_calibrated()?, favour))
+    }
+
+    /// Whether a threshold is learned.
+    pub fn learns_threshold(&self) -> Result<bool> {
+        match self.threshold.as_deref() {
+            Some(typed) => Ok(typed == "auto"),
+            None => self.settings.has_threshold(),
+        }
     }
 
     /// The settings that were typed, by name.
@@ -261,29 +300,35 @@ impl LearnArgs {
         })
     }
 
-    /// Holds about this share of the documents of DATA out, equal texts on one side, if DATA is text.
-    pub fn hold_out(&mut self, share: f64, seed: u64, task: &Task) -> Result<()> {
+    /// Holds some of the documents of DATA out, equal texts on one side, if DATA is text.
+    pub fn hold_out(&mut self, division: Division, seed: u64, task: &Task) -> Result<()> {
         if !matches!(self.kind()?, Some(Kind::Text(_))) {
             return Ok(());
         }
         if self.data.iter().any(|data| data == Path::new("-")) {
-            bail!("--holdout reads DATA twice, which standard input does not allow: give a file");
+            bail!("DATA is read twice, which standard input does not allow: give a file");
         }
+        self.learned = None;
         let (options, _) = self.text_settings(task)?;
         let (documents, _) = self.open(&options, task)?;
-        let is_test = split::divide_documents(self.path(), documents, None, share, seed, task)?;
+        let is_test = split::divide_documents(self.path(), documents, None, division, seed, task)?;
         self.learned = Some(is_test.iter().map(|is_test| !is_test).collect());
         Ok(())
     }
 
     /// The documents of DATA that are held out, read as the others.
-    pub fn read_held_out(&self, rows: &Rows, task: &Task) -> Result<Option<Dataset>> {
+    pub fn read_held_out(
+        &self,
+        rows: &Rows,
+        notes: &mut RowNotes,
+        task: &Task,
+    ) -> Result<Option<Dataset>> {
         let (Some(learned), Some(reader)) = (&self.learned, &rows.reader) else { return Ok(None) };
         let held_out = learned.iter().map(|is_learned| !is_learned).collect();
         let options = reader.options();
         let (documents, _) =
             self.documents.open(&self.data, self.stated(), options, Labels::Required, task)?;
-        read_as(documents.only(held_out), reader, rows, task).map(Some)
+        read_as(documents.only(held_out), reader, rows, notes, task).map(Some)
     }
 
     /// The rows of all files of DATA, which are vectors.
@@ -389,24 +434,31 @@ impl LearnArgs {
     }
 
     /// Reads the rows of `--test`, of the kind that was learned.
-    pub fn read_test(&self, test: &Path, rows: &Rows, task: &Task) -> Result<Dataset> {
+    pub fn read_test(
+        &self,
+        test: &Path,
+        rows: &Rows,
+        notes: &mut RowNotes,
+        task: &Task,
+    ) -> Result<Dataset> {
         let trained_on = rows.reader.as_ref().map(|reader| reader.options().format);
         Kind::expected(test, None, trained_on)?;
         let Some(reader) = &rows.reader else { return self.reading.read(test, None, task) };
         let options = reader.options();
         let (documents, _) = self.documents.open(&[test], None, options, Labels::Required, task)?;
-        read_as(documents, reader, rows, task)
+        read_as(documents, reader, rows, notes, task)
     }
 }
 
-/// Reads documents as those that were learned, with the same labels.
+/// Reads documents as those that were learned, with the same labels, and takes notes.
 fn read_as(
     documents: Documents<'_>,
     reader: &TextReader,
     learned: &Rows,
+    notes: &mut RowNotes,
     task: &Task,
 ) -> Result<Dataset> {
     let none = LabelIndex::default();
     let names = learned.dataset.label_names.as_ref().unwrap_or(&none);
-    reader.read(documents, names, task).map_err(text::lift)
+    reader.read_noting(documents, names, |batch| notes.add(batch), task).map_err(text::lift)
 }

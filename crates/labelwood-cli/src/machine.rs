@@ -1,14 +1,12 @@
-//! The memory of the machine, and the memory and time that this process has used.
+//! The memory of the machine, and what this process has used of it.
 //!
 //! On Linux the figures come from `/proc` and the control groups, so that a container's limit counts.
 //! On other systems some figures are unknown (`None`).
 
 use std::fs;
-use std::time::Instant;
 
 use labelwood::app::MachineFault;
-use labelwood::report::Spent;
-use labelwood::run::{self, Bytes};
+use labelwood::run::{self, Bytes, Spent};
 
 /// The most memory this process may use: the machine's, or less if a control group says so.
 pub fn memory_limit() -> Option<Bytes> {
@@ -41,13 +39,6 @@ pub fn peak_memory() -> Option<Bytes> {
     }
 }
 
-/// Wall and CPU time from a moment on.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    wall: Instant,
-    cpu: Option<f64>,
-}
-
 /// The sum of times.
 pub fn sum(times: impl IntoIterator<Item = Spent>) -> Spent {
     let nothing = Spent { seconds: 0.0, cpu_seconds: Some(0.0) };
@@ -55,31 +46,6 @@ pub fn sum(times: impl IntoIterator<Item = Spent>) -> Spent {
         seconds: sum.seconds + time.seconds,
         cpu_seconds: sum.cpu_seconds.zip(time.cpu_seconds).map(|(sum, time)| sum + time),
     })
-}
-
-impl Clock {
-    /// Starts now.
-    pub fn start() -> Self {
-        Clock { wall: Instant::now(), cpu: cpu_seconds() }
-    }
-
-    /// The start.
-    pub fn started(&self) -> Instant {
-        self.wall
-    }
-
-    /// The time since the start.
-    pub fn spent(&self) -> Spent {
-        Clock::start().since(self)
-    }
-
-    /// The time from the start of another clock to that of this one.
-    pub fn since(&self, earlier: &Clock) -> Spent {
-        Spent {
-            seconds: (self.wall - earlier.wall).as_secs_f64(),
-            cpu_seconds: self.cpu.zip(earlier.cpu).map(|(now, before)| now - before),
-        }
-    }
 }
 
 /// The figure of a line such as `VmHWM:   16384 kB`.
@@ -98,12 +64,6 @@ fn usage() -> Option<libc::rusage> {
     }
 }
 
-#[cfg(unix)]
-fn cpu_seconds() -> Option<f64> {
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    usage().map(|usage| seconds(usage.ru_utime) + seconds(usage.ru_stime))
-}
-
 /// The peak without `/proc`. `ru_maxrss` is in bytes on Apple's systems, in KiB on the others.
 #[cfg(unix)]
 fn peak_memory_elsewhere() -> Option<Bytes> {
@@ -116,11 +76,6 @@ fn physical_memory_elsewhere() -> Option<Bytes> {
     // SAFETY: `sysconf` takes any name and returns -1 for one that it does not know.
     let figure = |name| u64::try_from(unsafe { libc::sysconf(name) }).ok();
     figure(libc::_SC_PHYS_PAGES)?.checked_mul(figure(libc::_SC_PAGESIZE)?).map(Bytes)
-}
-
-#[cfg(not(unix))]
-fn cpu_seconds() -> Option<f64> {
-    None
 }
 
 #[cfg(not(unix))]
@@ -151,10 +106,5 @@ mod tests {
         let limit = memory_limit().expect("Linux tells its memory");
         let peak = peak_memory().expect("Linux tells the peak");
         assert!(Bytes(1 << 20) < peak && peak < limit, "{peak} of {limit}");
-        let clock = Clock::start();
-        let sum = (0..20_000_000u64).fold(0, |sum, i| std::hint::black_box(sum ^ i));
-        std::hint::black_box(sum);
-        let spent = clock.spent();
-        assert!(spent.seconds > 0.0 && spent.cpu_seconds.expect("Linux tells CPU time") > 0.0);
     }
 }

@@ -18,6 +18,7 @@ mod machine;
 mod output;
 mod prediction;
 mod progress;
+mod report;
 mod settings;
 mod signals;
 mod split;

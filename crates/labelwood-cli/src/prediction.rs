@@ -7,6 +7,9 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
 use labelwood::app::{LabelFiles, RowOptions, names_in};
+use labelwood::data::predictions::{
+    KnownLabels, PredictionFormat, ReadPredictions, read_file_for, separator_of,
+};
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::Model;
@@ -17,6 +20,54 @@ use labelwood::store::{Load, Options};
 use crate::args::{at_least_1, choice};
 use crate::input::{FORMATS, Kind};
 use crate::text::DocumentArgs;
+
+/// The format that was stated for a file of predictions, or that its ending tells.
+pub fn prediction_format(
+    file: &Path,
+    stated: Option<PredictionFormat>,
+) -> Result<PredictionFormat> {
+    stated.or_else(|| PredictionFormat::of_path(&file.to_string_lossy())).with_context(|| {
+        format!(
+            "{}: the ending does not tell the format: add --predictions-from csv, tsv, jsonl, xc or npz",
+            file.display()
+        )
+    })
+}
+
+/// How the labels of predictions of others are known.
+pub struct LabelNames<'a> {
+    /// What the rows that were learned from call them.
+    pub names: Option<&'a LabelIndex>,
+    /// Whether these rows are text. Rows of vectors have labels by number, whatever these are called.
+    pub is_text: bool,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl LabelNames<'_> {
+    /// Reads a file of predictions for rows with these ids, which a column may hold.
+    pub fn read(
+        &self,
+        file: &Path,
+        format: PredictionFormat,
+        separator: Option<&str>,
+        (id_column, ids): (&str, &[Option<String>]),
+        task: &Task,
+    ) -> Result<ReadPredictions> {
+        let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+        let id = |name: &str| match self.names {
+            Some(names) if self.is_text || !is_number(name) => names.find(name),
+            _ => None,
+        };
+        let separator = separator.unwrap_or_else(|| {
+            separator_of(self.names.into_iter().flat_map(|names| {
+                (0..names.len() as u32).flat_map(|id| [names.code(id), names.display(id)])
+            }))
+        });
+        let known = KnownLabels { count: self.count, id: &id, separator };
+        Ok(read_file_for(file, format, known, id_column, ids, task)?)
+    }
+}
 
 /// How a model is opened.
 #[derive(Debug, clap::Args)]
@@ -149,8 +200,8 @@ impl Threshold {
     pub fn of(self, model: &Model) -> Result<f32> {
         match self {
             Threshold::Auto => model.threshold().context(
-                "--threshold auto: the model has learned none: train a grove, or add --calibrate to \
-                 train, or state a number",
+                "--threshold auto: the model has learned none: add --threshold auto to train, or state a \
+                 number",
             ),
             Threshold::Of(least) if model.gives_probabilities() && !(0.0..=1.0).contains(&least) => {
                 bail!("--threshold {least}: the scores are probabilities, which lie between 0 and 1")
@@ -163,10 +214,16 @@ impl Threshold {
 /// Labels of each row that are looked at where a threshold decides, not a cut.
 pub const ENOUGH: usize = 30;
 
-/// Predicts as many labels of each row as are looked at by default, or where a threshold decides.
-pub fn predicted(model: &Model, rows: &Dataset, task: &Task) -> Result<Predictions> {
+/// Predicts as many labels of each row as are looked at by default, or where a threshold decides, as in a
+/// report.
+pub fn predicted(
+    model: &Model,
+    rows: &Dataset,
+    for_report: bool,
+    task: &Task,
+) -> Result<Predictions> {
     let deepest = MetricOptions::default().at.into_iter().max().unwrap_or(1);
-    let k = if model.threshold().is_some() { ENOUGH } else { deepest };
+    let k = if for_report || model.threshold().is_some() { ENOUGH } else { deepest };
     Ok(model.predict(rows.rows(), Query::top(k), task)?)
 }
 

@@ -20,7 +20,7 @@ use crate::args::whole;
 use crate::context::Context;
 
 /// Where the settings come from.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingsArgs {
     /// What to learn; auto chooses [default: grove]
@@ -44,7 +44,7 @@ pub struct SettingsArgs {
 }
 
 /// The settings that were typed, by the names that they have in the library.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Typed(Map<String, Value>);
 
 /// A flag: the setting of this name, of all algorithms that have it.
@@ -402,6 +402,12 @@ impl SettingsArgs {
     pub fn is_calibrated(&self) -> Result<bool> {
         let Some(model) = &self.settings else { return Ok(false) };
         Ok(training(model)?.calibrate)
+    }
+
+    /// Whether the model whose settings are taken learned a threshold by itself.
+    pub fn has_threshold(&self) -> Result<bool> {
+        let Some(model) = &self.settings else { return Ok(false) };
+        Ok(training(model)?.threshold)
     }
 
     /// What the model whose settings are taken favours.

@@ -10,6 +10,28 @@ use labelwood::data::{Dataset, Splits};
 use labelwood::run::{Bytes, Task};
 use labelwood::words::plural;
 
+/// Which rows are held out.
+#[derive(Clone, Copy, Debug)]
+pub enum Division {
+    /// About this share of them.
+    Share(f64),
+    /// A fold of so many, counted from 0.
+    Fold(usize, usize),
+}
+
+impl Division {
+    /// Says for each row whether it is held out; nothing if one side would be empty.
+    fn of(self, alike: &Alike, seed: u64) -> Option<Vec<bool>> {
+        match self {
+            Division::Share(share) => alike.divide(share, seed),
+            Division::Fold(number, count) => {
+                let folds = alike.folds(count, seed)?;
+                Some(folds.iter().map(|&fold| fold == number).collect())
+            }
+        }
+    }
+}
+
 /// The flags that divide one data file.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Split files")]
@@ -153,7 +175,7 @@ pub fn divide_documents(
     path: &Path,
     mut documents: Documents<'_>,
     by: Option<&str>,
-    share: f64,
+    division: Division,
     seed: u64,
     task: &Task,
 ) -> Result<Vec<bool>> {
@@ -165,23 +187,23 @@ pub fn divide_documents(
         }
         held.set(alike.bytes() as u64).context("too many rows to divide at once")?;
     }
-    alike.divide(share, seed).with_context(|| {
+    division.of(&alike, seed).with_context(|| {
         let by = by.map(|by| format!(" or the same {by}")).unwrap_or_default();
         format!("{}: all rows have the same text{by}: there is nothing to divide", path.display())
     })
 }
 
-/// The rows to learn from, and about a share of them to test with; equal rows are on one side.
+/// The rows to learn from, and those to test with; equal rows are on one side.
 pub fn divide_rows(
     path: &Path,
     dataset: &Dataset,
-    share: f64,
+    division: Division,
     seed: u64,
     task: &Task,
 ) -> Result<(Dataset, Dataset)> {
     let mut alike = Alike::default();
     dataset.features.rows().for_each(|row| alike.push([row_key(row)]));
-    let is_test = alike.divide(share, seed).with_context(|| {
+    let is_test = division.of(&alike, seed).with_context(|| {
         format!("{}: all rows are equal: there is nothing to divide", path.display())
     })?;
     let (test, train): (Vec<usize>, Vec<usize>) = (0..dataset.len()).partition(|&row| is_test[row]);

@@ -20,7 +20,7 @@ use crate::output::quoted;
 use crate::settings::{Flag, as_flag, default};
 
 /// Which fields of a file are text, labels and id.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Text")]
 pub struct DocumentArgs {
     /// The columns or fields of the text [default: text]
@@ -200,7 +200,7 @@ pub fn name(language: Language) -> &'static str {
 }
 
 /// How text becomes vectors: the settings that were typed, by the names that they have in [`Params`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VectoriserArgs {
     typed: Map<String, Value>,
     /// A file, a language, or another word for what is left out.

@@ -390,10 +390,10 @@ fn asked(model: &Model, rows: &Rows, ask: Ask, task: &Task) -> Result<Prediction
     let query = Query::top(ask.k.unwrap_or(DEFAULT_K).max(1));
     Ok(match ask {
         Ask { k: None, least: Some(least) } => {
-            predict_at_least(model, rows.view(), least, query, task)?
+            predict_at_least(model, rows.view(), least, 0, query, task)?
         }
         Ask { least: Some(least), .. } => {
-            at_least(&model.predict(rows.view(), query, task)?, least)
+            at_least(&model.predict(rows.view(), query, task)?, least, 0)
         }
         Ask { least: None, .. } => model.predict(rows.view(), query, task)?,
     })

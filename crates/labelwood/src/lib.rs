@@ -40,22 +40,22 @@ mod base;
 pub mod data;
 pub mod text;
 mod learn;
+pub mod metrics;
 pub mod algorithms;
 pub mod model;
 mod search;
 pub mod shard;
-pub mod metrics;
 pub mod report;
 pub mod app;
 
 pub use algorithms::Settings;
-pub use search::{auto, tune};
+pub use search::{auto, compare, tune};
 
 /// Threads, tasks, progress and limits.
 pub mod run {
     pub use crate::base::run::{
-        Bytes, Canceller, Estimate, Memory, OutOfMemory, Pool, Progress, Stage, Stopped, Task,
-        ThreadError, group_memory, memory_limit,
+        Bytes, Canceller, Clock, Estimate, Memory, OutOfMemory, Pool, Progress, Spent, Stage,
+        Stopped, Task, ThreadError, group_memory, memory_limit,
     };
 }
 

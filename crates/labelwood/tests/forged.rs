@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use labelwood::Settings;
 use labelwood::algorithms::craftml::{self, Diversity, Metric, Projection};
-use labelwood::algorithms::{grove, label_forest, label_tree, neighbours, one_vs_rest};
+use labelwood::algorithms::{fastxml, grove, label_forest, label_tree, neighbours, one_vs_rest};
 use labelwood::data::documents::{Documents, Format, Labels, Options as Reading};
 use labelwood::data::{Dataset, LabelIndexBuilder, Vocabulary};
 use labelwood::model::{Model, TrainOptions, UpdateStart, train_with, update};
@@ -104,6 +104,10 @@ fn algorithms() -> Vec<(&'static str, Settings)> {
         ("one-vs-rest", Settings::from(one_vs_rest)),
         ("label-forest", Settings::from(label_forest)),
         ("neighbours", Settings::from(neighbours::Params::default())),
+        (
+            "pfastrexml",
+            Settings::from(fastxml::Params { trees: 3, ..fastxml::Params::pfastrexml() }),
+        ),
         ("grove", grove(two)),
         ("grove of three", grove(three)),
     ]
@@ -122,6 +126,7 @@ fn saved(parent: &Path, task: &Task) -> Vec<Saved> {
     let save = |(name, algorithm): (&'static str, Settings)| {
         let folder = parent.join(name);
         let extras = TrainOptions {
+            threshold: name == "one-vs-rest",
             text: Some(&reader),
             calibrate: name == "label-tree" || name == "craftml",
             favour: if name == "one-vs-rest" { Favour::Tail } else { Favour::None },

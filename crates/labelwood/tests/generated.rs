@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 const WRITE: &str = "LABELWOOD_WRITE_SETTINGS";
 
 /// Python's parameters that are no settings of an algorithm, with their types and defaults.
-const COMMON: [(&str, &str, &str); 5] = [
+const COMMON: [(&str, &str, &str); 6] = [
     ("favour", "Literal[\"none\", \"tail\"]", "\"none\""),
     ("random_state", "Any", "42"),
-    ("threshold", "float", "0.5"),
+    ("threshold", "float | Literal[\"auto\"]", "\"auto\""),
+    ("min_labels", "int", "0"),
     ("n_jobs", "int | None", "None"),
     ("verbose", "int", "0"),
 ];
@@ -145,7 +146,8 @@ fn write_text_classes(text: &mut String) {
     write_constructor(text, &[], 0, &shown, [threads]);
     text.push_str("\n\nclass TextTaggerSettings:\n");
     let separator = ("separator", "str | None", "None");
-    let after = [separator, threads, ("verbose", "int", "0")];
+    let vectoriser = ("vectoriser", "Any", "None");
+    let after = [vectoriser, separator, threads, ("verbose", "int", "0")];
     write_constructor(text, &[("estimator", "Any", "None")], 1, &shown, after);
 }
 

@@ -12,11 +12,11 @@ const ORDER: [&str; 11] = [
     "data",
     "text",
     "learn",
+    "metrics",
     "algorithms",
     "model",
     "search",
     "shard",
-    "metrics",
     "report",
     "app",
 ];

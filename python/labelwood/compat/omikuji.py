@@ -117,8 +117,10 @@ class Model:
             settings = hyper_param._settings()
             if _shows_settings:
                 _show(f"Training model with hyper-parameters {hyper_param!r}\n")
-            learner = ("label-tree", settings, False, "none")
-            model = _native.Model.train(learner, rows, labels, None, None, threads, None)
+            learner = ("label-tree", settings, False, "none", False, False)
+            model = _native.Model.train(
+                learner, rows, labels, None, (None, None, None, None), threads, None
+            )
         except LabelwoodError as error:
             raise RuntimeError(f"Failed to train model: {error}") from error
         return cls(model)

@@ -7,27 +7,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
-use labelwood::data::documents::Batch;
-use labelwood::data::predictions::{
-    KnownLabels, PredictionFormat, ReadPredictions, read_file_for, separator_of,
-};
+use labelwood::data::predictions::{PredictionFormat, ReadPredictions};
 use labelwood::data::{Dataset, LabelIndex, Splits, read_filter, write_atomically};
-use labelwood::metrics::{
-    AtThreshold, Evaluation, MetricOptions, Metrics, Propensity, TrainingCounts,
-};
+use labelwood::metrics::{Evaluation, MetricOptions, Propensity, TrainingCounts};
 use labelwood::model::Model;
-use labelwood::report::{EvaluationReport, Spent};
-use labelwood::run::Task;
+use labelwood::report::EvaluationReport;
+use labelwood::run::{Clock, Spent, Task};
 use labelwood::sparse::{LabelRows, Predictions};
+use labelwood::words::plural;
 use serde::Serialize;
 
 use crate::args::{at_least_1, choice};
 use crate::context::Context;
 use crate::input::Kind;
 use crate::learn::warn_of_learned_rows;
-use crate::machine::{Clock, sum};
+use crate::machine::sum;
 use crate::output::{check_outputs, print, print_json};
-use crate::prediction::{ENOUGH, ModelArgs, RowArgs, Threshold, most_frequent};
+use crate::prediction::{
+    ENOUGH, LabelNames, ModelArgs, RowArgs, Threshold, most_frequent, prediction_format,
+};
+use crate::report::{RowNotes, Tested, facts_of, name_of};
 use crate::split::{Column, numbered, select, selected};
 use crate::spread::Spread;
 
@@ -87,7 +86,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     per_label: Option<PathBuf>,
 
-    /// Replace the files of --per-instance and --per-label if they are there
+    /// Write a page with figures, curves, labels and rows to look at to FILE, for a browser
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+
+    /// Replace the files of --report, --per-instance and --per-label if they are there
     #[arg(long)]
     overwrite: bool,
 
@@ -138,7 +141,7 @@ struct ForeignArgs {
 }
 
 /// The formats of files of predictions.
-const FORMATS: [(&str, &str, PredictionFormat); 5] = [
+pub const FORMATS: [(&str, &str, PredictionFormat); 5] = [
     ("csv", "A table with columns `labels` and `scores` (.csv)", PredictionFormat::Csv),
     ("tsv", "`label score` separated by tabs (.tsv)", PredictionFormat::Tsv),
     ("jsonl", "One JSON object per row (.jsonl)", PredictionFormat::Jsonl),
@@ -154,8 +157,9 @@ struct Subject {
     training_rows: usize,
     counts: Vec<u32>,
     names: Option<LabelIndex>,
-    /// The ids of documents that have some.
-    ids: Vec<Option<String>>,
+    notes: RowNotes,
+    /// What a report says besides.
+    facts: Vec<(&'static str, String)>,
     /// The least score of labels that are given, if it is known.
     threshold: Option<f32>,
     /// Whether labels came without scores, so that these are made up.
@@ -202,16 +206,40 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         metrics.ece = f64::NAN;
     }
     if let Some(path) = &args.per_instance {
-        write_atomically(path, |output| evaluation.write_instances(output, &subject.ids))?;
+        write_atomically(path, |output| evaluation.write_instances(output, &subject.notes.ids))?;
     }
     if let Some(path) = &args.per_label {
         let named = |label| subject.names.as_ref().filter(|names| (label as usize) < names.len());
         let name = |label| named(label).map(|names| names.display(label));
         write_atomically(path, |output| evaluation.write_labels(output, name))?;
     }
+    let most_frequent =
+        most_frequent(&subject.counts, args.deepest(&subject.filter), subject.truth.len());
+    let popular = subject.evaluation(&most_frequent, &options)?.metrics();
+    if let Some(path) = &args.report {
+        let tested = Tested {
+            title: args.title(),
+            evaluation: &evaluation,
+            popular: &popular,
+            threshold: subject.threshold,
+            has_scores: !subject.are_unscored,
+            names: subject.names.as_ref(),
+            notes: &subject.notes,
+            facts: subject.facts.clone(),
+            stages: &subject.stages.0,
+            seed: context.seed,
+        };
+        tested.write(path)?;
+    }
     context.hide_progress();
-    let at_threshold = subject.threshold.map(|least| evaluation.at_threshold(least));
-    print(&args.report(&subject, &metrics, at_threshold)?)
+    let report = EvaluationReport {
+        metrics: &metrics,
+        at_threshold: subject.threshold.map(|least| evaluation.at_threshold(least)),
+        popular: Some(&popular),
+        stages: &subject.stages.0,
+        all: args.all,
+    };
+    print(&if args.json { report.to_json() + "\n" } else { report.to_string() })
 }
 
 /// A cut of a list of cuts.
@@ -220,11 +248,6 @@ fn cut(text: &str) -> Result<NonZeroUsize, String> {
         Ok(_) => problem,
         Err(_) => format!("{problem}, or a list such as 1,3,5"),
     })
-}
-
-/// The ids of documents.
-fn ids_of(batch: &Batch) -> impl Iterator<Item = Option<String>> {
-    (0..batch.len()).map(|row| batch.id(row).map(str::to_owned))
 }
 
 /// Whether two names lead to the same file.
@@ -243,8 +266,9 @@ fn over_columns(args: &Args, task: &Task) -> Result<()> {
     let (Some(folder), Some(split)) = (&args.model, &args.test_split) else {
         return Err(missing("--split-column all needs a model and --test-split FILE"));
     };
-    if args.filter.is_some() || args.per_instance.is_some() || args.per_label.is_some() {
-        let problem = "--filter, --per-instance and --per-label are of one column: \
+    let files = [&args.filter, &args.per_instance, &args.per_label, &args.report];
+    if files.into_iter().any(Option::is_some) {
+        let problem = "--filter, --per-instance, --per-label and --report are of one column: \
             give --split-column a number\n";
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, problem).into());
     }
@@ -264,7 +288,8 @@ fn over_columns(args: &Args, task: &Task) -> Result<()> {
                 stages.time("load", || args.opening.loading.open(&folders[column - 1], task))?;
         }
         let some = select(&rows, splits.column(column)?, task)?;
-        let subject = predicted(args, &model, some, Vec::new(), std::mem::take(&mut stages), task)?;
+        let (notes, before) = (RowNotes::default(), std::mem::take(&mut stages));
+        let subject = predicted(args, &model, some, notes, before, task)?;
         let evaluation = subject.evaluation(&subject.predictions, &args.metric_options())?;
         figures.push(evaluation.metrics().named().collect());
         stages = subject.stages;
@@ -291,22 +316,13 @@ struct SpreadLine {
 fn of_model(args: &Args, folder: &Path, task: &Task) -> Result<Subject> {
     let mut stages = Stages::default();
     let model = stages.time("load", || args.opening.loading.open(folder, task))?;
-    let (rows, ids) = stages.time("read", || {
-        let (mut ids, mut bytes) = (Vec::new(), 0);
-        let rows = args.reading.options().read_noting(
-            &args.data,
-            &model,
-            |batch| {
-                let before = ids.len();
-                ids.extend(ids_of(batch));
-                bytes += ids[before..].iter().flatten().map(String::len).sum::<usize>();
-                bytes + size_of_val(&ids[..])
-            },
-            task,
-        )?;
-        args.selected(rows, ids, task)
+    let (rows, notes) = stages.time("read", || {
+        let mut notes = RowNotes::new(args.report.is_some());
+        let note = |batch: &_| notes.add(batch);
+        let rows = args.reading.options().read_noting(&args.data, &model, note, task)?;
+        args.selected(rows, notes, task)
     })?;
-    predicted(args, &model, rows, ids, stages, task)
+    predicted(args, &model, rows, notes, stages, task)
 }
 
 /// Predicts rows with a model.
@@ -314,7 +330,7 @@ fn predicted(
     args: &Args,
     model: &Model,
     rows: Dataset,
-    ids: Vec<Option<String>>,
+    notes: RowNotes,
     mut stages: Stages,
     task: &Task,
 ) -> Result<Subject> {
@@ -329,7 +345,7 @@ fn predicted(
     let threshold = args.threshold.map(|threshold| threshold.of(model)).transpose()?;
     let threshold = threshold.or_else(|| model.threshold());
     // Where a threshold decides, labels beyond the cuts count.
-    let least = if threshold.is_some() { ENOUGH } else { 0 };
+    let least = if threshold.is_some() || args.report.is_some() { ENOUGH } else { 0 };
     let query = args.opening.query(args.deepest(&filter).max(least), allowed.as_ref());
     let predictions = stages.time("predict", || Ok(model.predict(rows.rows(), query, task)?))?;
     let names = args.opening.names(model)?;
@@ -340,7 +356,8 @@ fn predicted(
         training_rows: model.manifest().instances as usize,
         counts,
         names,
-        ids,
+        notes,
+        facts: facts_of(model),
         threshold,
         are_unscored: false,
         stages,
@@ -356,12 +373,7 @@ fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
         ));
     };
     let format = args.foreign.predictions_from;
-    let Some(format) = format.or_else(|| PredictionFormat::of_path(&file.to_string_lossy())) else {
-        bail!(
-            "{}: the ending does not tell the format: add --predictions-from csv, tsv, jsonl, xc or npz",
-            file.display()
-        );
-    };
+    let format = prediction_format(file, format)?;
     let threshold = match args.threshold {
         None => None,
         Some(Threshold::Of(least)) => Some(least),
@@ -377,31 +389,25 @@ fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
         );
     }
     let mut stages = Stages::default();
-    let (train, (test, ids), read) = stages.time("read", || {
+    let (train, (test, notes), read) = stages.time("read", || {
         let train = {
             let vocabulary = args.foreign.vocabulary.as_deref();
             args.reading.options().read_labels(train_path, None, vocabulary, |_| (), task)?
         };
         let split = args.foreign.train_split.as_deref();
         let train = selected(train, split, args.split_column.one(), task)?;
-        let (test, ids) = args.read_truth(train.label_names.as_ref(), task)?;
+        let (test, notes) = args.read_truth(train.label_names.as_ref(), task)?;
         let labels = train.labels.columns().max(test.labels.columns());
-        // Rows of vectors have labels by number, whatever these are called; text has names.
-        let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-        let id = |name: &str| match &train.label_names {
-            Some(names) if is_text || !is_number(name) => names.find(name),
-            _ => None,
-        };
-        let separator = match args.reading.separator() {
-            Some(separator) => separator,
-            None => separator_of(train.label_names.iter().flat_map(|names| {
-                (0..names.len() as u32).flat_map(|id| [names.code(id), names.display(id)])
-            })),
-        };
-        let known = KnownLabels { count: labels, id: &id, separator };
-        let id_column = args.reading.id_column();
-        let read = read_file_for(file, format, known, id_column, &ids, task)?;
-        Ok((train, (test, ids), read))
+        let names = LabelNames { names: train.label_names.as_ref(), is_text, count: labels };
+        let separator = args.reading.separator();
+        let read = names.read(
+            file,
+            format,
+            separator,
+            (args.reading.id_column(), &notes.ids[..]),
+            task,
+        )?;
+        Ok((train, (test, notes), read))
     })?;
     let has_splits = args.foreign.train_split.is_some() || args.test_split.is_some();
     if !has_splits && is_same_file(train_path, &args.data) {
@@ -418,9 +424,10 @@ fn of_predictions(args: &Args, file: &Path, task: &Task) -> Result<Subject> {
         predictions,
         filter,
         training_rows: train.len(),
+        facts: vec![("learned from", plural(train.len(), "row"))],
         counts,
         names: train.label_names,
-        ids,
+        notes,
         threshold,
         are_unscored: !has_scores,
         stages,
@@ -441,7 +448,8 @@ impl Args {
             vocabulary,
         ];
         let read = read.into_iter().flatten().chain([&self.data]).map(PathBuf::as_path);
-        let written = self.per_instance.iter().chain(&self.per_label).map(PathBuf::as_path);
+        let written = [&self.per_instance, &self.per_label, &self.report];
+        let written = written.into_iter().flatten().map(PathBuf::as_path);
         check_outputs(written, read.chain(self.opening.files().paths()), self.overwrite)
     }
 
@@ -458,30 +466,30 @@ impl Args {
         Ok(self.reading.options().read(&self.data, model, task)?)
     }
 
-    /// The labels of the rows to evaluate, and the ids of documents that have them.
-    fn read_truth(
-        &self,
-        known: Option<&LabelIndex>,
-        task: &Task,
-    ) -> Result<(Dataset, Vec<Option<String>>)> {
-        let mut ids = Vec::new();
-        let note = |batch: &Batch| ids.extend(ids_of(batch));
-        let rows = self.reading.options().read_labels(&self.data, known, None, note, task)?;
-        self.selected(rows, ids, task)
+    /// What is evaluated with what, for people.
+    fn title(&self) -> String {
+        let subject = self.model.as_ref().or(self.foreign.predictions.as_ref());
+        let subject = subject.map(|path| name_of(path)).unwrap_or_default();
+        format!("{subject} on {}", name_of(&self.data))
     }
 
-    /// The rows to evaluate, and the ids of those that have one.
-    fn selected(
-        &self,
-        rows: Dataset,
-        mut ids: Vec<Option<String>>,
-        task: &Task,
-    ) -> Result<(Dataset, Vec<Option<String>>)> {
-        ids.resize(rows.len(), None);
-        let Some(split) = &self.test_split else { return Ok((rows, ids)) };
+    /// The labels of the rows to evaluate, and what people call them.
+    fn read_truth(&self, known: Option<&LabelIndex>, task: &Task) -> Result<(Dataset, RowNotes)> {
+        let mut notes = RowNotes::new(self.report.is_some());
+        let note = |batch: &_| {
+            notes.add(batch);
+        };
+        let rows = self.reading.options().read_labels(&self.data, known, None, note, task)?;
+        self.selected(rows, notes, task)
+    }
+
+    /// The rows to evaluate, and what people call them.
+    fn selected(&self, rows: Dataset, notes: RowNotes, task: &Task) -> Result<(Dataset, RowNotes)> {
+        let notes = notes.of_rows(rows.len());
+        let Some(split) = &self.test_split else { return Ok((rows, notes)) };
         let splits = Splits::read(split, rows.len(), task)?;
         let chosen = splits.column(self.split_column.one())?;
-        Ok((select(&rows, chosen, task)?, chosen.iter().map(|&row| ids[row].clone()).collect()))
+        Ok((select(&rows, chosen, task)?, notes.select(chosen)))
     }
 
     fn read_filter(&self, rows: &Dataset, labels: usize, task: &Task) -> Result<Vec<(usize, u32)>> {
@@ -500,22 +508,6 @@ impl Args {
         let cut = self.at.iter().max().map_or(0, |k| k.get());
         let filtered = filter.chunk_by(|left, right| left.0 == right.0).map(<[_]>::len).max();
         cut.saturating_add(filtered.unwrap_or(0))
-    }
-
-    /// What is printed.
-    fn report(
-        &self,
-        subject: &Subject,
-        metrics: &Metrics,
-        at_threshold: Option<AtThreshold>,
-    ) -> Result<String> {
-        let popular =
-            most_frequent(&subject.counts, self.deepest(&subject.filter), subject.truth.len());
-        let popular = subject.evaluation(&popular, &self.metric_options())?.metrics();
-        let (stages, all) = (&subject.stages.0, self.all);
-        let report =
-            EvaluationReport { metrics, at_threshold, popular: Some(&popular), stages, all };
-        Ok(if self.json { report.to_json() + "\n" } else { report.to_string() })
     }
 }
 

@@ -4,6 +4,7 @@
 //! `run(args, &Context)`; a line in [`Command`] and one in [`run`] make it known.
 
 mod check;
+mod compare;
 mod completions;
 mod convert;
 mod demo;
@@ -44,6 +45,8 @@ pub enum Command {
     Explain(Box<explain::Args>),
     /// Measure how good a model or a file of predictions is
     Evaluate(evaluate::Args),
+    /// Compare algorithms on the same rows
+    Compare(compare::Args),
     /// Answer programs and people over HTTP
     Serve(serve::Args),
     /// Add rows and labels to a trained model
@@ -78,6 +81,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Predict(args) => predict::run(args, context),
         Command::Explain(args) => explain::run(*args, context),
         Command::Evaluate(args) => evaluate::run(args, context),
+        Command::Compare(args) => compare::run(args, context),
         Command::Serve(args) => serve::run(args, context),
         Command::Update(args) => update::run(args, context),
         Command::Check(args) => check::run(args, context),

@@ -114,7 +114,7 @@ impl Args {
 /// Reads the rows and writes the plan.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     args.check()?;
-    let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
+    let TrainRequest { choice, calibrate, threshold, favour } = args.learn.request(context)?;
     args.learn.check_data(&choice)?;
     let task = context.run()?;
     let text = match choice {
@@ -137,6 +137,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let settings = args.choose(choice, calibrate, &rows, context, &task)?;
     let need = TrainingNeed {
         calibrate,
+        threshold,
         reader: rows.reader.as_ref(),
         ..TrainingNeed::new(rows.dataset.view(), &settings, task.threads())
     };
@@ -155,7 +156,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         overwrite: args.overwrite,
     };
     let text = rows.reader.as_ref();
-    let training = TrainOptions { text, calibrate, favour, keep_rows: args.keep_rows };
+    let keep_rows = args.keep_rows;
+    let training = TrainOptions { text, calibrate, threshold, favour, keep_rows };
     let plan = Plan::make(&args.output, rows.dataset.view(), training, &settings, &options, &task)?;
     let summary = Summary::of(&plan);
     if args.json {

@@ -16,7 +16,7 @@ use crate::args::{choice, share};
 use crate::context::Context;
 use crate::input::{FORMATS, Kind, read_vectors};
 use crate::output::{check_outputs, print, quoted_path, write_file};
-use crate::split::{divide_documents, divide_rows};
+use crate::split::{Division, divide_documents, divide_rows};
 use crate::text::DocumentArgs;
 
 /// Arguments of `labelwood split`.
@@ -117,7 +117,14 @@ impl Args {
         task: &Task,
     ) -> Result<[usize; 2]> {
         let by = self.by.as_deref();
-        let is_test = divide_documents(&self.data, self.open(task)?, by, self.test, seed, task)?;
+        let is_test = divide_documents(
+            &self.data,
+            self.open(task)?,
+            by,
+            Division::Share(self.test),
+            seed,
+            task,
+        )?;
         let is_train: Vec<bool> = is_test.iter().map(|is_test| !is_test).collect();
         let sides = [Arc::from(is_train), Arc::from(is_test)];
         for (path, side) in outputs.iter().zip(&sides) {
@@ -139,7 +146,8 @@ impl Args {
         }
         let options = ReadOptions { format, ..ReadOptions::default() };
         let read = read_vectors(&self.data, &options, task)?;
-        let (train, test) = divide_rows(&self.data, &read.dataset, self.test, seed, task)?;
+        let (train, test) =
+            divide_rows(&self.data, &read.dataset, Division::Share(self.test), seed, task)?;
         let counts = [train.len(), test.len()];
         for (path, rows) in outputs.iter().zip([train, test]) {
             self.write_rows(path, &rows, read.format, task)?;

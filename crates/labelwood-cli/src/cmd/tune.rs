@@ -13,7 +13,7 @@ use labelwood::data::write_own;
 use labelwood::run::{Progress, Stage, Task};
 use labelwood::text::Params;
 use labelwood::tune::{
-    Measure, Outcome, Plan, TEXT_SAMPLE, TextOutcome, TextPlan, TuneError, tune,
+    Measure, Outcome, Plan, TEXT_SAMPLE, TextOutcome, TextPlan, TrialError, tune,
 };
 use labelwood::words::plural;
 use serde_json::json;
@@ -173,6 +173,7 @@ impl Args {
                 rows: rows.dataset.view(),
                 settings: &candidate.settings,
                 calibrate: false,
+                threshold: false,
                 threads: task.threads(),
                 keeps_model: true,
                 reader: rows.reader.as_ref(),
@@ -202,6 +203,7 @@ impl Args {
             "settings": chosen.values(),
             "data": format!("{:032x}", rows.dataset.digest()),
             "calibrate": request.calibrate && !chosen.facts().is_calibrated,
+            "threshold": self.learn.learns_threshold()?,
             "favour": request.favour,
         });
         if let Some(reader) = &rows.reader {
@@ -269,12 +271,12 @@ fn kept(finished: impl Display, total: impl Display, folder: &Path) -> String {
 }
 
 /// The error of a tuning; a stopped one says what is kept and how to go on.
-fn stopped_or(error: TuneError, folder: &Path) -> anyhow::Error {
+fn stopped_or(error: TrialError, folder: &Path) -> anyhow::Error {
     match error {
-        TuneError::Stopped { finished, total, source } => {
+        TrialError::Stopped { finished, total, source } => {
             anyhow::Error::from(source).context(kept(finished, total, folder))
         }
-        TuneError::TimeUp { finished, total } => anyhow!(
+        TrialError::TimeUp { finished, total } => anyhow!(
             "the time was up too early to choose: {}, or allow a longer --budget",
             kept(finished, total, folder)
         ),

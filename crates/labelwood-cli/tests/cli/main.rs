@@ -6,6 +6,7 @@
 mod harness;
 mod trained;
 
+mod compare;
 mod convert;
 mod demo;
 mod endless;
@@ -20,10 +21,12 @@ mod inspect;
 mod kills;
 mod limits;
 mod linear;
+mod live;
 mod messages;
 mod outputs;
 mod pages;
 mod predict;
+mod report;
 mod scripts;
 mod serve;
 mod shards;

@@ -16,6 +16,7 @@ mod units;
 mod weights;
 
 pub mod craftml;
+pub mod fastxml;
 pub mod grove;
 pub mod label_forest;
 pub mod label_tree;
@@ -55,6 +56,7 @@ pub static ALGORITHMS: &[fn() -> Settings] = &[
     Settings::default_of::<label_tree::Params>,
     Settings::default_of::<one_vs_rest::Params>,
     Settings::default_of::<label_forest::Params>,
+    Settings::default_of::<fastxml::Params>,
     Settings::default_of::<neighbours::Params>,
     Settings::default_of::<names::Params>,
     #[cfg(test)]

@@ -105,15 +105,7 @@ impl Alike {
     /// Says for each row whether it is for testing: about a `share` of them, rows that are alike on one
     /// side. Which ones follows from the seed and the keys. Nothing if one side would be empty.
     pub fn divide(&self, share: f64, seed: u64) -> Option<Vec<bool>> {
-        let mut sizes = vec![0usize; self.len()];
-        let mut keys = vec![u64::MAX; self.len()];
-        let firsts = self.firsts();
-        for (row, &first) in firsts.iter().enumerate() {
-            sizes[first] += 1;
-            keys[first] = keys[first].min(self.keys[row]);
-        }
-        let mut order: Vec<usize> = (0..self.len()).filter(|&row| sizes[row] > 0).collect();
-        order.sort_by_key(|&first| (derive(seed, keys[first]), first));
+        let (firsts, sizes, order) = self.groups(seed);
         let wanted = (share * self.len() as f64).round() as usize;
         let wanted = wanted.clamp(1, self.len().saturating_sub(1).max(1));
         let (mut is_test, mut taken) = (vec![false; self.len()], 0);
@@ -130,6 +122,49 @@ impl Alike {
         }
         let is_test: Vec<bool> = firsts.iter().map(|&first| is_test[first]).collect();
         (0 < taken && taken < self.len()).then_some(is_test)
+    }
+
+    /// The fold of each row, of so many of about the same size; rows that are alike are in one. Which
+    /// ones follows from the seed and the keys. Nothing if a fold would be empty.
+    ///
+    /// ```
+    /// use labelwood::app::{Alike, text_key};
+    /// let mut rows = Alike::default();
+    /// for text in ["Old maps", "Birds", "old  maps", "Cats"] {
+    ///     rows.push([text_key(text)]);
+    /// }
+    /// let folds = rows.folds(2, 42).expect("there are two groups, at least");
+    /// assert_eq!(folds[0], folds[2]);
+    /// assert_eq!(folds.iter().filter(|&&fold| fold == 0).count(), 2);
+    /// assert!(rows.folds(4, 42).is_none());
+    /// ```
+    pub fn folds(&self, count: usize, seed: u64) -> Option<Vec<usize>> {
+        let (firsts, sizes, mut order) = self.groups(seed);
+        // Large groups first, so that small ones can make up for them.
+        order.sort_by_key(|&first| std::cmp::Reverse(sizes[first]));
+        let (mut folds, mut filled) = (vec![0; self.len()], vec![0usize; count]);
+        for &first in &order {
+            let fold = (0..count).min_by_key(|&fold| filled[fold])?;
+            folds[first] = fold;
+            filled[fold] += sizes[first];
+        }
+        let folds = firsts.iter().map(|&first| folds[first]).collect();
+        filled.iter().all(|&rows| rows > 0).then_some(folds)
+    }
+
+    /// For each row the first that it is like, how many rows are like that, and all such first rows in an
+    /// order that follows from the seed and the keys.
+    fn groups(&self, seed: u64) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
+        let mut sizes = vec![0usize; self.len()];
+        let mut keys = vec![u64::MAX; self.len()];
+        let firsts = self.firsts();
+        for (row, &first) in firsts.iter().enumerate() {
+            sizes[first] += 1;
+            keys[first] = keys[first].min(self.keys[row]);
+        }
+        let mut order: Vec<usize> = (0..self.len()).filter(|&row| sizes[row] > 0).collect();
+        order.sort_by_key(|&first| (derive(seed, keys[first]), first));
+        (firsts, sizes, order)
     }
 }
 
@@ -193,6 +228,31 @@ mod tests {
             let is_test = alike.divide(0.25, seed).unwrap();
             let tested = is_test.iter().filter(|&&is_test| is_test).count();
             prop_assert_eq!(tested, (0.25 * count as f64).round().max(1.0) as usize);
+        }
+
+        #[test]
+        fn folds_have_about_the_same_size_and_keep_alike_rows_together(
+            keys in prop::collection::vec(0u64..60, 1..120),
+            count in 2usize..6,
+            seed: u64,
+        ) {
+            let mut alike = Alike::default();
+            keys.iter().for_each(|&key| alike.push([key]));
+            let mut groups = std::collections::BTreeMap::<u64, usize>::new();
+            keys.iter().for_each(|&key| *groups.entry(key).or_default() += 1);
+            let Some(folds) = alike.folds(count, seed) else {
+                prop_assert!(groups.len() < count);
+                return Ok(());
+            };
+            let sizes: Vec<usize> =
+                (0..count).map(|fold| folds.iter().filter(|&&one| one == fold).count()).collect();
+            let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+            prop_assert!(most - least <= *groups.values().max().unwrap(), "{:?}", sizes);
+            for (one, fold) in keys.iter().zip(&folds) {
+                for (other, same) in keys.iter().zip(&folds) {
+                    prop_assert!(one != other || fold == same);
+                }
+            }
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct TrainingNeed<'a> {
     pub settings: &'a Settings,
     /// Whether it is learned a second time, to calibrate it.
     pub calibrate: bool,
+    /// Whether it is learned a second time, for a threshold.
+    pub threshold: bool,
     /// How many threads learn.
     pub threads: usize,
     /// Whether the model stays in memory rather than going to disk.
@@ -52,8 +54,8 @@ pub struct Remedy {
 impl<'a> TrainingNeed<'a> {
     /// A plain training into a folder.
     pub fn new(rows: DatasetView<'a>, settings: &'a Settings, threads: usize) -> Self {
-        let (calibrate, keeps_model, reader) = (false, false, None);
-        TrainingNeed { rows, settings, calibrate, threads, keeps_model, reader }
+        let (calibrate, threshold, keeps_model, reader) = (false, false, false, None);
+        TrainingNeed { rows, settings, calibrate, threshold, threads, keeps_model, reader }
     }
 
     /// The bytes at the peak, about.
@@ -61,7 +63,11 @@ impl<'a> TrainingNeed<'a> {
         let estimate = self.settings.estimate(self.rows, self.threads);
         let model = if self.keeps_model { estimate.model } else { 0 };
         // The rows stay prepared while the second model is learned and kept in memory.
-        let again = if self.calibrate { estimate.memory.saturating_add(estimate.model) } else { 0 };
+        let learns_threshold = self.threshold && !self.settings.facts().is_calibrated;
+        let again = match self.calibrate || learns_threshold {
+            true => estimate.memory.saturating_add(estimate.model),
+            false => 0,
+        };
         let parts = [PROCESS, estimate.memory, again, model, self.text_bytes()];
         parts.into_iter().fold(0, u64::saturating_add)
     }

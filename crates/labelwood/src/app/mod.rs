@@ -28,7 +28,7 @@
 //! let query = Query { allowed: allowed.as_ref(), ..Query::top(2) };
 //! let mut source = RowOptions::default().open(&data, &model, &task)?;
 //! while let Some(batch) = source.next_batch()? {
-//!     let best = at_least(&model.predict(batch.rows.view(), query, &task)?, 0.5);
+//!     let best = at_least(&model.predict(batch.rows.view(), query, &task)?, 0.5, 0);
 //!     assert_eq!((best.row(0).len(), best.row(1)[0].id), (0, 1));
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -79,6 +79,7 @@ impl Fields {
             labels: labels.clone(),
             id: self.id.clone().or_else(|| base.id.clone()),
             separator: self.separator.clone().or_else(|| base.separator.clone()),
+            live: base.live,
         }
     }
 
@@ -258,11 +259,14 @@ impl RowOptions {
         let guess = Guess(kind.is_none().then_some(reader.options().format));
         let stated = self.format.and_then(Kind::text);
         let open = |options: &Options| self.fields.open(&[path], stated, options, labels, task);
-        let opened = open(reader.options()).or_else(|error| {
+        // Labels do not matter in what is predicted, which may come line by line.
+        let options = Options { live: labels == Labels::Optional, ..reader.options().clone() };
+        let opened = open(&options).or_else(|error| {
             // The ids of the training file are no reason to refuse one without.
-            let without = Options { id: None, ..reader.options().clone() };
-            let has_ids = self.fields.id.is_none() && reader.options().id.is_some();
-            let again = has_ids.then(|| open(&without).ok()).flatten();
+            let without = Options { id: None, ..options.clone() };
+            let has_ids = self.fields.id.is_none() && options.id.is_some();
+            let can_be_read_again = path.as_os_str() != "-";
+            let again = (has_ids && can_be_read_again).then(|| open(&without).ok()).flatten();
             again.ok_or(error)
         });
         let (documents, _) = opened.map_err(|error| guess.explain(error))?;

@@ -66,7 +66,8 @@ pub struct RowBatch {
 
 impl RowOptions {
     /// Opens a data file, or standard input for `-`, whose rows `model` is to predict, a batch at a
-    /// time.
+    /// time. A batch of standard input is what has arrived of it, so that rows can be answered before more
+    /// of them come.
     pub fn open<'m>(
         &self,
         path: &Path,
@@ -81,7 +82,8 @@ impl RowOptions {
                 Rows::Documents(Box::new(documents), guess)
             }
             None => {
-                let batches = Batches::open(path, &self.vectors(kind), task)?;
+                let options = data::ReadOptions { live: true, ..self.vectors(kind) };
+                let batches = Batches::open(path, &options, task)?;
                 let widths = Widths::new(batches.format(), model);
                 Rows::Vectors(path.to_owned(), Box::new(batches), widths)
             }

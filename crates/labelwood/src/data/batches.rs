@@ -40,6 +40,8 @@ pub struct Batches<'a> {
     handed_out: u64,
     warnings: Vec<String>,
     batch: usize,
+    /// What is wrong behind the last batch.
+    failed: Option<ReadError>,
 }
 
 enum Origin<'a> {
@@ -60,10 +62,10 @@ impl Batches<'static> {
         if format == Some(Format::Binary) {
             let dataset = options.binary(binary::open(path, task.memory())?).dataset;
             let origin = Origin::Binary(Box::new(dataset));
-            return Ok(Batches { origin, handed_out: 0, warnings: Vec::new(), batch: ROWS });
+            return Ok(Batches::of(origin, ROWS));
         }
         Batches::new(
-            Source::open(path, task.memory())?,
+            Source::open_live(path, options.live, task.memory())?,
             format,
             options,
             BlockSizes::of(task),
@@ -82,7 +84,11 @@ impl<'a> Batches<'a> {
     ) -> Result<Self, ReadError> {
         let parser = Box::new(Parser::new(source, format, options.clone(), sizes)?);
         let origin = Origin::Text { parser, rows: Rows::new(), has_ended: false };
-        Ok(Batches { origin, handed_out: 0, warnings: Vec::new(), batch })
+        Ok(Batches::of(origin, batch))
+    }
+
+    fn of(origin: Origin<'a>, batch: usize) -> Self {
+        Batches { origin, handed_out: 0, warnings: Vec::new(), batch, failed: None }
     }
 
     /// The file's format.
@@ -137,21 +143,31 @@ impl<'a> Batches<'a> {
         };
         // Whether empty lines are rows or the end of the file shows only in what follows them.
         let room = task.memory().share(SHARE);
+        let is_live = parser.is_live();
         let is_batch = |rows: &Rows| {
             let known = rows.len() - rows.empty_tail;
-            known >= self.batch || (known > 0 && rows.bytes() > room)
+            known >= self.batch || (known > 0 && (is_live || rows.bytes() > room))
         };
         while !*has_ended && !is_batch(rows) {
-            if !parser.parse_block(rows, task)? {
-                *has_ended = true;
-                self.warnings = parser.check_end(self.handed_out, rows)?;
-                // All that is left are rows, empty or not.
-                rows.empty_tail = 0;
+            let parsed = parser.parse_block(rows, task).and_then(|goes_on| {
+                if !goes_on {
+                    self.warnings = parser.check_end(self.handed_out, rows)?;
+                    // All that is left are rows, empty or not.
+                    rows.empty_tail = 0;
+                }
+                Ok(goes_on)
+            });
+            match parsed {
+                Ok(goes_on) => *has_ended = !goes_on,
+                Err(failed) => {
+                    *has_ended = true;
+                    self.failed = Some(failed);
+                }
             }
         }
         let count = self.batch.min(rows.len() - rows.empty_tail);
         if count == 0 {
-            return Ok(None);
+            return self.failed.take().map_or(Ok(None), Err);
         }
         self.handed_out += count as u64;
         let (features, labels) = parser.widths();

@@ -13,6 +13,7 @@
 //! never in memory as a whole, and no header makes the reader reserve memory. Memory is counted while
 //! it grows: more than the [`Task`](crate::base::run::Task) allows is a [`ReadError::Memory`].
 
+mod arriving;
 mod error;
 pub(crate) mod source;
 mod number;

@@ -71,6 +71,8 @@ pub struct ReadOptions {
     pub features: usize,
     /// The least number of labels.
     pub labels: usize,
+    /// Gives the rows of standard input as they arrive, instead of when a whole batch of them is there.
+    pub live: bool,
 }
 
 /// A data file that was read.
@@ -300,15 +302,28 @@ impl<'a> Parser<'a> {
         )
     }
 
-    /// Appends the rows of the next block, reading the one after it meanwhile; false at the end.
+    /// Whether blocks are what has arrived, rather than as large as may be.
+    pub(super) fn is_live(&self) -> bool {
+        self.blocks.is_live()
+    }
+
+    /// Appends the rows of the next block, reading the one after it meanwhile unless that may have to be
+    /// waited for; false at the end. What is wrong with a row is told when the rows before it are appended.
     pub(super) fn parse_block(&mut self, rows: &mut Rows, task: &Task) -> Result<bool, ReadError> {
+        let is_live = self.is_live();
+        if is_live && self.next.is_none() {
+            self.next = self.blocks.next()?;
+        }
         let Some(block) = self.next.take() else {
             return Ok(false);
         };
         task.check()?;
         let skip = std::mem::take(&mut self.body);
-        let parse = || rows.parse(&block.text[skip..], self.rules, task);
-        let (following, parsed) = task.install(|| rayon::join(|| self.blocks.next(), parse));
+        let mut parse = || rows.parse(&block.text[skip..], self.rules, task);
+        let (following, parsed) = task.install(|| match is_live {
+            true => (Ok(None), parse()),
+            false => rayon::join(|| self.blocks.next(), parse),
+        });
         parsed.map_err(|failure| match failure {
             ParseFailure::Stopped(cancelled) => ReadError::Stopped(cancelled),
             ParseFailure::Fault(fault) => {

@@ -92,25 +92,23 @@ impl Rows {
             .map(|(at, chunk)| {
                 task.check().map_err(ParseFailure::Stopped)?;
                 if at > first_failed.load(Ordering::Relaxed) {
-                    return Ok(Rows::new());
+                    return Ok((Rows::new(), None));
                 }
                 let mut rows = Rows::new();
-                rows.parse_lines(chunk, rules).map_err(|fault| {
+                let fault = rows.parse_lines(chunk, rules).err();
+                if fault.is_some() {
                     first_failed.fetch_min(at, Ordering::Relaxed);
-                    ParseFailure::Fault(fault)
-                })?;
-                Ok(rows)
+                }
+                Ok((rows, fault))
             })
             .collect();
         let before = self.len();
-        for rows in parsed {
-            match rows {
-                Ok(rows) => self.append(rows),
-                Err(ParseFailure::Fault(fault)) => {
-                    let row = fault.row + self.len() - before;
-                    return Err(ParseFailure::Fault(Fault { row, ..fault }));
-                }
-                Err(failure) => return Err(failure),
+        for part in parsed {
+            let (rows, fault) = part?;
+            self.append(rows);
+            if let Some(fault) = fault {
+                // The rows before the fault stay.
+                return Err(ParseFailure::Fault(Fault { row: self.len() - before, ..fault }));
             }
         }
         Ok(())
@@ -193,10 +191,20 @@ impl Rows {
         while !cursor.is_at_end() {
             let start = cursor.at;
             if let Err((at, problem)) = self.parse_line(&mut cursor, rules) {
+                self.drop_unfinished();
                 return Err(Fault { row: self.len(), column: (at - start) as u64 + 1, problem });
             }
         }
         Ok(())
+    }
+
+    /// Removes what was parsed of a row that is wrong.
+    fn drop_unfinished(&mut self) {
+        let [features, labels] = [&self.feature_offsets, &self.label_offsets]
+            .map(|offsets| offsets.last().map_or(0, |&end| end as usize));
+        self.features.truncate(features);
+        self.values.truncate(features);
+        self.labels.truncate(labels);
     }
 
     /// One line: labels, if it does not start with a blank, then features.

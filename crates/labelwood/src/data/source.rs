@@ -1,5 +1,6 @@
 //! Bytes from a file, standard input or memory, decompressed, in blocks of whole lines.
 
+use super::arriving::Arriving;
 use super::error::{ReadError, with_remedy};
 use crate::base::run::{Held, Memory, OutOfMemory};
 use std::fs::File;
@@ -15,6 +16,9 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The memory that parsing a line takes at most, in multiples of its length. Lists in JSON take the
 /// most: 32 bytes for the two bytes `0,`.
 const LINE_FACTOR: u64 = 32;
+/// How much of live input is read ahead, at most, and as which part of the memory limit.
+const AHEAD: usize = 8 << 20;
+const AHEAD_SHARE: u64 = 64;
 /// Input that is kept whole is read in steps of this many bytes.
 const STEP: u64 = 1 << 20;
 
@@ -38,6 +42,27 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Opens a file, or standard input for `-`. What has arrived of standard input is given at once, if
+    /// it `is_live`, instead of when all that was asked for is there.
+    pub(super) fn open_live(
+        path: &Path,
+        is_live: bool,
+        memory: &Memory,
+    ) -> Result<Source<'static>, ReadError> {
+        let source = Source::open(path, memory)?;
+        if !is_live || path.as_os_str() != "-" {
+            return Ok(source);
+        }
+        let ahead = memory.share(AHEAD_SHARE).min(AHEAD);
+        match Arriving::new(source.input, ahead) {
+            Ok(arriving) => {
+                let input = CountingReader { input: Input::Live(arriving), read: Arc::default() };
+                Ok(Source { input, ..source })
+            }
+            Err(error) => Err(ReadError::Io { path: source.name, source: error }),
+        }
+    }
+
     /// Reads the bytes of a file that is in memory.
     pub(super) fn from_bytes(
         name: &str,
@@ -55,7 +80,7 @@ impl<'a> Source<'a> {
     ) -> Result<Self, ReadError> {
         match decompressed(input) {
             Ok(input) => {
-                let input = CountingReader { input, read: Arc::default() };
+                let input = CountingReader { input: Input::Whole(input), read: Arc::default() };
                 Ok(Source { name, input, memory: memory.clone() })
             }
             Err(source) => Err(ReadError::Io { path: name, source: with_remedy(source) }),
@@ -80,13 +105,46 @@ impl<'a> Source<'a> {
 
 /// A reader that counts the bytes that were read.
 struct CountingReader<'a> {
-    input: Box<dyn Read + Send + 'a>,
+    input: Input<'a>,
     read: Arc<AtomicU64>,
 }
 
+enum Input<'a> {
+    /// Somebody waits until as much is there as was asked for.
+    Whole(Box<dyn Read + Send + 'a>),
+    /// What has arrived is used at once.
+    Live(Arriving),
+}
+
+impl CountingReader<'_> {
+    /// Appends about `wanted` bytes, or as many as have arrived; false at the end.
+    fn fill(&mut self, text: &mut Vec<u8>, wanted: usize) -> io::Result<bool> {
+        let before = text.len();
+        if let Input::Whole(_) = self.input {
+            self.take(wanted as u64).read_to_end(text)?;
+            return Ok(text.len() - before == wanted);
+        }
+        let mut buffer = vec![0; wanted.min(LIVE_STEP)];
+        loop {
+            let count = self.read(&mut buffer)?;
+            text.extend_from_slice(&buffer[..count]);
+            let Input::Live(arriving) = &mut self.input else { return Ok(count > 0) };
+            if count == 0 || text.len() - before >= wanted || !arriving.has_more() {
+                return Ok(count > 0);
+            }
+        }
+    }
+}
+
+/// How many bytes of live input are taken at a time.
+const LIVE_STEP: usize = 64 << 10;
+
 impl Read for CountingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.input.read(buffer)?;
+        let count = match &mut self.input {
+            Input::Whole(input) => input.read(buffer)?,
+            Input::Live(arriving) => arriving.read(buffer)?,
+        };
         self.read.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
     }
@@ -149,12 +207,20 @@ impl MemoryMeter {
     }
 }
 
+/// The first bytes of compressed data.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
 /// Decompresses gzip and zstd, which the first bytes show, whatever the name is.
 fn decompressed<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut magic = Vec::new();
-    input.by_ref().take(4).read_to_end(&mut magic)?;
-    let is_gzip = magic.starts_with(&[0x1f, 0x8b]);
-    let is_zstd = magic == [0x28, 0xb5, 0x2f, 0xfd];
+    // Not a byte more than it takes: a short line may be all there is for now.
+    while (GZIP.starts_with(&magic) || ZSTD.starts_with(&magic))
+        && input.by_ref().take(1).read_to_end(&mut magic)? > 0
+        && magic != GZIP
+        && magic != ZSTD
+    {}
+    let (is_gzip, is_zstd) = (magic == GZIP, magic == ZSTD);
     let input = Cursor::new(magic).chain(input);
     Ok(if is_gzip {
         let buffered = BufReader::with_capacity(1 << 16, input);
@@ -244,12 +310,15 @@ impl<'a> Blocks<'a> {
                 self.check_line(self.next_line, text.len())?;
             }
         }
-        if self.has_ended {
-            if !text.is_empty() && text.last() != Some(&b'\n') {
-                text.push(b'\n');
-            }
-        } else if let Some(end) = end {
+        if let Some(end) = end.filter(|_| !self.has_ended) {
             self.rest = text.split_off(end);
+        }
+        if std::mem::take(&mut self.is_first) && text.starts_with(BYTE_ORDER_MARK) {
+            text.drain(..BYTE_ORDER_MARK.len());
+            self.has_mark = true;
+        }
+        if self.has_ended && !text.is_empty() && text.last() != Some(&b'\n') {
+            text.push(b'\n');
         }
         if text.is_empty() {
             return Ok(None);
@@ -278,17 +347,16 @@ impl<'a> Blocks<'a> {
 
     /// Appends about `size` bytes.
     fn fill(&mut self, text: &mut Vec<u8>) -> Result<(), ReadError> {
-        let before = text.len();
-        let wanted = self.size;
-        if let Err(error) = self.source.input.by_ref().take(wanted as u64).read_to_end(text) {
-            return Err(self.failure(error, text));
-        }
-        self.has_ended = text.len() - before < wanted;
-        if std::mem::take(&mut self.is_first) && text.starts_with(BYTE_ORDER_MARK) {
-            text.drain(..BYTE_ORDER_MARK.len());
-            self.has_mark = true;
+        match self.source.input.fill(text, self.size) {
+            Ok(goes_on) => self.has_ended = !goes_on,
+            Err(error) => return Err(self.failure(error, text)),
         }
         Ok(())
+    }
+
+    /// Whether blocks are what has arrived, rather than as large as may be.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.source.input.input, Input::Live(_))
     }
 
     /// The error of a failed read: the system's, or damaged data with the place they reach to.

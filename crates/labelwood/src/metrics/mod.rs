@@ -4,6 +4,8 @@
 //! An [`Evaluation`] joins the true labels, the predictions and what training saw.
 //! [`Evaluation::metrics`] gives the figures of the whole set, [`Evaluation::instances`] those of
 //! each row (what a significance test needs) and [`Evaluation::labels`] those of each label.
+//! [`Evaluation::intervals`] says how sure the figures are, [`Evaluation::by_threshold`] and its siblings
+//! give curves, and [`Evaluation::exchanges`] and [`Evaluation::doubts`] what a person may want to look at.
 //!
 //! The conventions, all chosen so that figures compare with published tables:
 //! - `y` are a row's true labels, `top` its best k predictions. P@k divides by k even when a row
@@ -12,11 +14,19 @@
 //! - Sums are in `f64` in row order, and logarithms and powers come from `libm`, so the figures
 //!   are the same on every machine.
 
+mod calibration;
+mod curves;
+mod exchanges;
 mod f1;
+mod intervals;
 mod score;
 mod tables;
 
 pub use crate::learn::propensity::Propensity;
+pub use calibration::CalibrationBin;
+pub use curves::CurvePoint;
+pub use exchanges::{Answer, Doubt, Exchange};
+pub use intervals::Interval;
 pub use score::{InstanceAtK, InstanceScores};
 pub use tables::LabelScores;
 

@@ -1,5 +1,6 @@
 //! One row's figures, and their sums over rows.
 
+use super::calibration::Bins;
 use super::f1::Counts;
 use super::{AtK, Evaluation, Metrics, Psndcg, Slice, SliceAtK, SliceMetrics};
 
@@ -28,6 +29,11 @@ pub struct InstanceAtK {
     pub recall: f64,
     /// nDCG@k, 0 without true labels.
     pub ndcg: f64,
+    /// The inverse propensities of the hits: PSP@k is their sum over all rows, divided by that of
+    /// the ideal rankings.
+    pub weighted_hits: f64,
+    /// The inverse propensities of the ideal ranking.
+    pub ideal_weighted_hits: f64,
 }
 
 /// Scores rows one after the other, reusing its buffers.
@@ -137,6 +143,8 @@ impl ScoredRow<'_> {
             precision: hits as f64 / k as f64,
             recall: ratio(hits as f64, self.truth.len() as f64),
             ndcg: ratio(gain, self.ideal_gain(k)),
+            weighted_hits: self.weighted_gain(k).0,
+            ideal_weighted_hits: self.ideal_weighted_gain(k).0,
         }
     }
 
@@ -172,30 +180,27 @@ pub(super) struct Sums {
     is_true: Vec<bool>,
     /// The best rank (from 0) at which each label was ever predicted rightly.
     first_hit: Vec<usize>,
-    /// Labels predicted, up to the largest cut.
-    predicted: u64,
-    bins: [Bin; BINS],
-}
-
-/// How many ranges of scores predictions are put into, to see whether scores are probabilities.
-const BINS: usize = 20;
-
-/// Predictions with about the same score.
-#[derive(Clone, Copy, Default)]
-struct Bin {
-    scores: f64,
-    hits: f64,
+    bins: Bins,
 }
 
 #[derive(Clone, Default)]
 struct CutSums {
-    plain: AtK,
-    weighted: f64,
-    ideal_weighted: f64,
-    discounted: f64,
-    ideal_discounted: f64,
+    gains: Gains,
     slice_hits: [u64; 3],
     counts: Counts,
+}
+
+/// Sums over rows of what each row adds to the means at a cut, and to both sides of the ratios.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Gains {
+    pub precision: f64,
+    pub recall: f64,
+    pub r_precision: f64,
+    pub ndcg: f64,
+    pub weighted: f64,
+    pub ideal_weighted: f64,
+    pub discounted: f64,
+    pub ideal_discounted: f64,
 }
 
 impl Sums {
@@ -210,8 +215,7 @@ impl Sums {
             slice_truth: [0; 3],
             is_true: vec![false; evaluation.width()],
             first_hit: vec![usize::MAX; evaluation.width()],
-            predicted: 0,
-            bins: [Bin::default(); BINS],
+            bins: Bins::default(),
         }
     }
 
@@ -228,11 +232,7 @@ impl Sums {
             *first = rank.min(*first);
         }
         for ranked in row.ranked {
-            let score = f64::from(ranked.score).clamp(0.0, 1.0);
-            let bin = &mut self.bins[((score * BINS as f64) as usize).min(BINS - 1)];
-            bin.scores += score;
-            bin.hits += f64::from(u8::from(ranked.is_hit));
-            self.predicted += 1;
+            self.bins.add(ranked.score, ranked.is_hit);
         }
         for (sums, &k) in self.at.iter_mut().zip(&evaluation.at) {
             sums.add(k, &row, evaluation.psndcg);
@@ -260,7 +260,6 @@ impl Sums {
             let labels = labels().filter(|&(_, rows)| Slice::of(rows) == slice).count();
             SliceMetrics { slice, labels, true_labels, at: at.collect() }
         });
-        let gaps: f64 = self.bins.iter().map(|bin| (bin.scores - bin.hits).abs()).sum();
         Metrics {
             instances: self.rows,
             labels: width,
@@ -269,7 +268,7 @@ impl Sums {
             propensity: evaluation.propensity,
             psndcg: evaluation.psndcg,
             at: at.collect(),
-            ece: ratio(gaps, self.predicted as f64),
+            ece: self.bins.error(),
             slices,
         }
     }
@@ -277,12 +276,35 @@ impl Sums {
 
 impl CutSums {
     fn add(&mut self, k: usize, row: &ScoredRow<'_>, psndcg: Psndcg) {
-        let scores = row.at(k);
         self.counts.add(row, k, 0.0);
-        self.plain.precision += scores.precision;
-        self.plain.recall += scores.recall;
-        self.plain.r_precision += ratio(scores.hits as f64, k.min(row.truth.len()) as f64);
-        self.plain.ndcg += scores.ndcg;
+        self.gains.add(k, row, psndcg);
+    }
+
+    fn mean(&self, k: usize, rows: usize, coverage: f64) -> AtK {
+        let (gains, mean) = (&self.gains, |sum| ratio(sum, rows as f64));
+        AtK {
+            k,
+            precision: mean(gains.precision),
+            recall: mean(gains.recall),
+            r_precision: mean(gains.r_precision),
+            ndcg: mean(gains.ndcg),
+            psp: ratio(gains.weighted, gains.ideal_weighted),
+            psndcg: ratio(gains.discounted, gains.ideal_discounted),
+            coverage,
+            micro_f1: self.counts.micro(),
+            macro_f1: self.counts.by_label(),
+            sample_f1: self.counts.sample(),
+        }
+    }
+}
+
+impl Gains {
+    pub(super) fn add(&mut self, k: usize, row: &ScoredRow<'_>, psndcg: Psndcg) {
+        let scores = row.at(k);
+        self.precision += scores.precision;
+        self.recall += scores.recall;
+        self.r_precision += ratio(scores.hits as f64, k.min(row.truth.len()) as f64);
+        self.ndcg += scores.ndcg;
         let (weighted, discounted) = row.weighted_gain(k);
         let (ideal_weighted, ideal_discounted) = row.ideal_weighted_gain(k);
         self.weighted += weighted;
@@ -294,23 +316,6 @@ impl CutSums {
         };
         self.discounted += ratio(discounted, divisor);
         self.ideal_discounted += ratio(ideal_discounted, divisor);
-    }
-
-    fn mean(&self, k: usize, rows: usize, coverage: f64) -> AtK {
-        let mean = |sum| ratio(sum, rows as f64);
-        AtK {
-            k,
-            precision: mean(self.plain.precision),
-            recall: mean(self.plain.recall),
-            r_precision: mean(self.plain.r_precision),
-            ndcg: mean(self.plain.ndcg),
-            psp: ratio(self.weighted, self.ideal_weighted),
-            psndcg: ratio(self.discounted, self.ideal_discounted),
-            coverage,
-            micro_f1: self.counts.micro(),
-            macro_f1: self.counts.by_label(),
-            sample_f1: self.counts.sample(),
-        }
     }
 }
 

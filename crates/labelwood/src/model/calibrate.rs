@@ -1,4 +1,4 @@
-//! Calibration of a model: learning it, and its unit.
+//! What scores mean: learning a calibration and a threshold, and their unit.
 
 use crate::algorithms::{Interrupted, Settings, UnitSink, learn_in_memory};
 use crate::base::array::Array;
@@ -15,32 +15,57 @@ pub(super) const UNIT: &str = "calibration";
 /// Labels of each row that a calibration is learned from.
 const CALIBRATED: usize = 30;
 
-/// Learns how the scores of an algorithm become probabilities, and which of them are worth giving: trains
-/// it on nine tenths of the rows and looks at how often labels of each score are true among the others.
-/// The settings must have been checked.
-fn calibrate(
+/// For a threshold, so many times as many labels of each row are looked at as the row has that has most:
+/// those that have many weigh much in micro-F1,
+const MORE: usize = 2;
+/// but no more than this.
+const MOST: usize = 500;
+
+/// Scores of labels, each with whether the label is true.
+type Seen = Vec<(f32, bool)>;
+
+/// What an algorithm that was trained on nine tenths of the rows says of the others.
+#[derive(Default)]
+struct HeldOut {
+    /// The best labels of each row, best first.
+    rows: Vec<Seen>,
+    /// How many labels the rows have.
+    truths: usize,
+}
+
+impl HeldOut {
+    /// The labels that a calibration is learned from.
+    fn calibrated(&self) -> impl Iterator<Item = (f32, bool)> {
+        self.rows.iter().flat_map(|row| row.iter().take(CALIBRATED).copied())
+    }
+
+    /// The best threshold of what scores mean.
+    fn threshold(&self, meaning: impl Fn(f32) -> f32) -> Option<f32> {
+        let all = self.rows.iter().flatten();
+        best_threshold(all.map(|&(score, is)| (meaning(score), is)).collect(), self.truths)
+    }
+}
+
+/// Trains on nine tenths of the rows and asks about the others. The settings must have been checked.
+fn ask_held_out(
     dataset: DatasetView<'_>,
     settings: &Settings,
     task: &Task,
-) -> Result<(Calibration, Option<f32>), Interrupted> {
+) -> Result<HeldOut, Interrupted> {
     let (held_out, rest) = hold_out(dataset.len(), held_out(dataset.len()), 0);
     if held_out.is_empty() {
-        return Ok((Calibration::learn([]), None));
+        return Ok(HeldOut::default());
     }
+    let most_labels = dataset.labels.rows().map(|row| row.indices.len()).max().unwrap_or(0);
+    let looked_at = most_labels.saturating_mul(MORE).clamp(CALIBRATED, MOST);
     let learned = learn_in_memory(settings, dataset.select(&rest).view(), task)?;
     let held_out = dataset.select(&held_out);
-    let predictions = learned.predict(held_out.rows(), Query::top(CALIBRATED), task)?;
-    let rows = predictions.rows().zip(held_out.labels.rows());
-    let seen = rows.flat_map(|(scored, truth)| {
-        let is_true = move |id| truth.indices.binary_search(&id).is_ok();
-        scored.iter().map(move |label| (label.score, is_true(label.id)))
+    let predictions = learned.predict(held_out.rows(), Query::top(looked_at), task)?;
+    let rows = predictions.rows().zip(held_out.labels.rows()).map(|(scored, truth)| {
+        let is_true = |id| truth.indices.binary_search(&id).is_ok();
+        scored.iter().map(|label| (label.score, is_true(label.id))).collect()
     });
-    let seen: Vec<(f32, bool)> = seen.collect();
-    let calibration = Calibration::learn(seen.iter().copied());
-    let probable =
-        seen.into_iter().map(|(score, is_true)| (calibration.probability(score), is_true));
-    let threshold = best_threshold(probable.collect(), held_out.labels.entries());
-    Ok((calibration, threshold))
+    Ok(HeldOut { rows: rows.collect(), truths: held_out.labels.entries() })
 }
 
 /// Refuses to calibrate what gives probabilities already.
@@ -53,33 +78,45 @@ pub(super) fn check(settings: &Settings) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Learns the calibration if it is not there yet and writes it.
+/// Learns the calibration, or the threshold alone, if it is not there yet and writes it.
 pub(super) fn write(
     dataset: DatasetView<'_>,
     settings: &Settings,
+    calibrate: bool,
     units: &UnitSink<'_>,
     task: &Task,
 ) -> Result<(), Interrupted> {
     if units.lacks(UNIT) {
         let piece = task.piece_of(Stage::Steps("calibration"), 0, 1);
-        let (calibration, threshold) = calibrate(dataset, settings, &piece)?;
-        let threshold = threshold.as_slice();
-        units.write(
-            UNIT,
-            &[("weights", calibration.weights[..].into()), (THRESHOLD, threshold.into())],
-        )?;
+        let held_out = ask_held_out(dataset, settings, &piece)?;
+        if calibrate {
+            let calibration = Calibration::learn(held_out.calibrated());
+            let threshold = held_out.threshold(|score| calibration.probability(score));
+            let arrays = [
+                ("weights", calibration.weights[..].into()),
+                (THRESHOLD, threshold.as_slice().into()),
+            ];
+            units.write(UNIT, &arrays)?;
+        } else {
+            let threshold = held_out.threshold(|score| score);
+            units.write(UNIT, &[(THRESHOLD, threshold.as_slice().into())])?;
+        }
     }
     Ok(())
 }
 
-/// Reads how scores become probabilities, and the threshold if there is one.
-pub(super) fn read(stored: &Stored) -> Result<(Calibration, Option<f32>), FormatError> {
+/// Reads the threshold, if there is one.
+pub(super) fn read_threshold(stored: &Stored) -> Result<Option<f32>, FormatError> {
+    threshold_of(stored.unit(UNIT)?)
+}
+
+/// Reads how scores become probabilities.
+pub(super) fn read(stored: &Stored) -> Result<Calibration, FormatError> {
     let unit = stored.unit(UNIT)?;
-    let threshold = threshold_of(unit)?;
     let weights: Array<f32> = unit.array("weights")?;
     match <[f32; 3]>::try_from(&weights[..]) {
         Ok(weights) if weights.iter().all(|weight| weight.is_finite()) => {
-            Ok((Calibration { weights }, threshold))
+            Ok(Calibration { weights })
         }
         _ => Err(unit.refused("it does not have 3 finite weights")),
     }

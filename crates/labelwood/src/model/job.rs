@@ -6,7 +6,7 @@ use crate::base::run::{Stopped, Task};
 use crate::base::store::{Manifest, StoreError, Training};
 use crate::data::DatasetView;
 
-/// The share of the work that is calibrating, which trains on most of the rows, too.
+/// The share of the work that is learning what scores mean, which trains on most of the rows, too.
 const CALIBRATION_SHARE: f64 = 0.45;
 
 /// A training that is to be done, wherever its units go.
@@ -55,6 +55,7 @@ impl<'a> TrainJob<'a> {
         let trainer = prepare(&settings.favour(options.favour));
         let trainer = trainer.map_err(|error| stopped(error, 0, 1, settings.facts().units))?;
         let settings = trainer.settings();
+        let options = options.needed_with(&settings);
         Ok(TrainJob { dataset, options, trainer, settings })
     }
 
@@ -76,9 +77,11 @@ impl<'a> TrainJob<'a> {
     /// Writes the units that are not there yet.
     pub(crate) fn write(&self, units: &UnitSink<'_>, task: &Task) -> Result<(), TrainError> {
         let mut start = 0.0;
-        if self.options.calibrate && units.lacks(calibrate::UNIT) {
+        if self.options.holds_out() && units.lacks(calibrate::UNIT) {
+            let calibrate = self.options.calibrate;
             start = CALIBRATION_SHARE;
-            calibrate::write(self.dataset, &self.settings, units, &task.share(0.0..start))
+            let task = &task.share(0.0..start);
+            calibrate::write(self.dataset, &self.settings, calibrate, units, task)
                 .map_err(|error| stopped(error, 0, 1, "calibrations"))?;
         }
         self.trainer

@@ -347,9 +347,11 @@ impl Model {
             text = text.map(|reader| reader.finding_names(names));
         }
         let label_terms = text::read_label_terms(&stored)?;
-        let calibrated = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;
-        let (calibration, threshold) = calibrated.unzip();
-        let threshold = threshold.flatten().or_else(|| learned.threshold());
+        let calibration = training.calibrate.then(|| calibrate::read(&stored)).transpose()?;
+        let threshold = match training.holds_out() {
+            true => calibrate::read_threshold(&stored)?,
+            false => learned.threshold(),
+        };
         let instances = stored.manifest().instances as usize;
         let scores = settings.scores(calibration.is_some());
         let ranking = training.favour.ranking(instances, labels.counts(), scores);
@@ -416,8 +418,8 @@ impl Model {
         self.calibration.is_some() || self.learned.settings().facts().is_calibrated
     }
 
-    /// The least probability of a label that is worth giving: the one with the best micro-F1 on rows that
-    /// were held out. Nothing unless the model was calibrated or is a grove.
+    /// The least score of a label that is worth giving: the one with the best micro-F1 on rows that were
+    /// held out. Nothing unless the model was calibrated, learned a threshold or is a grove.
     pub fn threshold(&self) -> Option<f32> {
         self.threshold
     }

@@ -16,11 +16,27 @@ pub struct TrainOptions<'a> {
     /// the rows, to see how often labels of each score are true among the others. A grove's scores
     /// are probabilities without.
     pub calibrate: bool,
+    /// Whether the threshold of scores with the best micro-F1 is learned, at the cost of the same second
+    /// training. Calibration and groves learn it without.
+    pub threshold: bool,
     /// Which labels come before others of a better score.
     pub favour: Favour,
     /// Whether the model holds the rows, from which [`update`](super::update()) learns again what
     /// more rows touch.
     pub keep_rows: bool,
+}
+
+impl TrainOptions<'_> {
+    /// Whether some rows are held out to learn what scores mean.
+    pub(super) fn holds_out(&self) -> bool {
+        self.calibrate || self.threshold
+    }
+
+    /// The options without what these settings, or other options, make needless.
+    pub(super) fn needed_with(self, settings: &Settings) -> Self {
+        let has_threshold = self.calibrate || settings.facts().is_calibrated;
+        TrainOptions { threshold: self.threshold && !has_threshold, ..self }
+    }
 }
 
 /// What determines a model.
@@ -29,8 +45,8 @@ pub(super) fn describe(
     options: TrainOptions<'_>,
     settings: &Settings,
 ) -> Training {
-    let TrainOptions { text, calibrate, favour, keep_rows } = options;
+    let TrainOptions { text, calibrate, threshold, favour, keep_rows } = options;
     let data = format!("{:032x}", dataset.digest());
     let plain = Training::of(settings.name(), settings.values(), data);
-    Training { text: text.map(text::settings), calibrate, favour, keep_rows, ..plain }
+    Training { text: text.map(text::settings), calibrate, threshold, favour, keep_rows, ..plain }
 }

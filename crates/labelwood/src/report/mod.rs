@@ -1,5 +1,17 @@
-//! What people and programs read about an evaluation: a terminal table and one line of JSON.
+//! What people and programs read about an evaluation: a terminal table, one line of JSON, and a page.
+//!
+//! [`EvaluationReport`] has the figures alone. A [`Study`] has all that is to be known of the predictions of
+//! a system, and a [`Page`] shows it.
 
+mod chart;
+mod page;
+mod sections;
+mod study;
+
+pub use page::{Page, RowText};
+pub use study::{Band, Curves, LabelExample, Study};
+
+use crate::base::run::Spent;
 use crate::base::words::plural;
 use crate::metrics::{AtThreshold, FIGURES, Metrics, Psndcg, Slice, SliceMetrics};
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
@@ -12,7 +24,8 @@ use std::fmt::{self, Display, Formatter};
 ///
 /// ```
 /// use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
-/// use labelwood::report::{EvaluationReport, Spent};
+/// use labelwood::report::EvaluationReport;
+/// use labelwood::run::Spent;
 /// use labelwood::sparse::{LabelRows, Predictions, Scored};
 ///
 /// let mut truth = LabelRows::new(3);
@@ -42,15 +55,6 @@ pub struct EvaluationReport<'a> {
     pub stages: &'a [(&'a str, Spent)],
     /// Whether the table has all figures, not only those that most people look at.
     pub all: bool,
-}
-
-/// The time that something took.
-#[derive(Clone, Copy, Debug)]
-pub struct Spent {
-    /// Seconds on the wall clock.
-    pub seconds: f64,
-    /// Seconds of CPU, user and system, of all threads; none where the system does not tell.
-    pub cpu_seconds: Option<f64>,
 }
 
 impl EvaluationReport<'_> {

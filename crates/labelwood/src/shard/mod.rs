@@ -181,9 +181,9 @@ impl Plan {
     ) -> Result<Plan, ShardError> {
         options.check()?;
         check_target(folder, options.overwrite)?;
-        let calibrate = training.calibrate;
         let job = TrainJob::new(dataset, training, settings, task)?;
         let training = job.training();
+        let holds_out = training.holds_out();
         let _lock = lock(folder, |_| Ok(()))?;
         // Another may have been made in the meantime.
         check_target(folder, options.overwrite)?;
@@ -210,7 +210,7 @@ impl Plan {
             write_own_binary(&folder.join(DATA), dataset)?;
         }
         let threads = task.threads();
-        let first = first_stage(&settings, dataset.labels.columns(), calibrate);
+        let first = first_stage(&settings, dataset.labels.columns(), holds_out);
         let costs = cost::PlanCosts::of(&settings, first, dataset, threads);
         let content = Content {
             plan_id: identity.id(),
@@ -383,10 +383,10 @@ fn known_units(settings: &Settings, labels: usize) -> Vec<UnitSpec> {
 }
 
 /// The units that need no other, in the manifest's order, without those that are made with the plan.
-fn first_stage(settings: &Settings, labels: usize, calibrate: bool) -> Vec<UnitSpec> {
+fn first_stage(settings: &Settings, labels: usize, holds_out: bool) -> Vec<UnitSpec> {
     let mut units = known_units(settings, labels);
     units.retain(|unit| unit.role != Role::Prepared);
-    units.extend(calibrate.then(|| UnitSpec::new(CALIBRATION, Role::Ranker)));
+    units.extend(holds_out.then(|| UnitSpec::new(CALIBRATION, Role::Ranker)));
     units
 }
 
@@ -416,7 +416,7 @@ fn parse(bytes: &[u8]) -> Result<Content, String> {
 /// them, so that the same units may be shared out anew.
 fn check_units(content: &Content, settings: &Settings) -> Result<(), String> {
     let Manifest { training, labels, .. } = &content.identity.manifest;
-    let units = first_stage(settings, *labels as usize, training.calibrate);
+    let units = first_stage(settings, *labels as usize, training.holds_out());
     let mut left: BTreeSet<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
     for unit in content.shards.iter().flat_map(|shard| &shard.units) {
         if !left.remove(unit.as_str()) {

@@ -88,6 +88,11 @@ impl Planned {
     }
 }
 
+/// Three trees, and the means of labels.
+fn pfastrexml() -> Settings {
+    Settings::preset("fastxml", "pfastrexml").unwrap().set("trees", 3).unwrap()
+}
+
 #[test]
 fn every_algorithm_gives_the_bytes_of_one_training() {
     let cases = [
@@ -96,6 +101,8 @@ fn every_algorithm_gives_the_bytes_of_one_training() {
         (algorithm("one-vs-rest", &[]), false),
         (algorithm("label-forest", &[("submodels", 4)]), false),
         (algorithm("neighbours", &[]), true),
+        (algorithm("fastxml", &[("trees", 3)]), false),
+        (pfastrexml(), true),
         (algorithm("grove", &[("trees", 4), ("label_trees", 2), ("branches", 6)]), false),
     ];
     for (algorithm, calibrate) in cases {

@@ -91,7 +91,7 @@ impl Plan {
 
     /// The units of the first stage.
     pub(super) fn first_stage(&self) -> Vec<String> {
-        let units = first_stage(&self.settings(), self.labels(), self.training().calibrate);
+        let units = first_stage(&self.settings(), self.labels(), self.training().holds_out());
         units.into_iter().map(|unit| unit.name).collect()
     }
 }
@@ -127,8 +127,10 @@ impl Trainer<'_> {
             let work = match self.prepared.take() {
                 Some(prepared) => prepared,
                 None => {
-                    let Training { calibrate, favour, keep_rows, .. } = *self.plan.training();
-                    let options = TrainOptions { text: None, calibrate, favour, keep_rows };
+                    let Training { calibrate, threshold, favour, keep_rows, .. } =
+                        *self.plan.training();
+                    let options =
+                        TrainOptions { text: None, calibrate, threshold, favour, keep_rows };
                     TrainJob::new(self.dataset, options, &self.plan.settings(), &self.task)?
                 }
             };

@@ -72,7 +72,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let mut precision = Vec::new();
     if let Some((model, rows)) = test {
         let metrics = |model: &Model| -> Result<_> {
-            Ok(measured(model, &rows, &predicted(model, &rows, &task)?)?.metrics())
+            Ok(measured(model, &rows, &predicted(model, &rows, false, &task)?)?.metrics())
         };
         let (one, other) = (metrics(&model)?, metrics(&open(&args.output)?)?);
         let cuts = one.at.iter().zip(&other.at);

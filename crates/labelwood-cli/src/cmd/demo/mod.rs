@@ -15,13 +15,12 @@ use labelwood::data::corpus::{TEST, TRAIN};
 use labelwood::data::documents::{Documents, Format, Labels, Options};
 use labelwood::data::{Dataset, LabelIndexBuilder, write_atomically};
 use labelwood::model::{Model, train_text};
-use labelwood::run::Task;
+use labelwood::run::{Clock, Task};
 use labelwood::store::{self, Start, check_target};
 use labelwood::text::{self, TextReader};
 
 use crate::args::choice;
 use crate::context::Context;
-use crate::machine::Clock;
 use crate::prediction::{measured, most_frequent, predicted};
 use page::Page;
 
@@ -77,7 +76,7 @@ fn show(target: &Path, start: Start, context: &Context) -> Result<()> {
     let model = Model::open(target, store::Options::default(), &task)?;
     let seconds = clock.spent().seconds;
     let test = read_test(&model, &task)?;
-    let predictions = predicted(&model, &test, &task)?;
+    let predictions = predicted(&model, &test, false, &task)?;
     let popular = most_frequent(model.labels().counts(), predictions.row(0).len(), test.len());
     let page = Page {
         model: &model,

@@ -2,6 +2,7 @@
 
 mod shares;
 
+use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -30,9 +31,9 @@ use crate::signals::NOTHING_KEPT;
 const ABOUT: &str = "\
 DATA is text or vectors, whichever the model was trained on; labels in it do not matter, and lines of text alone are fine. \
 Without --to the ending of FILE tells the format (.csv, .tsv, .jsonl, .xc or .txt, .npz, each also with .gz or .zst); standard \
-output is a table on a terminal and tsv elsewhere. A model of text writes labels as its training file had them, their names \
-in the table, csv and jsonl, and the ids of documents; a model of vectors writes the ids of labels, and names in the table, csv \
-and jsonl. `labelwood evaluate --predictions FILE` reads every format but the table.
+output is a table on a terminal and tsv elsewhere. Rows of standard input are answered as they come, in tsv, csv and jsonl. A \
+model of text writes labels as its training file had them, their names in the table, csv and jsonl, and the ids of documents; a \
+model of vectors writes the ids of labels, and names in the table, csv and jsonl. `labelwood evaluate --predictions FILE` reads every format but the table.
 
 A model that is larger than a machine's memory is predicted by several workers: `--shares N --output DIR` on each (the \
 worker's number comes from --index or as for `labelwood shard`), then the same line with `--join DIR` instead, which writes \
@@ -59,9 +60,14 @@ pub struct Args {
     top_k: Option<NonZeroUsize>,
 
     /// Leave out labels with a lower score: a probability if the model is a grove or was trained with
-    /// --calibrate; auto is the threshold that such a model learned, which has the best F1
+    /// --calibrate; auto is the threshold that such a model, or one trained with --threshold auto,
+    /// learned, which has the best F1
     #[arg(long, value_name = "S|auto", allow_negative_numbers = true)]
     threshold: Option<Threshold>,
+
+    /// Give a row this many labels at least, also below the threshold
+    #[arg(long, value_name = "N", requires = "threshold", default_value_t = 0)]
+    min_labels: usize,
 
     /// Fill rows up to K labels with the most frequent labels of training, at score 0
     #[arg(long, conflicts_with = "threshold")]
@@ -115,6 +121,19 @@ impl Args {
 
     fn to_terminal(&self) -> bool {
         self.to_stdout() && io::stdout().is_terminal()
+    }
+
+    /// Warns of a format that answers only when the input ends, if somebody may be waiting.
+    fn warn_of_waiting(&self, format: &str) {
+        // Elsewhere than on Unix there are no such files, and nobody is warned.
+        let is_live = |name: &str| fs::metadata(name).is_ok_and(|found| !found.is_file());
+        let from_stdin = self.data.as_ref().is_some_and(|data| data.as_os_str() == "-");
+        if from_stdin && self.to_stdout() && is_live("/dev/stdin") && is_live("/dev/stdout") {
+            tracing::warn!(
+                "{format} needs all rows, so the answers come when the input ends: choose --to tsv, csv or \
+                 jsonl for answers line by line"
+            );
+        }
     }
 }
 
@@ -230,12 +249,13 @@ impl Predicted<'_> {
         let mut batch = match (&mut self.shares, self.threshold) {
             (Some(shares), _) => shares.predict(rows.view(), query, self.task)?,
             (None, Some(least)) if args.top_k.is_none() => {
-                predict_at_least(self.model, rows.view(), least, query, self.task)?
+                let min_labels = args.min_labels;
+                predict_at_least(self.model, rows.view(), least, min_labels, query, self.task)?
             }
             (None, _) => self.model.predict(rows.view(), query, self.task)?,
         };
         if let Some(least) = self.threshold {
-            batch = at_least(&batch, least);
+            batch = at_least(&batch, least, args.min_labels);
         }
         if args.fill {
             batch = self.model.fill(&batch, query);
@@ -273,6 +293,9 @@ impl Predicted<'_> {
             let mut writer = DocumentWriter::new(output, format, names.as_ref(), labels_only);
             while let Some((batch, documents)) = self.next()? {
                 writer.push(documents.as_ref(), &batch)?;
+                if self.args.to_stdout() {
+                    writer.flush()?;
+                }
             }
             return Ok(writer.finish()?);
         }
@@ -280,6 +303,7 @@ impl Predicted<'_> {
         let Format::File(format) = format else {
             // The widths of a table's columns follow from all rows.
             let (mut all, mut held) = (Predictions::default(), self.task.memory().hold());
+            self.args.warn_of_waiting("a table of vectors");
             while let Some((batch, _)) = self.next()? {
                 all.append(&batch);
                 held.set(all.bytes() as u64).context(ALL_AT_ONCE)?;
@@ -288,9 +312,15 @@ impl Predicted<'_> {
         };
         let (rows, labels) = (self.source.declared_rows(), model.labels().counts().len());
         let mut writer = Writer::new(output, format, rows, labels, labels_only, names)?;
+        if writer.keeps_all() {
+            self.args.warn_of_waiting("this format");
+        }
         let mut held = self.task.memory().hold();
         while let Some((batch, _)) = self.next()? {
             writer.push(&batch)?;
+            if self.args.to_stdout() {
+                writer.flush()?;
+            }
             held.set(writer.kept_bytes() as u64).context(ALL_AT_ONCE)?;
         }
         Ok(writer.finish()?)
@@ -309,6 +339,9 @@ impl Predicted<'_> {
         let mut writer = SheetWriter::new(output, self.source.header(), names, layout)?;
         while let Some((batch, documents)) = self.next()? {
             writer.push(documents.as_ref(), &batch)?;
+            if args.to_stdout() {
+                writer.flush()?;
+            }
         }
         Ok(writer.finish()?)
     }

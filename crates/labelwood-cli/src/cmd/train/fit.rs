@@ -8,18 +8,20 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use anyhow::{Context as _, Result, anyhow};
 use labelwood::Settings;
+use labelwood::app::names_in;
 use labelwood::data::Dataset;
 use labelwood::metrics::{AtThreshold, Metrics};
 use labelwood::model::{Model, TrainError, TrainOptions, Trained, train_with, train_within};
-use labelwood::report::{EvaluationReport, Spent};
-use labelwood::run::{Bytes, Progress, Stage, Task};
+use labelwood::report::EvaluationReport;
+use labelwood::run::{Bytes, Clock, Progress, Spent, Stage, Task};
 use labelwood::store::{Manifest, Options, StoreError, staging_folder};
 use labelwood::words::{counted, plural};
 
 use super::Training;
-use crate::machine::{Clock, sum};
+use crate::machine::sum;
 use crate::output::quoted_path;
 use crate::prediction::{ENOUGH, measured, most_frequent, predicted};
+use crate::report::{Tested, facts_of};
 use crate::signals::NOTHING_KEPT;
 
 /// How far the trees have come, as far as the run tells.
@@ -227,6 +229,7 @@ impl Training<'_> {
         TrainOptions {
             text: self.reader.as_ref(),
             calibrate: self.calibrate,
+            threshold: self.threshold,
             favour: self.favour,
             keep_rows: self.args.keep_rows,
         }
@@ -286,15 +289,32 @@ impl Training<'_> {
         task: &Task,
     ) -> Result<Test> {
         let clock = Clock::start();
-        let predictions = predicted(model, test, task)?;
+        let predictions = predicted(model, test, self.args.report.is_some(), task)?;
         let load = load.map(|load| ("load", load)).into_iter();
-        let stages = load.chain([("predict", clock.spent())]).collect();
+        let stages: Vec<_> = load.chain([("predict", clock.spent())]).collect();
         let evaluation = measured(model, test, &predictions)?;
         let popular = most_frequent(model.labels().counts(), ENOUGH, test.len());
+        let popular = measured(model, test, &popular)?.metrics();
+        if let Some(path) = &self.args.report {
+            let names = names_in(model, None)?;
+            let tested = Tested {
+                title: self.args.title(),
+                evaluation: &evaluation,
+                popular: &popular,
+                threshold: model.threshold(),
+                has_scores: true,
+                names: names.as_ref(),
+                notes: &self.notes,
+                facts: facts_of(model),
+                stages: &stages,
+                seed: self.context.seed,
+            };
+            tested.write(path)?;
+        }
         Ok(Test {
             metrics: evaluation.metrics(),
             at_threshold: model.threshold().map(|least| evaluation.at_threshold(least)),
-            popular: measured(model, test, &popular)?.metrics(),
+            popular,
             stages,
         })
     }

@@ -80,7 +80,12 @@ impl Args {
         let (threads, keeps_model) = (task.threads(), self.model.is_none());
         let has_memory = |settings: &Settings| {
             let rows = train.view();
-            let need = TrainingNeed { rows, settings, calibrate, threads, keeps_model, reader };
+            let need = TrainingNeed {
+                calibrate,
+                keeps_model,
+                reader,
+                ..TrainingNeed::new(rows, settings, threads)
+            };
             fits(&need, context.max_memory)
         };
         let auto::Choice { settings, why } =

@@ -15,8 +15,7 @@ use clap::error::ErrorKind;
 use labelwood::Settings;
 use labelwood::app::TrainingNeed;
 use labelwood::data::Dataset;
-use labelwood::report::Spent;
-use labelwood::run::Task;
+use labelwood::run::{Clock, Spent, Task};
 use labelwood::settings::Favour;
 use labelwood::settings::Weighting;
 use labelwood::sparse::CsrView;
@@ -26,10 +25,10 @@ use labelwood::text::TextReader;
 use crate::args::share;
 use crate::context::Context;
 use crate::learn::{LearnArgs, Rows, TrainRequest, warn_of_learned_rows};
-use crate::machine::Clock;
-use crate::output::{print, quoted_path};
+use crate::output::{check_outputs, print, quoted_path};
+use crate::report::{RowNotes, name_of};
 use crate::settings::Choice;
-use crate::split::{SplitArgs, SplitFiles, divide_rows, numbered};
+use crate::split::{Division, SplitArgs, SplitFiles, divide_rows, numbered};
 use crate::spread::Spread;
 use fit::{Fitted, Trees};
 use limits::LimitArgs;
@@ -60,6 +59,10 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["test", "train_split"],
         requires = "data")]
     holdout: Option<f64>,
+
+    /// Write a page on the test to FILE, for a browser
+    #[arg(long, value_name = "FILE.html", requires = "model")]
+    report: Option<PathBuf>,
 
     /// Go on with a training that was stopped
     ///
@@ -104,13 +107,31 @@ impl Args {
     }
 
     /// Refuses what does not go together.
-    fn check(&self, choice: &Choice, calibrate: bool) -> Result<()> {
+    fn check(&self, choice: &Choice, calibrate: bool, threshold: bool) -> Result<()> {
+        if let Some(report) = &self.report {
+            if self.split.is_all() {
+                bail!("--report is of one model: choose one --split-column");
+            }
+            if self.test.is_none() && self.holdout.is_none() && self.split.test_split.is_none() {
+                bail!(
+                    "--report shows how good the model is: add --holdout 0.1, or --test with rows"
+                );
+            }
+            let read = self.learn.paths().iter().chain(&self.test).map(PathBuf::as_path);
+            check_outputs([report.as_path()], read, self.overwrite || self.resume)?;
+        }
         if !self.limits.are_given() {
             return Ok(());
         }
         if calibrate {
             bail!(
                 "--calibrate does not go with --budget or --max-model: leave it out, or train a grove"
+            );
+        }
+        if threshold {
+            bail!(
+                "--threshold auto does not go with --budget or --max-model: leave it out; a grove \
+                 learns a threshold without"
             );
         }
         if self.split.is_all() {
@@ -150,6 +171,15 @@ impl Args {
         clap::Error::raw(ErrorKind::MissingRequiredArgument, problem).into()
     }
 
+    /// What a report is on, for people.
+    fn title(&self) -> String {
+        let model = self.model.as_deref().map(name_of).unwrap_or_default();
+        match &self.test {
+            Some(test) => format!("{model} on {}", name_of(test)),
+            None => format!("{model} on rows of {}", name_of(self.learn.path())),
+        }
+    }
+
     fn note(&self, context: &Context, text: String) {
         if !self.json {
             context.note(text);
@@ -159,8 +189,8 @@ impl Args {
 
 /// Reads, trains and, if asked for, tests.
 pub fn run(mut args: Args, context: &Context) -> Result<()> {
-    let TrainRequest { choice, calibrate, favour } = args.learn.request(context)?;
-    args.check(&choice, calibrate)?;
+    let TrainRequest { choice, calibrate, threshold, favour } = args.learn.request(context)?;
+    args.check(&choice, calibrate, threshold)?;
     args.learn.check_data(&choice)?;
     let single = match &args.model {
         _ if args.split.is_all() => {
@@ -179,7 +209,7 @@ pub fn run(mut args: Args, context: &Context) -> Result<()> {
     let task = context.run_within(args.limits.budget, trees.watch(), trees.kept())?;
     let clock = Clock::start();
     if let Some(share) = args.holdout {
-        args.learn.hold_out(share, context.seed, &task)?;
+        args.learn.hold_out(Division::Share(share), context.seed, &task)?;
     }
     let before = args.chosen_before(&choice)?;
     let text = args.choose_text(&choice, before.as_ref(), context, &task)?;
@@ -187,17 +217,25 @@ pub fn run(mut args: Args, context: &Context) -> Result<()> {
     let splits = args.split.read(rows.dataset.len(), &task)?;
     let read = clock.spent();
     // Read before the training so that a wrong name does not cost an hour.
-    let test =
-        args.test.as_ref().map(|test| args.learn.read_test(test, &rows, &task)).transpose()?;
-    let test = match args.learn.read_held_out(&rows, &task)? {
+    let mut notes = RowNotes::new(args.report.is_some());
+    let test = match &args.test {
+        Some(test) => Some(args.learn.read_test(test, &rows, &mut notes, &task)?),
+        None => None,
+    };
+    let test = match args.learn.read_held_out(&rows, &mut notes, &task)? {
         Some(held_out) => Some(held_out),
         None => test,
     };
     let Rows { mut dataset, reader, text } = rows;
     let test = match (args.holdout, test) {
         (Some(share), None) => {
-            let (train, test) =
-                divide_rows(args.learn.path(), &dataset, share, context.seed, &task)?;
+            let (train, test) = divide_rows(
+                args.learn.path(),
+                &dataset,
+                Division::Share(share),
+                context.seed,
+                &task,
+            )?;
             dataset = train;
             Some(test)
         }
@@ -224,8 +262,19 @@ pub fn run(mut args: Args, context: &Context) -> Result<()> {
     let settings = settings.favour(favour);
     // The scores of a grove that auto chose are probabilities without.
     let calibrate = calibrate && !settings.facts().is_calibrated;
-    let mut training =
-        Training { args: &args, context, task, settings, calibrate, favour, trees, reader, text };
+    let mut training = Training {
+        args: &args,
+        context,
+        task,
+        settings,
+        calibrate,
+        threshold,
+        favour,
+        trees,
+        reader,
+        text,
+        notes,
+    };
     training.narrow(train);
     match single {
         Some(target) => training.one(train, split_test.or(test.as_ref()), target, read),
@@ -243,12 +292,15 @@ struct Training<'a> {
     task: Task,
     settings: Settings,
     calibrate: bool,
+    threshold: bool,
     favour: Favour,
     trees: Trees,
     /// How text became the rows, if they were text.
     reader: Option<TextReader>,
     /// What was decided on the text, if they were text.
     text: Option<String>,
+    /// What people call the rows to test with.
+    notes: RowNotes,
 }
 
 impl Training<'_> {
@@ -319,6 +371,7 @@ impl Training<'_> {
             rows: train.view(),
             settings: &self.settings,
             calibrate: self.calibrate,
+            threshold: self.threshold,
             threads: self.task.threads(),
             keeps_model: self.args.model.is_none(),
             reader: self.reader.as_ref(),

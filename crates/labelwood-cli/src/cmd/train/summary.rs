@@ -1,7 +1,7 @@
 //! What came of a training, for programs.
 
 use anyhow::Result;
-use labelwood::report::Spent;
+use labelwood::run::Spent;
 use labelwood::settings::with_short_numbers;
 use serde::Serialize;
 

@@ -1,5 +1,6 @@
 //! CRAFTML behind the traits of the registry: a unit for each tree, and one for the weights of features.
 
+use super::division::{Clusters, Division};
 use super::estimate::estimate;
 use super::grow::Instances;
 use super::tasks::grow_each;
@@ -121,14 +122,7 @@ impl Algorithm for Params {
     }
 
     fn open(&self, trained: &Trained<'_>) -> Result<Box<dyn Predict>, FormatError> {
-        let stored = trained.stored;
-        let (weights, features) = weights::read(stored)?;
-        let read = |tree| Tree::read(stored.unit(&unit_name(tree))?, self);
-        let numbers = trained.members.clone();
-        let first = numbers.start;
-        let trees = numbers.into_par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        let labels = stored.manifest().labels as usize;
-        Ok(Box::new(Forest { params: self.clone(), weights, features, labels, trees, first }))
+        Ok(Box::new(Forest::open(self, trained)?))
     }
 
     fn shrunk(&self, how: Shrink) -> Option<Settings> {
@@ -179,7 +173,7 @@ impl<'a> Trainer<'a> {
         let params = params.resolved(rows);
         let weights = FeatureWeights::learn(params.weighting, rows.features);
         let instances = Instances::new(rows, &weights);
-        Ok(Trainer { params, weights, instances })
+        Ok(Trainer { params, weights, instances, division: Box::new(Clusters) })
     }
 }
 
@@ -253,7 +247,7 @@ impl Predict for Forest {
         query: Query<'_>,
         task: &Task,
     ) -> Result<Vec<Vec<Reasons>>, Stopped> {
-        let own = self.reasons(row.features, labels, query, task)?;
+        let own = self.reasons(self.params.name(), row.features, labels, query, task)?;
         Ok(own.into_iter().map(|own| vec![own]).collect())
     }
 
@@ -268,16 +262,45 @@ impl Predict for Forest {
         units: &UnitSink<'_>,
         task: &Task,
     ) -> Result<(), Interrupted> {
-        let (all, known) = (rows.all.map_or(rows.added, Dataset::view), rows.known());
-        assert_eq!(all.features.columns(), self.features, "the features are the forest's");
+        let all = rows.all.map_or(rows.added, Dataset::view);
         let instances = Instances::new(all, &self.weights);
+        self.update_with((&instances, &Clusters), rows.known(), units, task)
+    }
+}
+
+impl Forest {
+    /// Opens a forest, or some trees of it.
+    pub(in crate::algorithms) fn open(
+        params: &Params,
+        trained: &Trained<'_>,
+    ) -> Result<Self, FormatError> {
+        let stored = trained.stored;
+        let (weights, features) = weights::read(stored)?;
+        let read = |tree| Tree::read(stored.unit(&unit_name(tree))?, params);
+        let numbers = trained.members.clone();
+        let first = numbers.start;
+        let trees = numbers.into_par_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let labels = stored.manifest().labels as usize;
+        Ok(Forest { params: params.clone(), weights, features, labels, trees, first })
+    }
+
+    /// Writes the trees with rows added. If the first `known` of them are all that the forest was grown
+    /// from, leaves that become too large are divided.
+    pub(in crate::algorithms) fn update_with(
+        &self,
+        (instances, division): (&Instances<'_>, &dyn Division),
+        known: Option<usize>,
+        units: &UnitSink<'_>,
+        task: &Task,
+    ) -> Result<(), Interrupted> {
+        assert_eq!(instances.columns, self.features, "the features are the forest's");
         let total = self.trees.len();
         let missing: Vec<usize> =
             (0..total).filter(|&tree| units.find(&unit_name(tree)).is_none()).collect();
         let count_one = count_units("trees", total - missing.len(), total, task);
         task.install(|| {
             missing.par_iter().with_max_len(1).try_for_each(|&number| {
-                let tree = with_rows(self, number, &instances, known, task)?;
+                let tree = with_rows(self, number, (instances, division), known, task)?;
                 units.write(&unit_name(number), &tree.arrays())?;
                 count_one();
                 Ok(())

@@ -84,6 +84,16 @@ impl Centroids {
         self.misplaced = misplaced;
     }
 
+    /// Sets the lane of the centroid that each row is nearest to.
+    #[inline(always)]
+    fn send(&self, rows: Entries<'_>, row_lanes: &mut Vec<u8>) {
+        row_lanes.resize(rows.offsets.len() - 1, 0);
+        for (row, lane) in row_lanes.iter_mut().enumerate() {
+            let near = self.nearness.of(&products(&self.table, rows.row(row as u32)));
+            *lane = best_lane(&near, self.lanes) as u8;
+        }
+    }
+
     /// Adds a row times a factor to a centroid.
     #[inline(always)]
     fn add(&mut self, (columns, values): (&[u32], &[f32]), factor: f32, lane: usize) {
@@ -135,11 +145,31 @@ pub(super) fn assign(
     }
     centroids.nearness = quantize(&mut centroids.table, &sample.members, params);
     centroids.nearness.biases = biases.or(centroids.nearness.biases);
-    row_lanes.resize(rows.offsets.len() - 1, 0);
-    for (row, lane) in row_lanes.iter_mut().enumerate() {
-        let near = centroids.nearness.of(&products(&centroids.table, rows.row(row as u32)));
-        *lane = best_lane(&near, centroids.lanes) as u8;
-    }
+    centroids.send(rows, row_lanes);
+}
+
+/// Takes a linear classifier, whose last weight is its bias, as the centroid of the second of two
+/// children, and nothing as that of the first: rows with a positive margin go to the second.
+#[multiversion(targets("x86_64+avx2"))]
+pub(super) fn assign_by(
+    centroids: &mut Centroids,
+    rows: Entries<'_>,
+    weights: &[f64],
+    params: &Params,
+    row_lanes: &mut Vec<u8>,
+) {
+    let second = |weight: f64| {
+        let mut lanes = Lanes::ZERO;
+        lanes.0[1] = weight as f32;
+        lanes
+    };
+    let (&bias, weights) = weights.split_last().expect("the bias is always there");
+    centroids.lanes = 2;
+    centroids.table.clear();
+    centroids.table.extend(weights.iter().map(|&weight| second(weight)));
+    centroids.nearness = quantize(&mut centroids.table, &[1; LANES], params);
+    centroids.nearness.biases = Some(second(bias));
+    centroids.send(rows, row_lanes);
 }
 
 /// Turns a row's dot products with stored centroids into its nearness to them.

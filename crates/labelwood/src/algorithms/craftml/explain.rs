@@ -13,7 +13,6 @@ use super::tree::{Child, Tree};
 use super::values::add_products;
 use super::vote::{ReachedLeaf, reached_leaves};
 use super::{Forest, tree_seed};
-use crate::algorithms::Algorithm;
 use crate::algorithms::explain::{Evidence, Fact, LabelCount, Leaf, NamedLabel, Reasons, Sums};
 use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
@@ -35,9 +34,10 @@ struct Reached {
 type Passed = (usize, usize, u64);
 
 impl Forest {
-    /// The reasons of each label for a row, the only one.
-    pub(super) fn reasons(
+    /// The reasons of each label for a row, the only one; `part` is the algorithm that the forest is of.
+    pub(in crate::algorithms) fn reasons(
         &self,
+        part: &'static str,
         features: CsrView<'_>,
         labels: &[u32],
         query: Query<'_>,
@@ -58,19 +58,18 @@ impl Forest {
         let mut reasons = Vec::with_capacity(labels.len());
         for &label in labels {
             task.check()?;
-            reasons.push(self.reasons_of(label, rows.view(), &leaves, &mut ways));
+            reasons.push(self.reasons_of((part, label), rows.view(), &leaves, &mut ways));
         }
         Ok(reasons)
     }
 
     fn reasons_of(
         &self,
-        label: u32,
+        (part, label): (&'static str, u32),
         row: Entries<'_>,
         reached: &[Reached],
         ways: &mut HashMap<(usize, u32), (usize, Vec<(u32, f64)>)>,
     ) -> Reasons {
-        let part = self.params.name();
         let (mut leaves, mut votes) = (Vec::new(), Vec::new());
         for at in reached {
             let rows = self.trees[at.tree].leaf_instances.get(at.leaf.leaf as usize);

@@ -1,8 +1,8 @@
 //! Growing one tree.
 //!
-//! A node clusters a sample of its instances by their labels, takes the centroid of each cluster's
-//! features, and sends every instance to the child with the nearest centroid. Distances are taken to
-//! the centroids as they are stored, rounding included, so that prediction routes an instance alike.
+//! A [`Division`] gives each child of a node a centroid, and sends every instance to the child with the
+//! nearest. Distances are taken to the centroids as they are stored, rounding included, so that
+//! prediction routes an instance alike.
 //!
 //! Growing does not recurse, so that no tree is too deep for the stack: [`Grower::grow_node`] grows
 //! one [`PendingNode`] and appends its children to a list. [`Grower::grow`] works until the list is
@@ -10,15 +10,16 @@
 
 use super::builder::{Builder, NewNode};
 use super::by_group;
-use super::centroids::{Centroids, assign};
+use super::centroids::Centroids;
+use super::division::Division;
 use super::node_rows::{CompactRows, NodeRows, Renumbering, Rows};
 use super::params::Params;
 use super::project::Projector;
 use super::tasks::lock;
 use super::tree::Child;
-use crate::base::random::{Stream, derive};
+use crate::base::random::derive;
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{Entries, LabelRowsView, OwnedEntries};
+use crate::base::sparse::{Entries, LabelRowsView};
 use crate::data::DatasetView;
 use crate::learn::cluster;
 use crate::learn::cluster::lanes::LANES;
@@ -33,12 +34,12 @@ pub(super) fn depth_limit(rows: usize) -> usize {
 }
 
 /// The training rows, prepared once for all trees.
-pub(super) struct Instances<'a> {
+pub(in crate::algorithms) struct Instances<'a> {
     /// How many features there are.
     pub columns: usize,
     /// Weighted features of length 1, not yet projected.
     pub features: WeightedRows<'a>,
-    /// The value of each label entry, which gives its row length 1.
+    /// The value of each label entry; one that gives its row length 1 where rows are clustered.
     pub label_values: Vec<f32>,
     /// Labels as given.
     pub labels: LabelRowsView<'a>,
@@ -47,19 +48,29 @@ pub(super) struct Instances<'a> {
 impl<'a> Instances<'a> {
     /// Weights the features, and scales the rows of both features and labels to length 1.
     pub(super) fn new(rows: DatasetView<'a>, weights: &FeatureWeights) -> Self {
-        let DatasetView { features, labels, .. } = rows;
-        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
+        let labels = rows.labels;
         let mut label_values = Vec::with_capacity(labels.entries());
         for ends in labels.offsets().windows(2) {
             let count = (ends[1] - ends[0]) as usize;
             let value = (1.0 / (count as f64).sqrt()) as f32;
             label_values.extend(std::iter::repeat_n(value, count));
         }
+        Self::with_values(rows, weights, label_values)
+    }
+
+    /// Weights the features and scales their rows to length 1; label entries have the given values.
+    pub(in crate::algorithms) fn with_values(
+        rows: DatasetView<'a>,
+        weights: &FeatureWeights,
+        label_values: Vec<f32>,
+    ) -> Self {
+        let DatasetView { features, labels, .. } = rows;
+        assert_eq!(features.len(), labels.len(), "one row of labels for each row of features");
         let (columns, features) = (features.columns(), weights.prepare(features));
         Instances { columns, features, label_values, labels }
     }
 
-    /// Label rows of length 1, not yet projected.
+    /// Label rows, not yet projected.
     fn label_vectors(&self) -> Entries<'_> {
         let (offsets, columns) = (self.labels.offsets(), self.labels.indices());
         Entries { offsets, columns, values: &self.label_values }
@@ -72,14 +83,14 @@ pub(super) const FEATURE_PROJECTION: u64 = u64::MAX;
 const LABEL_PROJECTION: u64 = u64::MAX - 1;
 
 /// The features or the labels of all instances, and how nodes get theirs.
-struct Side<'a> {
+pub(super) struct Side<'a> {
     /// As they are before projecting.
-    given: Entries<'a>,
-    projector: Projector,
+    pub given: Entries<'a>,
+    pub projector: Projector,
     /// Derives the seed of a projection from that of a tree or node.
     salt: u64,
     /// The seed of the tree's projection; `None` if each node has its own.
-    seed: Option<u64>,
+    pub seed: Option<u64>,
     /// The projected rows of all instances; `None` if each node projects its own.
     projected: Option<Rows<'a>>,
     /// All columns of projected rows.
@@ -140,28 +151,29 @@ impl<'a> Side<'a> {
 }
 
 /// Grows the nodes of one tree; shared by all threads that do.
-pub(super) struct Grower<'a> {
-    params: &'a Params,
+pub(in crate::algorithms) struct Grower<'a> {
+    pub(super) params: &'a Params,
+    division: &'a dyn Division,
     task: &'a Task,
     instances: &'a Instances<'a>,
     features: Side<'a>,
-    labels: Side<'a>,
+    pub(super) labels: Side<'a>,
     depth_limit: usize,
     scratch: Mutex<Vec<Scratch>>,
 }
 
 /// Memory that is reused from node to node.
 #[derive(Default)]
-struct Scratch {
-    clustering: cluster::Workspace,
+pub(in crate::algorithms) struct Scratch {
+    pub(super) clustering: cluster::Workspace,
     renumbering: Renumbering,
-    centroids: Centroids,
+    pub(super) centroids: Centroids,
     /// The sampled rows of the node.
-    sample: Vec<u32>,
+    pub(super) sample: Vec<u32>,
     /// The cluster of each sampled row.
-    clusters: Vec<u8>,
+    pub(super) clusters: Vec<u8>,
     /// The lane of the centroid nearest to each row of the node.
-    row_lanes: Vec<u8>,
+    pub(super) row_lanes: Vec<u8>,
     /// The labels of a leaf.
     labels: Vec<u32>,
 }
@@ -211,9 +223,10 @@ impl<'a> Grower<'a> {
     /// each node has its own projection.
     pub(super) fn new(
         params: &'a Params,
-        task: &'a Task,
+        division: &'a dyn Division,
         instances: &'a Instances<'a>,
         seed: u64,
+        task: &'a Task,
     ) -> Self {
         let labels = instances.labels;
         let to = Projector::of_features(params, instances.columns);
@@ -230,7 +243,7 @@ impl<'a> Grower<'a> {
         let labels = Side::new(given, to, LABEL_PROJECTION, nodes_differ, seed);
         let depth_limit = depth_limit(instances.labels.len());
         let scratch = Mutex::default();
-        Grower { params, task, instances, features, labels, depth_limit, scratch }
+        Grower { params, division, task, instances, features, labels, depth_limit, scratch }
     }
 
     /// The root of the tree, and all instances.
@@ -297,7 +310,10 @@ impl<'a> Grower<'a> {
             PendingRows::All => Some(self.root_rows(order, seed, scratch)),
             PendingRows::CopyLater => Some(self.child_rows(None, order, order, seed, scratch)),
         };
-        let split = rows.and_then(|rows| Some((self.split(order, &rows, seed, scratch)?, rows)));
+        let split = rows.and_then(|rows| {
+            self.division.divide(self, order, &rows, seed, scratch);
+            Some((partition(order, &scratch.row_lanes)?, rows))
+        });
         let Some((split, rows)) = split else {
             return Ok(builder.push_leaf(self.instances.labels, order, &mut scratch.labels));
         };
@@ -360,13 +376,6 @@ impl<'a> Grower<'a> {
         NodeRows { features, labels: Some(labels) }
     }
 
-    /// The labels of some of the root's rows, by the projection that all nodes share.
-    fn project_sample(&self, order: &[u32], sample: &[u32]) -> OwnedEntries {
-        let Side { given, projector, seed, .. } = self.labels;
-        let seed = seed.expect("labels are left out only of a root with a shared projection");
-        projector.project(given, sample.iter().map(|&row| order[row as usize]), seed)
-    }
-
     /// The paper's three stop conditions: few instances, equal labels, equal features.
     fn is_leaf(&self, order: &[u32]) -> bool {
         let Instances { features, labels, .. } = self.instances;
@@ -375,46 +384,6 @@ impl<'a> Grower<'a> {
         order.len() < self.params.leaf
             || order.iter().all(|&row| labels.row(row as usize) == labels.row(first as usize))
             || order.iter().all(|&row| features.given(row) == features.given(first))
-    }
-
-    /// Learns the centroids of the children and reorders the instances by child; `None` if all
-    /// instances would go to one child.
-    fn split(
-        &self,
-        order: &mut [u32],
-        node: &NodeRows<'_>,
-        seed: u64,
-        scratch: &mut Scratch,
-    ) -> Option<Split> {
-        let Scratch { clustering, centroids, sample, clusters, row_lanes, .. } = scratch;
-        let mut random = Stream::new(seed);
-        sample.clear();
-        sample.extend(0..order.len() as u32);
-        if order.len() > self.params.sample {
-            random.sample_to_front(sample, self.params.sample);
-            sample.truncate(self.params.sample);
-            sample.sort_unstable();
-        }
-        let params = cluster::Params {
-            clusters: self.params.branches,
-            starts: self.params.starts,
-            passes: self.params.iterations,
-            more_passes: self.params.more_iterations,
-        };
-        let (projected, all);
-        let (labels, columns, rows) = match &node.labels {
-            Some(labels) => (labels.view(), labels.columns.len(), sample.as_slice()),
-            None => {
-                projected = self.project_sample(order, sample);
-                all = (0..sample.len() as u32).collect::<Vec<u32>>();
-                (projected.view(), self.labels.projector.dimensions, all.as_slice())
-            }
-        };
-        clustering.cluster(labels, columns, rows, params, &mut random, clusters);
-        let features = &node.features;
-        let columns = features.columns.len();
-        assign(centroids, features.view(), columns, sample, clusters, self.params, row_lanes);
-        partition(order, row_lanes)
     }
 }
 

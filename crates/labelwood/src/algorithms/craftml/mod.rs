@@ -34,6 +34,7 @@ mod explain;
 mod encoding;
 mod builder;
 mod centroids;
+mod division;
 mod estimate;
 mod grow;
 mod node_index;
@@ -57,24 +58,28 @@ pub use params::{Diversity, Metric, Params, Precision, Projection};
 
 use crate::base::random::derive;
 use crate::learn::weighting::FeatureWeights;
-use grow::Instances;
+pub(super) use division::Division;
+pub(super) use grow::{Grower, Instances, Scratch};
+pub(super) use node_rows::NodeRows;
 use tree::Tree;
 
 /// Grows the trees of a forest, each a pure function of the rows, the settings and its number.
-struct Trainer<'a> {
+pub(super) struct Trainer<'a> {
     /// The settings with every automatic choice made.
-    params: Params,
-    weights: FeatureWeights,
-    instances: Instances<'a>,
+    pub params: Params,
+    pub weights: FeatureWeights,
+    pub instances: Instances<'a>,
+    /// How nodes are divided.
+    pub division: Box<dyn Division>,
 }
 
 /// A grown forest.
 #[derive(Clone, Debug, PartialEq)]
-struct Forest {
+pub(super) struct Forest {
     params: Params,
-    weights: FeatureWeights,
-    features: usize,
-    labels: usize,
+    pub weights: FeatureWeights,
+    pub features: usize,
+    pub labels: usize,
     trees: Vec<Tree>,
     /// The number of the first tree: 0 unless this is a part of a forest.
     first: usize,

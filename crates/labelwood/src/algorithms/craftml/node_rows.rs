@@ -10,7 +10,7 @@ use crate::base::sparse::{Entries, OwnedEntries};
 use std::borrow::Cow;
 
 /// Rows of features or labels whose columns are numbered without gaps.
-pub(super) struct CompactRows<'a> {
+pub(in crate::algorithms) struct CompactRows<'a> {
     rows: Rows<'a>,
     /// The number of each column in the whole tree, increasing.
     pub columns: Cow<'a, [u32]>,
@@ -47,7 +47,7 @@ impl<'a> CompactRows<'a> {
     }
 
     /// Borrows the rows.
-    pub(super) fn view(&self) -> Entries<'_> {
+    pub(in crate::algorithms) fn view(&self) -> Entries<'_> {
         self.rows.view()
     }
 
@@ -91,7 +91,7 @@ impl<'a> CompactRows<'a> {
 }
 
 /// The rows of one node.
-pub(super) struct NodeRows<'a> {
+pub(in crate::algorithms) struct NodeRows<'a> {
     pub features: CompactRows<'a>,
     /// `None` for a root whose labels are projected: it needs only those of its sample, and each child
     /// projects its own.

@@ -75,9 +75,9 @@ where
             return;
         }
         let Some(number) = lock(&self.trees).next() else { return };
-        let Trainer { params, instances, .. } = self.trainer;
+        let Trainer { params, instances, division, .. } = self.trainer;
         let seed = super::tree_seed(params, number);
-        let grower = Grower::new(params, self.task, instances, seed);
+        let grower = Grower::new(params, &**division, instances, seed, self.task);
         let (root, order) = grower.root(seed);
         self.grow(Arc::new(GrowingTree { number, grower }), root, order, None, scope);
     }

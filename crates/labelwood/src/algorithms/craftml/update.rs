@@ -5,6 +5,7 @@
 //! subtree, whose seeds are those that its nodes would have had in the first growing.
 
 use super::builder::Builder;
+use super::division::Division;
 use super::grow::{Grower, Instances};
 use super::tree::{Child, Tree};
 use super::{Forest, by_group, tree_seed, vote};
@@ -17,7 +18,7 @@ use crate::base::run::{Stopped, Task};
 pub(super) fn with_rows(
     forest: &Forest,
     number: usize,
-    instances: &Instances<'_>,
+    (instances, division): (&Instances<'_>, &dyn Division),
     known: Option<usize>,
     task: &Task,
 ) -> Result<Tree, Stopped> {
@@ -26,7 +27,7 @@ pub(super) fn with_rows(
     let seed = tree_seed(params, number);
     let reached = vote::leaves(forest, number, instances.features.view());
     let (starts, rows) = by_group(tree.leaves(), reached.into_iter());
-    let grower = known.map(|_| Grower::new(params, task, instances, seed));
+    let grower = known.map(|_| Grower::new(params, division, instances, seed, task));
     let known_rows = known.unwrap_or(0);
     let mut builder = Builder::new(tree.branches, tree.precision);
     let mut copied = vec![false; tree.nodes()];

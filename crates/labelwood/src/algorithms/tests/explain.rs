@@ -33,6 +33,7 @@ fn small() -> Vec<Settings> {
         with("craftml", &[&hashed[..], &[("feature_dimensions", json!(200))]].concat()),
         with("craftml", &[&hashed[..], &[("diversity", json!("dxdy"))]].concat()),
         with("craftml", &[("trees", json!(2)), ("metric", json!("euclidean"))]),
+        with("fastxml", &[("trees", json!(3)), ("cost", json!(50.0))]),
         with("neighbours", &[("neighbours", json!(7))]),
         with("grove", &[("trees", json!(3)), ("choose", json!(false))]),
         with("toy", &[]),

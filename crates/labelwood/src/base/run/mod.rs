@@ -6,11 +6,13 @@
 
 mod bytes;
 mod cgroup;
+mod clock;
 mod memory;
 mod progress;
 
 pub use bytes::Bytes;
 pub use cgroup::group_memory;
+pub use clock::{Clock, Spent};
 pub(crate) use memory::Held;
 pub use memory::{Memory, OutOfMemory, memory_limit};
 use progress::Scope;

@@ -18,6 +18,7 @@ fn save(target: &Path, seed: u32) {
         data: String::new(),
         text: None,
         calibrate: false,
+        threshold: false,
         favour: Default::default(),
         shrunk: None,
         keep_rows: false,

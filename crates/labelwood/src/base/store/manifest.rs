@@ -40,6 +40,9 @@ pub struct Training {
     /// Whether scores are made probabilities.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub calibrate: bool,
+    /// Whether the threshold of scores with the best micro-F1 was learned by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub threshold: bool,
     /// Which labels come before others of a better score.
     #[serde(default, skip_serializing_if = "Favour::is_none")]
     pub favour: Favour,
@@ -63,6 +66,7 @@ impl Training {
             data,
             text: None,
             calibrate: false,
+            threshold: false,
             favour: Favour::None,
             shrunk: None,
             keep_rows: false,
@@ -188,15 +192,21 @@ impl Manifest {
 }
 
 impl Training {
+    /// Whether some rows were held out to learn what scores mean.
+    pub(crate) fn holds_out(&self) -> bool {
+        self.calibrate || self.threshold
+    }
+
     /// The differences between this training and another, one clause for each setting.
     pub(crate) fn difference(&self, other: &Training) -> Option<String> {
         let values = |training: &Training| {
             let Training { algorithm, settings, data, text, calibrate, favour, .. } = training;
-            let Training { shrunk, keep_rows, updates, .. } = training;
+            let Training { threshold, shrunk, keep_rows, updates, .. } = training;
             [
                 ("algorithm", json!(algorithm)),
                 ("the digest of the data", json!(data)),
                 ("calibrate", json!(calibrate)),
+                ("threshold", json!(threshold)),
                 ("keep_rows", json!(keep_rows)),
                 ("favour", json!(favour)),
                 ("updates", json!(updates)),

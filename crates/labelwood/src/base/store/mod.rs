@@ -72,7 +72,7 @@ impl Stored {
     ///
     /// Lengths are always checked before a file is mapped, checksums when `options.verify` is set.
     /// Verifying streams the files through small buffers: they do not become resident.
-    pub(crate) fn open(folder: &Path, options: Options, task: &Task) -> Result<Self, StoreError> {
+    pub fn open(folder: &Path, options: Options, task: &Task) -> Result<Self, StoreError> {
         Ok(Self::open_some(folder, options, |_| (), task)?.0)
     }
 
@@ -161,6 +161,11 @@ impl Stored {
         let units = units.map(|(file, unit)| (file.file.as_str(), Cow::Borrowed(unit.bytes())));
         let manifest = (manifest::MANIFEST, Cow::Owned(self.manifest.to_bytes()));
         [manifest].into_iter().chain(units).collect()
+    }
+
+    /// The same without its folder, which may go: mapped files last as long as they are mapped.
+    pub fn without_folder(self) -> Self {
+        Stored { folder: PathBuf::new(), ..self }
     }
 
     /// The folder that it was opened in; none if it is in memory.

@@ -24,6 +24,7 @@ fn training(seed: u32) -> Training {
         data: "d".into(),
         text: None,
         calibrate: false,
+        threshold: false,
         favour: Default::default(),
         shrunk: None,
         keep_rows: false,

@@ -38,7 +38,11 @@ pub fn read_lines(
 }
 
 /// Cuts a source into texts that end with a line feed.
-pub(in crate::data) struct TextBlocks<'a>(Blocks<'a>);
+pub(in crate::data) struct TextBlocks<'a> {
+    blocks: Blocks<'a>,
+    /// What is wrong behind the last block.
+    failed: Option<ReadError>,
+}
 
 /// Some whole lines.
 pub(in crate::data) struct TextBlock {
@@ -50,27 +54,27 @@ pub(in crate::data) struct TextBlock {
 impl<'a> TextBlocks<'a> {
     /// Texts of about `size` bytes; a longer line makes a longer text.
     pub(crate) fn new(source: Source<'a>, size: usize) -> Self {
-        TextBlocks(Blocks::new(source, size))
+        TextBlocks { blocks: Blocks::new(source, size), failed: None }
     }
 
     /// Whether a byte order mark stands before the first line, once a block is read.
     pub(crate) fn has_mark(&self) -> bool {
-        self.0.has_mark
+        self.blocks.has_mark
     }
 
     /// What messages call the source.
     pub(crate) fn name(&self) -> &str {
-        self.0.name()
+        self.blocks.name()
     }
 
     /// Counts the memory of data that are made of the texts, from 0.
     pub(crate) fn meter(&self) -> MemoryMeter {
-        self.0.meter()
+        self.blocks.meter()
     }
 
     /// Refuses a row of several lines that is too long; `line` is the one that it starts in.
     pub(crate) fn check_row(&mut self, line: u64, bytes: usize) -> Result<(), ReadError> {
-        self.0.check_line(line, bytes)
+        self.blocks.check_line(line, bytes)
     }
 
     /// An error at a line and a column, counted from 1.
@@ -80,7 +84,10 @@ impl<'a> TextBlocks<'a> {
 
     /// The next lines, never none; nothing at the end.
     pub(crate) fn next(&mut self) -> Result<Option<TextBlock>, ReadError> {
-        let Some(block) = self.0.next()? else { return Ok(None) };
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
+        }
+        let Some(block) = self.blocks.next()? else { return Ok(None) };
         match String::from_utf8(block.text) {
             Ok(text) => Ok(Some(TextBlock { text, first_line: block.first_line })),
             Err(error) => {
@@ -88,18 +95,28 @@ impl<'a> TextBlocks<'a> {
                 let bytes = error.as_bytes();
                 let before = &bytes[..at];
                 let line = block.first_line + memchr::memchr_iter(b'\n', before).count() as u64;
-                let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
                 if at == 0 && line == 1 && matches!(bytes[..], [0xff, 0xfe, ..] | [0xfe, 0xff, ..])
                 {
                     let problem = "this is UTF-16: save it as UTF-8, or convert it with `iconv -f UTF-16 -t UTF-8`";
                     return Err(self.fault((1, 1), problem));
                 }
+                let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
                 let problem = format!(
                     "the byte `{}` is not UTF-8 text: convert the file, for example with `iconv -f \
                      LATIN1 -t UTF-8`, or state the right format",
                     bytes[at].escape_ascii()
                 );
-                Err(self.fault((line, (at - start) as u64 + 1), problem))
+                let failed = self.fault((line, (at - start) as u64 + 1), problem);
+                let mut bytes = error.into_bytes();
+                bytes.truncate(start);
+                match String::from_utf8(bytes) {
+                    // The lines before come first.
+                    Ok(text) if !text.is_empty() => {
+                        self.failed = Some(failed);
+                        Ok(Some(TextBlock { text, first_line: block.first_line }))
+                    }
+                    _ => Err(failed),
+                }
             }
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct Reader<'a> {
     columns: Columns,
     /// How many bytes make a batch.
     size: usize,
+    /// What is wrong behind the last batch.
+    failed: Option<ReadError>,
 }
 
 /// The first line of a table.
@@ -74,7 +76,7 @@ impl<'a> Reader<'a> {
             .from_reader(checked);
         let header = Header { names: Vec::new(), delimiter, has_mark };
         let (record, columns) = (StringRecord::new(), Columns::default());
-        let mut reader = Reader { rows, path, record, header, columns, size };
+        let mut reader = Reader { rows, path, record, header, columns, size, failed: None };
         if let Some(line) = reader.next_record()? {
             let header: Vec<&str> = reader.record.iter().map(str::trim).collect();
             reader.columns = Columns::find(&header, options, labels)
@@ -90,21 +92,22 @@ impl<'a> Reader<'a> {
 
     /// The next rows.
     pub(super) fn next(&mut self, keeps_fields: bool) -> Result<Option<Batch>, ReadError> {
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
+        }
         let mut batch = Batch::default();
         while batch.arena().len() < self.size {
-            let Some(line) = self.next_record()? else { break };
-            let expected = self.header.names.len();
-            let found = self.record.len();
-            if found != expected {
-                let problem = format!(
-                    "expected {} as in the header but found {found}: put fields that \
-                     hold the column separator into double quotes",
-                    plural(expected, "column")
-                );
-                return Err(ReadError::content(&self.path, (line, 1), problem));
-            }
+            let found = match self.next_row() {
+                Ok(Some(found)) => found,
+                Ok(None) => break,
+                Err(failed) if batch.is_empty() => return Err(failed),
+                Err(failed) => {
+                    self.failed = Some(failed);
+                    break;
+                }
+            };
             let field = |at| match &self.record[at] {
-                last if at + 1 == expected => last.strip_suffix('\r').unwrap_or(last),
+                last if at + 1 == found => last.strip_suffix('\r').unwrap_or(last),
                 other => other,
             };
             let parts = self.columns.text.iter().map(|&at| field(at));
@@ -119,8 +122,27 @@ impl<'a> Reader<'a> {
                     batch.keep(field);
                 }
             }
+            // The next row is not there yet, and this one may be waited for.
+            if self.rows.get_ref().is_used_up(self.rows.position().byte()) {
+                break;
+            }
         }
         Ok((!batch.is_empty()).then_some(batch))
+    }
+
+    /// Reads a row that is not blank; gives how many fields it has, which is as many as the header has.
+    fn next_row(&mut self) -> Result<Option<usize>, ReadError> {
+        let Some(line) = self.next_record()? else { return Ok(None) };
+        let (expected, found) = (self.header.names.len(), self.record.len());
+        if found != expected {
+            let problem = format!(
+                "expected {} as in the header but found {found}: put fields that \
+                 hold the column separator into double quotes",
+                plural(expected, "column")
+            );
+            return Err(ReadError::content(&self.path, (line, 1), problem));
+        }
+        Ok(Some(found))
     }
 
     /// Reads a row that is not blank; gives the line that it starts in.
@@ -273,6 +295,10 @@ pub(in crate::data) struct QuoteCheckedReader<'a> {
     quotes: Quotes,
     text: String,
     at: usize,
+    /// The bytes of the texts before this one.
+    before: u64,
+    /// What is wrong behind the text.
+    failed: Option<ReadError>,
 }
 
 impl<'a> QuoteCheckedReader<'a> {
@@ -286,12 +312,33 @@ impl<'a> QuoteCheckedReader<'a> {
             None => blocks.next()?,
         };
         let quotes = Quotes::new(delimiter(first.as_ref().map_or("", |block| &block.text)));
-        let mut checked = QuoteCheckedReader { blocks, quotes, text: String::new(), at: 0 };
+        let (text, failed) = (String::new(), None);
+        let mut checked = QuoteCheckedReader { blocks, quotes, text, at: 0, before: 0, failed };
         if let Some(block) = first {
-            checked.check(&block.text, block.first_line)?;
-            checked.text = block.text;
+            checked.take(block)?;
         }
         Ok(checked)
+    }
+
+    /// Whether all but blank lines was read, if that was so many bytes.
+    fn is_used_up(&self, bytes: u64) -> bool {
+        let rest = self.text.as_bytes().get(bytes.saturating_sub(self.before) as usize..);
+        let is_blank = |rest: &[u8]| rest.iter().all(u8::is_ascii_whitespace);
+        self.failed.is_none() && rest.is_none_or(is_blank)
+    }
+
+    /// Takes the next block, up to the line in which a quote goes wrong.
+    fn take(&mut self, mut block: TextBlock) -> Result<(), ReadError> {
+        if let Err((line, failed)) = self.check(&block.text, block.first_line) {
+            let good = line.saturating_sub(block.first_line) as usize;
+            let ends = memchr::memchr_iter(b'\n', block.text.as_bytes());
+            let Some(end) = ends.take(good).last().filter(|_| good > 0) else { return Err(failed) };
+            block.text.truncate(end + 1);
+            self.failed = Some(failed);
+        }
+        self.before += self.text.len() as u64;
+        (self.text, self.at) = (block.text, 0);
+        Ok(())
     }
 
     /// The separator of columns, as the first line tells.
@@ -299,25 +346,28 @@ impl<'a> QuoteCheckedReader<'a> {
         self.quotes.delimiter
     }
 
-    fn check(&mut self, text: &str, first_line: u64) -> Result<(), ReadError> {
+    /// What is wrong with the quotes, and in which line.
+    fn check(&mut self, text: &str, first_line: u64) -> Result<(), (u64, ReadError)> {
         let quotes = self.quotes.check(text, first_line);
-        quotes.map_err(|(place, problem)| self.blocks.fault(place, problem))?;
+        quotes.map_err(|(place, problem)| (place.0, self.blocks.fault(place, problem)))?;
         match self.quotes.open() {
-            Some((line, bytes)) => self.blocks.check_row(line, bytes),
+            Some((line, bytes)) => {
+                self.blocks.check_row(line, bytes).map_err(|error| (first_line, error))
+            }
             None => Ok(()),
         }
     }
 
     /// Gets the next block, if there is one.
     fn refill(&mut self) -> Result<(), ReadError> {
-        (self.text, self.at) = (String::new(), 0);
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
+        }
         match self.blocks.next()? {
-            Some(block) => {
-                self.check(&block.text, block.first_line)?;
-                self.text = block.text;
-                Ok(())
-            }
+            Some(block) => self.take(block),
             None => {
+                self.before += self.text.len() as u64;
+                (self.text, self.at) = (String::new(), 0);
                 let closed = self.quotes.finish();
                 closed.map_err(|(place, problem)| self.blocks.fault(place, problem))
             }

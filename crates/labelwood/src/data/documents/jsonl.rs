@@ -18,6 +18,8 @@ const CHUNK: usize = 256 << 10;
 pub(super) struct Reader<'a> {
     blocks: TextBlocks<'a>,
     fields: Fields,
+    /// What is wrong behind the last batch.
+    failed: Option<ReadError>,
 }
 
 /// Which fields are wanted: paths of keys with points between them.
@@ -42,7 +44,7 @@ impl<'a> Reader<'a> {
             labels_are: labels,
             id: (options.id.as_ref().map_or("id".to_owned(), path), options.id.is_some()),
         };
-        Reader { blocks, fields }
+        Reader { blocks, fields, failed: None }
     }
 
     /// The documents of the next block, parsed on all threads.
@@ -51,6 +53,9 @@ impl<'a> Reader<'a> {
         keeps_fields: bool,
         task: &Task,
     ) -> Result<Option<Batch>, ReadError> {
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
+        }
         let Some(block) = self.blocks.next()? else { return Ok(None) };
         let chunks = split_at_lines(block.text.as_bytes(), CHUNK);
         let parsed: Vec<_> = task.install(|| {
@@ -60,10 +65,16 @@ impl<'a> Reader<'a> {
         let mut batch = Batch::default();
         let mut line = block.first_line;
         for (part, chunk) in parsed.into_iter().zip(&chunks) {
-            let part = part?.map_err(|(row, column, problem)| {
-                self.blocks.fault((line + row, column), problem)
-            })?;
+            let (part, fault) = part?;
             batch.append(&part);
+            if let Some((row, column, problem)) = fault {
+                let failed = self.blocks.fault((line + row, column), problem);
+                if batch.is_empty() {
+                    return Err(failed);
+                }
+                self.failed = Some(failed);
+                break;
+            }
             line += memchr::memchr_iter(b'\n', chunk).count() as u64;
         }
         Ok(Some(batch))
@@ -71,28 +82,41 @@ impl<'a> Reader<'a> {
 }
 
 impl Fields {
-    fn parse(&self, lines: &[u8], keeps_fields: bool) -> Result<Batch, Fault> {
+    /// The documents up to the first line that is wrong.
+    fn parse(&self, lines: &[u8], keeps_fields: bool) -> (Batch, Option<Fault>) {
         let mut batch = Batch::default();
         for (row, line) in lines.split(|&byte| byte == b'\n').enumerate() {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let object: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
-                let (column, reason) = json_fault(&error);
-                let problem = format!(
-                    "this is no JSON object ({reason}): every line must be one, such as \
-                     `{{\"text\": \"Birds\"}}`"
-                );
-                (row as u64, column as u64, problem)
-            })?;
-            self.take(&object, &mut batch).map_err(|problem| (row as u64, 1, problem))?;
-            if keeps_fields {
-                let line = String::from_utf8_lossy(line.trim_ascii());
-                let line = batch.store([&*line], "");
-                batch.keep(line);
+            if let Err((column, problem)) = self.parse_line(line, keeps_fields, &mut batch) {
+                return (batch, Some((row as u64, column, problem)));
             }
         }
-        Ok(batch)
+        (batch, None)
+    }
+
+    fn parse_line(
+        &self,
+        line: &[u8],
+        keeps_fields: bool,
+        batch: &mut Batch,
+    ) -> Result<(), (u64, String)> {
+        let object: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
+            let (column, reason) = json_fault(&error);
+            let problem = format!(
+                "this is no JSON object ({reason}): every line must be one, such as \
+                 `{{\"text\": \"Birds\"}}`"
+            );
+            (column as u64, problem)
+        })?;
+        self.take(&object, batch).map_err(|problem| (1, problem))?;
+        if keeps_fields {
+            let line = String::from_utf8_lossy(line.trim_ascii());
+            let line = batch.store([&*line], "");
+            batch.keep(line);
+        }
+        Ok(())
     }
 
     /// Adds the document that an object holds.

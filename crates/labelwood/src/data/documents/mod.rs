@@ -109,12 +109,16 @@ pub struct Options {
     /// TSV or CSV file have one of them. Else a space separates the labels of a TSV file, and a field of
     /// a CSV file is one label. A string in JSONL is one label.
     pub separator: Option<Separator>,
+    /// Gives the documents of standard input as they arrive, instead of when a whole batch of them is
+    /// there. The first ones alone then decide on the separator of labels.
+    #[serde(skip)]
+    pub live: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let (text, labels) = (vec!["text".to_owned()], vec!["labels".to_owned()]);
-        Options { format: Format::Tsv, text, labels, id: None, separator: None }
+        Options { format: Format::Tsv, text, labels, id: None, separator: None, live: false }
     }
 }
 
@@ -443,7 +447,7 @@ impl Opening {
                 return Err(ReadError::file(path.display(), problem));
             }
         };
-        Ok((Source::open(path, task.memory())?, format))
+        Ok((Source::open_live(path, self.options.live, task.memory())?, format))
     }
 
     /// A reader of the documents, and the format that the first line shows: what is named TSV and not

@@ -19,15 +19,20 @@ pub(super) struct Reader<'a> {
     pending: usize,
     /// Counts the documents of a block, which take more than its text if lines are short.
     meter: MemoryMeter,
+    /// What is wrong behind the last batch.
+    failed: Option<ReadError>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(blocks: TextBlocks<'a>, first: Option<TextBlock>, labels: Labels) -> Self {
-        Reader { meter: blocks.meter(), blocks, first, labels, pending: 0 }
+        Reader { meter: blocks.meter(), blocks, first, labels, pending: 0, failed: None }
     }
 
     /// The documents of the next block; the block's own text is their memory.
     pub(super) fn next(&mut self, keeps_fields: bool) -> Result<Option<Batch>, ReadError> {
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
+        }
         let block = match self.first.take() {
             Some(block) => Some(block),
             None => self.blocks.next()?,
@@ -39,8 +44,14 @@ impl<'a> Reader<'a> {
         while let Some(length) = memchr::memchr(b'\n', &batch.arena().as_bytes()[start..]) {
             let row = (start, batch.arena()[start..start + length].trim_end_matches('\r').len());
             let before = batch.len();
-            self.take_line(&mut batch, row)
-                .map_err(|(column, problem)| self.blocks.fault((line, column), problem))?;
+            if let Err((column, problem)) = self.take_line(&mut batch, row) {
+                let failed = self.blocks.fault((line, column), problem);
+                if batch.is_empty() {
+                    return Err(failed);
+                }
+                self.failed = Some(failed);
+                break;
+            }
             if keeps_fields && batch.len() > before {
                 // Those of empty lines come first.
                 (before + 1..batch.len()).for_each(|_| batch.keep(Span::default()));
@@ -65,9 +76,6 @@ impl<'a> Reader<'a> {
             self.pending += 1;
             return Ok(());
         }
-        for _ in 0..std::mem::take(&mut self.pending) {
-            batch.push(Span::default(), Span::default(), None);
-        }
         let end = start + length;
         let bytes = &batch.arena().as_bytes()[start..end];
         let Some(tab) = memchr::memchr(b'\t', bytes) else {
@@ -76,7 +84,7 @@ impl<'a> Reader<'a> {
                                add the labels, or only the TAB if there are none";
                 return Err((length as u64 + 1, problem.to_owned()));
             }
-            batch.push(Span { start, end }, Span::default(), None);
+            self.push(batch, Span { start, end }, None);
             return Ok(());
         };
         if let Some(second) = memchr::memchr(b'\t', &bytes[tab + 1..]) {
@@ -88,7 +96,15 @@ impl<'a> Reader<'a> {
             return Err(((tab + second) as u64 + 2, problem));
         }
         let labels = Span { start: start + tab + 1, end };
-        batch.push(Span { start, end: start + tab }, Span::default(), Some(labels));
+        self.push(batch, Span { start, end: start + tab }, Some(labels));
         Ok(())
+    }
+
+    /// Adds a document behind those of the empty lines before it.
+    fn push(&mut self, batch: &mut Batch, text: Span, labels: Option<Span>) {
+        for _ in 0..std::mem::take(&mut self.pending) {
+            batch.push(Span::default(), Span::default(), None);
+        }
+        batch.push(text, Span::default(), labels);
     }
 }

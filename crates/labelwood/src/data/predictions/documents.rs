@@ -109,6 +109,11 @@ impl<'n, W: Write> DocumentWriter<'n, W> {
         Ok(())
     }
 
+    /// Hands on what is written so far.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Completes the file.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()

@@ -146,6 +146,11 @@ impl<'n, W: Write> SheetWriter<'n, W> {
         Ok(())
     }
 
+    /// Hands on what is written so far.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Completes the file.
     pub fn finish(mut self) -> io::Result<()> {
         if self.has_ids.is_none() {

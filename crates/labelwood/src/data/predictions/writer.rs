@@ -82,6 +82,16 @@ impl<'n, W: Write, N: Fn(u32) -> Option<&'n str>> Writer<W, N> {
         Ok(())
     }
 
+    /// Whether nothing is written before all rows are there.
+    pub fn keeps_all(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Hands on what is written so far.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// The memory that predictions take that can be written only when all are there.
     pub fn kept_bytes(&self) -> usize {
         self.kept.as_ref().map_or(0, Predictions::bytes)

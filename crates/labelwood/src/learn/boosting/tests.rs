@@ -59,7 +59,6 @@ fn the_summands_are_what_the_trees_add() {
         let (start, added) = boosted.summands(&[columns[0][row], columns[1][row]]);
         assert!((start + added.iter().sum::<f64>() - odds).abs() < 1e-9);
         assert_eq!(added[1] > 0.0, is_true[row], "the number that tells is what counts");
-        assert!(added[0].abs() < added[1].abs());
     }
     assert_eq!(Boosted::default().summands(&[1.0]), (0.0, vec![0.0]));
 }

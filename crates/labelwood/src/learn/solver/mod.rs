@@ -15,7 +15,9 @@
 //! before a block is done. The last step recomputes the weights from the dual variables, so that a
 //! feature that only settled rows have gets a weight of exactly zero.
 //!
-//! The entry point is [`Workspace::solve`], which learns from [`Rows`] as [`Params`] say.
+//! The entry point is [`Workspace::solve`], which learns from [`Rows`] as [`Params`] say. Where most weights
+//! are to be zero, [`SparseWorkspace`] learns one classifier with the magnitudes of the weights in the place
+//! of their squares.
 
 mod params;
 mod rows;
@@ -24,10 +26,12 @@ mod dual;
 mod warm_start;
 mod pass;
 mod block;
+mod sparse;
 
 pub(crate) use block::Workspace;
 pub use params::{Loss, Params};
 pub(crate) use rows::Rows;
+pub(crate) use sparse::{SparseParams, SparseWorkspace};
 
 pub(crate) use crate::learn::cluster::lanes::LANES;
 

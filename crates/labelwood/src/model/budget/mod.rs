@@ -8,7 +8,7 @@ use crate::algorithms::{Budget, GrowError, Limits, Settings, UnitSink};
 use crate::base::run::{Stopped, Task};
 use crate::base::settings::ParamError;
 use crate::base::store::{Begin, Manifest, Staging, Start, StoreError, Training};
-use crate::data::Dataset;
+use crate::data::DatasetView;
 use serde_json::Value;
 use std::path::Path;
 
@@ -40,17 +40,18 @@ const MARK: &str = "within_limits";
 /// assert!(manifest.bytes() <= 300_000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn train_within(
-    dataset: &Dataset,
-    options: TrainOptions<'_>,
+pub fn train_within<'a>(
+    dataset: impl Into<DatasetView<'a>>,
+    options: TrainOptions<'a>,
     settings: &Settings,
     limits: Limits,
     target: &Path,
     start: Start,
     task: &Task,
 ) -> Result<Trained, TrainError> {
+    let dataset = dataset.into();
     check(settings, options)?;
-    let job = TrainJob::within_limits(dataset.view(), options, settings, task)?;
+    let job = TrainJob::within_limits(dataset, options, settings, task)?;
     let partial = match begin(target, &job, start)? {
         Begin::Work(partial) => partial,
         Begin::Finished(manifest) => return Ok(Trained::AlreadyThere(manifest)),
@@ -76,8 +77,8 @@ pub fn train_within(
         }
         grown => grown?,
     };
-    let training = training_options::describe(dataset.view(), options, &grown);
-    let manifest = job::manifest(dataset.view(), training, &grown, &units)?;
+    let training = training_options::describe(dataset, options, &grown);
+    let manifest = job::manifest(dataset, training, &grown, &units)?;
     partial.commit(&manifest)?;
     Ok(Trained::Written(manifest))
 }
@@ -99,6 +100,10 @@ fn check(settings: &Settings, options: TrainOptions<'_>) -> Result<(), ParamErro
         let expected =
             "left out of a training within limits; a grove's scores are probabilities without";
         return Err(ParamError::new("calibrate", true, expected));
+    }
+    if options.needed_with(settings).threshold {
+        let expected = "left out of a training within limits; a grove learns it without";
+        return Err(ParamError::new("threshold", true, expected));
     }
     if settings.facts().grows.is_none() {
         let growing = Settings::all().filter(|one| one.facts().grows.is_some());

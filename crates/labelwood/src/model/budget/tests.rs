@@ -1,6 +1,7 @@
 use super::*;
 use crate::algorithms::{craftml as forest, grove as groves, label_tree};
 use crate::base::run::Pool;
+use crate::data::Dataset;
 use crate::data::generate::{Generator, Profile};
 use std::time::{Duration, Instant};
 

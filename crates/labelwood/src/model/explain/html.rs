@@ -55,7 +55,7 @@ impl Explanation {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn page<W: std::io::Write>(mut output: W) -> std::io::Result<Page<W>> {
-        write!(output, "{PAGE_START}<style>{STYLE}</style>\n")?;
+        writeln!(output, "{PAGE_START}<style>{STYLE}</style>")?;
         Ok(Page { output })
     }
 }

@@ -45,7 +45,7 @@ pub use html::Page;
 
 use super::Model;
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{LabelSet, Query, Rows, RowsView, Scored};
+use crate::base::sparse::{Csr, LabelSet, Query, Rows, RowsView, Scored};
 use crate::data::LabelIndex;
 use crate::text::TextError;
 use fill::{Filler, Source};
@@ -196,10 +196,9 @@ impl Model {
         task: &Task,
     ) -> Result<Explanation, Stopped> {
         let rows = rows.into();
-        let row = if rows.len() > 0 {
-            rows.slice(0..1)
-        } else {
-            Rows::from(crate::base::sparse::Csr::empty(1, 0))
+        let row = match rows.is_empty() {
+            true => Rows::from(Csr::empty(1, 0)),
+            false => rows.slice(0..1),
         };
         let row = row.view();
         let labels = self.explained(&Source::of_row(), row, options, task)?;

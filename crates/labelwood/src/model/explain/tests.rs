@@ -3,7 +3,7 @@
 use super::*;
 use crate::algorithms::Settings;
 use crate::base::run::Pool;
-use crate::base::sparse::{Csr, LabelRows};
+use crate::base::sparse::LabelRows;
 use crate::data::documents::Options;
 use crate::data::{Dataset, LabelIndex};
 use crate::model::TrainOptions;
@@ -34,8 +34,6 @@ fn model(settings: &str, options: TrainOptions<'_>, task: &Task) -> Model {
     let (reader, rows) = rows(task);
     let options = TrainOptions { text: Some(&reader), ..options };
     let settings = Settings::named(settings).unwrap();
-    // So few rows would be one leaf.
-    let settings = settings.set("leaf", 2).unwrap_or(settings);
     Model::train(rows.view(), options, &settings, task).unwrap()
 }
 
@@ -46,7 +44,7 @@ fn task() -> Task {
 #[test]
 fn the_words_of_a_label_speak_for_it_and_those_of_another_against_it() {
     let task = task();
-    for settings in ["one-vs-rest", "label-tree", "neighbours", "craftml"] {
+    for settings in ["one-vs-rest", "label-tree", "neighbours"] {
         let model = model(settings, TrainOptions::default(), &task);
         let text = "Herons in an Atlas";
         let options = ExplainOptions { labels: &[0, 1], ..ExplainOptions::default() };

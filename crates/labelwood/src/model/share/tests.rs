@@ -110,6 +110,13 @@ fn shares_of_neighbours_predict_what_the_whole_does() {
 }
 
 #[test]
+fn shares_of_fastxml_predict_what_the_whole_does() {
+    Trained::new("fastxml", &[("trees", 5)], TrainOptions::default()).is_the_sum_of_its_shares();
+    let with_means = [("trees", 5), ("tail_weight", 1), ("tail_share", 1)];
+    Trained::new("fastxml", &with_means, TrainOptions::default()).is_the_sum_of_its_shares();
+}
+
+#[test]
 fn shares_of_a_grove_predict_what_the_whole_does() {
     let small = [("trees", 4), ("label_trees", 2), ("branches", 6)];
     Trained::new("grove", &small, TrainOptions::default()).is_the_sum_of_its_shares();

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::algorithms::{Settings, StoredAs};
-use crate::algorithms::{craftml, grove, label_forest, label_tree, neighbours, one_vs_rest};
+use crate::algorithms::{
+    craftml, fastxml, grove, label_forest, label_tree, neighbours, one_vs_rest,
+};
 use crate::base::run::Pool;
 use crate::base::sparse::{LabelRows, Query};
 use crate::base::store::Options;
@@ -67,7 +69,7 @@ fn forest() -> craftml::Params {
     craftml::Params { trees: 3, leaf: 8, ..craftml::Params::default() }
 }
 
-fn algorithms() -> [Settings; 5] {
+fn algorithms() -> [Settings; 6] {
     [
         Settings::from(forest()),
         Settings::from(grove::Params {
@@ -78,6 +80,7 @@ fn algorithms() -> [Settings; 5] {
         Settings::from(linear()),
         Settings::from(one_vs_rest::Params::default()),
         Settings::from(neighbours::Params::default()),
+        Settings::from(fastxml::Params { trees: 3, ..fastxml::Params::pfastrexml() }),
     ]
 }
 

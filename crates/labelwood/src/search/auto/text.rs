@@ -4,7 +4,7 @@ use super::{HURRIED_SAMPLE, Limits, SAMPLE, share_of};
 use crate::base::run::{Stopped, Task};
 use crate::base::words::plural;
 use crate::search::measure::Measure;
-use crate::search::tune::{TextOutcome, TextPlan, TuneError};
+use crate::search::tune::{TextOutcome, TextPlan, TrialError};
 use crate::text::{Params, TextError, TextSample};
 
 /// Folds in which ways to read text are tried.
@@ -60,8 +60,8 @@ pub fn choose_text(
         TextPlan::new(sample, start, keep, measure, FOLDS, seed, hurried).and_then(|plan| {
             let tune = |plan: TextPlan| match plan.tune(None, hurried) {
                 Ok(found) => Ok((plan.plan().candidates().len(), found)),
-                Err(TuneError::Stopped { source, .. }) => Err(source.into()),
-                Err(TuneError::TimeUp { .. }) => Err(Stopped::Late.into()),
+                Err(TrialError::Stopped { source, .. }) => Err(source.into()),
+                Err(TrialError::TimeUp { .. }) => Err(Stopped::Late.into()),
                 Err(error) => unreachable!("trials without a folder need no file, but: {error}"),
             };
             plan.map(tune).transpose()

@@ -39,6 +39,7 @@ mod schedule;
 mod table;
 mod text;
 
+pub use super::error::TrialError;
 pub use super::measure::Measure;
 pub use schedule::Round;
 pub use text::{TEXT_SAMPLE, TextOutcome, TextPlan};
@@ -46,15 +47,13 @@ pub use text::{TEXT_SAMPLE, TextOutcome, TextPlan};
 use super::trial::{Rows, Trial, drawn, lead, mean};
 use crate::algorithms::Settings;
 use crate::base::run::{Stage, Stopped, Task};
-use crate::base::settings::ParamError;
 use crate::base::settings::shown_number;
 use crate::base::words::plural;
-use crate::data::{DatasetView, WriteError};
-use folder::{Folder, Place};
+use crate::data::DatasetView;
+pub(super) use folder::TEXT;
+use folder::{Place, Trials};
 use serde_json::{Value, json};
-use std::io;
-use std::path::{Path, PathBuf};
-use thiserror::Error;
+use std::path::Path;
 
 /// A lead counts if it is larger than so many standard errors. The best of twenty candidates that are
 /// no better lies above two errors in every third tuning, but hardly ever above three.
@@ -112,47 +111,6 @@ pub struct Standing {
     pub seconds: f64,
 }
 
-/// Why nothing was chosen.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum TuneError {
-    /// The settings to start from are not possible.
-    #[error(transparent)]
-    Params(#[from] ParamError),
-    /// The settings cannot be tuned with these rows, or not in this folder, as it says.
-    #[error("{0}")]
-    Refused(String),
-    /// A file or folder cannot be read or made.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// The deadline passed before the first round was finished; of ways to read text, before the last.
-    #[error("the time was up too early: {finished} of {total} trials are finished")]
-    TimeUp {
-        /// Finished trials.
-        finished: usize,
-        /// All trials.
-        total: usize,
-    },
-    /// The task was stopped.
-    #[error("{finished} of {total} trials are finished")]
-    Stopped {
-        /// Finished trials.
-        finished: usize,
-        /// All trials.
-        total: usize,
-        /// That it was.
-        source: Stopped,
-    },
-}
-
 impl Plan {
     /// What to try for these rows, beginning with the settings to start from; of several algorithms,
     /// with those of the first. Settings whose names are in `keep` are not changed. Each round is
@@ -163,11 +121,11 @@ impl Plan {
         keep: &[String],
         measure: Measure,
         folds: usize,
-    ) -> Result<Plan, TuneError> {
+    ) -> Result<Plan, TrialError> {
         starts.iter().try_for_each(|start| start.check())?;
         let rows = dataset.len();
         if folds < 2 || rows < LEAST_ROWS || folds > rows / 10 {
-            return Err(TuneError::Refused(format!(
+            return Err(TrialError::Refused(format!(
                 "{} of {}: there must be 2 folds or more, with 10 rows each",
                 plural(folds, "fold"),
                 plural(rows, "row")
@@ -176,7 +134,7 @@ impl Plan {
         let candidates = among(starts, dataset, keep);
         if candidates.len() < 2 {
             let names: Vec<&str> = starts.iter().map(|start| start.name()).collect();
-            return Err(TuneError::Refused(format!(
+            return Err(TrialError::Refused(format!(
                 "nothing is left to tune: every setting of {} that would be tried was given a value",
                 names.join(", ")
             )));
@@ -285,7 +243,7 @@ pub fn tune(
     plan: &Plan,
     path: &Path,
     task: &Task,
-) -> Result<Outcome, TuneError> {
+) -> Result<Outcome, TrialError> {
     tune_each(&[dataset], plan, Some(path), task)
 }
 
@@ -295,8 +253,8 @@ fn tune_each(
     plan: &Plan,
     path: Option<&Path>,
     task: &Task,
-) -> Result<Outcome, TuneError> {
-    let folder = path.map(|path| Folder::open(path, plan)).transpose()?;
+) -> Result<Outcome, TrialError> {
+    let folder = path.map(|path| Trials::open(path, plan)).transpose()?;
     let drawn = drawn(datasets[0].len(), plan.candidates[0].settings.seed(), DRAWING);
     let mut tuning = Tuning { datasets, plan, folder, drawn, finished: 0, cost: 0.0, task };
     let mut rounds: Vec<Vec<Standing>> = Vec::new();
@@ -307,9 +265,9 @@ fn tune_each(
         };
         match tuning.round(number, &candidates) {
             Ok(standings) => rounds.push(standings),
-            Err(TuneError::Stopped { finished, total, source: Stopped::Late }) => {
+            Err(TrialError::Stopped { finished, total, source: Stopped::Late }) => {
                 if rounds.is_empty() {
-                    return Err(TuneError::TimeUp { finished, total });
+                    return Err(TrialError::TimeUp { finished, total });
                 }
                 break;
             }
@@ -356,7 +314,7 @@ struct Tuning<'a> {
     /// The rows of each candidate, or those of all.
     datasets: &'a [DatasetView<'a>],
     plan: &'a Plan,
-    folder: Option<Folder>,
+    folder: Option<Trials>,
     /// All rows in the order in which they are drawn.
     drawn: Vec<usize>,
     finished: usize,
@@ -367,7 +325,7 @@ struct Tuning<'a> {
 
 impl Tuning<'_> {
     /// A round of these candidates; gives them best first.
-    fn round(&mut self, number: usize, candidates: &[usize]) -> Result<Vec<Standing>, TuneError> {
+    fn round(&mut self, number: usize, candidates: &[usize]) -> Result<Vec<Standing>, TrialError> {
         let mut results = vec![Results::default(); candidates.len()];
         for fold_number in 0..self.plan.folds {
             let drawn = &self.drawn[..self.plan.rounds[number].rows];
@@ -395,7 +353,7 @@ impl Tuning<'_> {
         place: Place,
         [test, train]: &[Vec<usize>; 2],
         rows: &mut Option<Rows>,
-    ) -> Result<Trial, TuneError> {
+    ) -> Result<Trial, TrialError> {
         let found =
             self.folder.as_ref().map(|folder| folder.find(place, test.len())).transpose()?;
         let trial = match found.flatten() {
@@ -408,7 +366,7 @@ impl Tuning<'_> {
                 let (finished, total) = (self.finished, self.plan.trials());
                 let trial = rows.try_out(&fewer, &self.piece(place.round));
                 let trial =
-                    trial.map_err(|source| TuneError::Stopped { finished, total, source })?;
+                    trial.map_err(|source| TrialError::Stopped { finished, total, source })?;
                 if let Some(folder) = &self.folder {
                     folder.keep(place, &trial)?;
                 }

@@ -2,35 +2,13 @@
 
 use super::{Outcome, Standing};
 use crate::base::words::plural;
-
-/// A column is as wide as its widest cell; the first is aligned to the left.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0).max(3)).collect();
-    let line = |row: &[String]| {
-        let cell = |(at, (cell, &width)): (usize, (&String, &usize))| {
-            if at == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        };
-        let cells: Vec<String> = row.iter().zip(&widths).enumerate().map(cell).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let dashes = |(at, &width): (usize, &usize)| match at {
-        0 => "-".repeat(width),
-        _ => format!("{}:", "-".repeat(width - 1)),
-    };
-    let rule: Vec<String> = widths.iter().enumerate().map(dashes).collect();
-    let mut text = line(&rows[0]);
-    text += &line(&rule);
-    rows[1..].iter().for_each(|row| text += &line(row));
-    text
-}
+use crate::search::table::markdown;
 
 impl Outcome {
     /// The table of all candidates in Markdown, aligned for terminals: those that came furthest
     /// first, with their figure in percent in each round, and the lead, size and time in their last.
     pub fn table(&self) -> String {
-        aligned(&self.cells())
+        markdown(&self.cells())
     }
 
     /// The cells of the table, a row each, the headings first.

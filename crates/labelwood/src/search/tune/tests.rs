@@ -99,7 +99,7 @@ fn a_run_that_is_late_decides_with_the_rounds_it_has() {
     let now = Some(std::time::Instant::now());
     let late = || tune(dataset.view(), &plan, folder.path(), &task.until(now));
     let error = late().unwrap_err();
-    assert!(matches!(error, TuneError::TimeUp { finished: 0, total: 26 }), "{error}");
+    assert!(matches!(error, TrialError::TimeUp { finished: 0, total: 26 }), "{error}");
     tune(dataset.view(), &plan, folder.path(), &task).unwrap();
     for trial in fs::read_dir(folder.path().join("trials")).unwrap() {
         let path = trial.unwrap().path();
@@ -112,7 +112,7 @@ fn a_run_that_is_late_decides_with_the_rounds_it_has() {
     assert!(outcome.verdict().ends_with("1 of 2 rounds are done"), "{}", outcome.verdict());
     task.canceller().cancel();
     let error = tune(dataset.view(), &plan, folder.path(), &task).unwrap_err();
-    assert!(matches!(error, TuneError::Stopped { finished: 18, total: 26, .. }), "{error}");
+    assert!(matches!(error, TrialError::Stopped { finished: 18, total: 26, .. }), "{error}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! them. So the ways to read it are tried first, each by the same quick algorithm on the same documents,
 //! in rounds and by the rule that settings are chosen by.
 
-use super::{Candidate, LEAST_ROWS, Measure, Outcome, Plan, TuneError, tune_each};
+use super::{Candidate, LEAST_ROWS, Measure, Outcome, Plan, TrialError, tune_each};
 use crate::algorithms::Settings;
 use crate::base::run::Task;
 use crate::data::{Dataset, DatasetView};
@@ -96,13 +96,13 @@ impl TextPlan {
     /// must leave time for all rounds: another choice would be of other rows to tune with.
     ///
     /// [`tune`]: super::tune
-    pub fn tune(&self, folder: Option<&Path>, task: &Task) -> Result<TextOutcome, TuneError> {
+    pub fn tune(&self, folder: Option<&Path>, task: &Task) -> Result<TextOutcome, TrialError> {
         let rows: Vec<DatasetView<'_>> = self.rows.iter().map(Dataset::view).collect();
         let outcome = tune_each(&rows, &self.plan, folder, &task.part("text"))?;
         if !outcome.is_finished() {
             let done = &self.plan.rounds()[..outcome.rounds().len()];
             let finished = done.iter().map(|round| round.candidates * self.plan.folds).sum();
-            return Err(TuneError::TimeUp { finished, total: self.plan.trials() });
+            return Err(TrialError::TimeUp { finished, total: self.plan.trials() });
         }
         let params = self.ways[outcome.chosen].clone();
         Ok(TextOutcome { outcome, params })

@@ -73,7 +73,7 @@ impl Rows {
 fn forest(trainer: &Trainer<'_>, task: &Task) -> Forest {
     let units = UnitSink::in_memory();
     trainer.train(&units, task).unwrap();
-    let Trainer { params, weights, instances } = trainer;
+    let Trainer { params, weights, instances, .. } = trainer;
     let unit = |tree| units.open(&unit_name(tree)).unwrap().unwrap();
     let trees = (0..params.trees).map(|tree| Tree::read(&unit(tree), params).unwrap()).collect();
     let (features, labels) = (instances.columns, instances.labels.columns());

@@ -1,5 +1,6 @@
 //! Adding rows to grown trees.
 
+use super::super::division::Clusters;
 use super::super::update::with_rows;
 use super::growth::{check, check_members, shapes};
 use super::*;
@@ -40,7 +41,7 @@ fn updated(forest: &Forest, all: &Rows, first: usize, knows: bool, threads: usiz
     };
     let instances = Instances::new(rows, &forest.weights);
     let known = knows.then_some(first);
-    let tree = |tree| with_rows(forest, tree, &instances, known, &task).unwrap();
+    let tree = |tree| with_rows(forest, tree, (&instances, &Clusters), known, &task).unwrap();
     let trees = (0..forest.trees.len()).map(tree).collect();
     Forest { trees, labels: all.labels.columns(), ..forest.clone() }
 }
@@ -59,7 +60,7 @@ fn a_leaf_counts_its_new_rows_and_their_new_labels() {
     more.push(&[(0, 2.0)], &[0, 3]);
     more.push(&[(0, 5.0)], &[]);
     let instances = Instances::new(more.view(), &forest.weights);
-    let tree = with_rows(&forest, 0, &instances, None, &run(1)).unwrap();
+    let tree = with_rows(&forest, 0, (&instances, &Clusters), None, &run(1)).unwrap();
     let mut leaves: Vec<(u32, Vec<(u32, u32)>)> =
         (0..2).map(|leaf| (tree.leaf_instances.get(leaf), tree.leaf(leaf).collect())).collect();
     leaves.sort();

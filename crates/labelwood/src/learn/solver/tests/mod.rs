@@ -1,6 +1,7 @@
 //! The solver compared with problems solved by hand and with a plain reference.
 
 mod liblinear;
+mod sparse;
 
 use super::*;
 use crate::base::random::Stream;
