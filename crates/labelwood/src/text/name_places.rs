@@ -39,19 +39,20 @@ impl NamePlaces {
     /// the one that stands first.
     pub(crate) fn of(&self, labels: &LabelIndex, label: u32) -> Option<PlacedName> {
         let mut reader = StemReader::new(self.language);
-        let mut best: Option<((usize, bool, Reverse<usize>), PlacedName)> = None;
+        let (mut best, mut best_rank) = (None, None);
         for name in names_of(labels, label) {
             for variant in variants(name) {
                 let mut stems = Vec::new();
                 let is_whole = reader.each(&variant, |stem| stems.push(stem));
                 let Some((in_one_piece, places)) = self.find(&stems, is_whole) else { continue };
                 let rank = (distinct(&stems).count(), in_one_piece, Reverse(places[0].start));
-                if best.as_ref().is_none_or(|(known, _)| *known < rank) {
-                    best = Some((rank, PlacedName { name: name.to_owned(), places }));
+                if best_rank.is_none_or(|known| known < rank) {
+                    best_rank = Some(rank);
+                    best = Some(PlacedName { name: name.to_owned(), places });
                 }
             }
         }
-        best.map(|(_, found)| found)
+        best
     }
 
     /// The places of these stems, and whether they stand in one piece, if all are there.

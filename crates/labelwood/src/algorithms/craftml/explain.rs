@@ -33,6 +33,11 @@ struct Reached {
 /// A node on the way to a leaf, the position of the child that leads on, and the node's seed.
 type Passed = (usize, usize, u64);
 
+/// How many nodes led to a leaf, and what each feature did.
+type Way = (usize, Vec<(u32, f64)>);
+/// The ways to leaves, by their trees and numbers.
+type Ways = HashMap<(usize, u32), Way>;
+
 impl Forest {
     /// The reasons of each label for a row, the only one; `part` is the algorithm that the forest is of.
     pub(in crate::algorithms) fn reasons(
@@ -54,7 +59,7 @@ impl Forest {
             })
         });
         let leaves: Vec<Reached> = leaves.collect();
-        let mut ways: HashMap<(usize, u32), (usize, Vec<(u32, f64)>)> = HashMap::new();
+        let mut ways = Ways::new();
         let mut reasons = Vec::with_capacity(labels.len());
         for &label in labels {
             task.check()?;
@@ -68,7 +73,7 @@ impl Forest {
         (part, label): (&'static str, u32),
         row: Entries<'_>,
         reached: &[Reached],
-        ways: &mut HashMap<(usize, u32), (usize, Vec<(u32, f64)>)>,
+        ways: &mut Ways,
     ) -> Reasons {
         let (mut leaves, mut votes) = (Vec::new(), Vec::new());
         for at in reached {
@@ -112,7 +117,7 @@ impl Forest {
     }
 
     /// How many nodes there are on the way to a leaf, and what each feature did to lead there.
-    fn way(&self, at: &Reached, row: Entries<'_>) -> (usize, Vec<(u32, f64)>) {
+    fn way(&self, at: &Reached, row: Entries<'_>) -> Way {
         let (tree, number) = (&self.trees[at.tree], self.first + at.tree);
         let path = tree.path_to(at.leaf.leaf, tree_seed(&self.params, number)).unwrap_or_default();
         let projector = Projector::of_features(&self.params, self.features);
