@@ -93,7 +93,7 @@ async fn vectors_are_predicted_by_models_of_vectors() {
         (json!({"columns": [0, 0], "values": [1.0, 1.0]}), "vectors[0]"),
         (json!({"columns": [0], "values": []}), "vectors[0]"),
         (json!({"columns": [0], "values": [1e300]}), ""),
-        (json!({"columns": [-1], "values": [1.0]}), "u32"),
+        (json!({"columns": [-1], "values": [1.0]}), "whole number"),
         (json!({"columns": [0]}), "values"),
     ] {
         let detail = post_json(&server, path, json!({"vectors": [vector]})).await.problem(400);
