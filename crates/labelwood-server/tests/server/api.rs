@@ -67,6 +67,8 @@ async fn thresholds_numbers_of_labels_and_languages_are_obeyed() {
     assert!(!scores.is_empty() && scores.iter().all(|score| *score >= threshold));
     let all = post_json(&server, desk, json!({"texts": [text], "threshold": 0.0})).await;
     assert!(all.json()["predictions"][0]["labels"].as_array().unwrap().len() > 5);
+    let none = post_json(&server, desk, json!({"texts": [text], "threshold": 1e200})).await;
+    assert_eq!(none.fine().json()["predictions"][0]["labels"], json!([]));
     let two = post_json(&server, desk, json!({"texts": [text], "threshold": 0, "k": 2})).await;
     assert_eq!(two.json()["predictions"][0]["labels"].as_array().unwrap().len(), 2);
     let finnish = json!({"texts": ["owls"], "language": "fi", "k": 1});
