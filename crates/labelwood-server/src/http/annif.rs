@@ -338,7 +338,7 @@ impl Choice {
         }
         // No score of ours is negative where scores are probabilities; others may be, and 0 is no bound.
         let least = self.threshold.filter(|least| *least > 0.0);
-        let least = least.map(|least| Threshold::Of(least).of(opened)).transpose()?;
+        let least = least.map(|least| Threshold::Of(least.into()).of(opened)).transpose()?;
         let language = self.language.as_deref().filter(|language| !language.is_empty());
         let names = names_in(opened, language)?;
         Ok((Ask { k: Some(self.limit().max(1)), least }, names))

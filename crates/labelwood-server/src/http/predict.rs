@@ -54,7 +54,7 @@ pub(crate) struct Vector {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Threshold {
     Auto,
-    Of(f32),
+    Of(f64),
 }
 
 impl<'de> Deserialize<'de> for Threshold {
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Threshold {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Written<'a> {
-            Number(f32),
+            Number(f64),
             #[serde(borrow)]
             Text(Cow<'a, str>),
         }
@@ -102,7 +102,10 @@ impl Threshold {
     /// The number that it is for a model.
     pub(crate) fn of(self, opened: &Opened) -> Result<f32, Problem> {
         match self {
-            Threshold::Of(least) if least.is_finite() => Ok(least),
+            // Beyond what a score can be, all numbers are the same.
+            Threshold::Of(least) if least.is_finite() => {
+                Ok(least.clamp(f32::MIN.into(), f32::MAX.into()) as f32)
+            }
             Threshold::Of(_) => Err(Problem::bad("threshold: give a finite number")),
             Threshold::Auto => opened.model().threshold().ok_or_else(|| {
                 Problem::bad("threshold: the model has learned none, so that `auto` means nothing")

@@ -67,6 +67,8 @@ async fn thresholds_numbers_of_labels_and_languages_are_obeyed() {
     assert!(!scores.is_empty() && scores.iter().all(|score| *score >= threshold));
     let all = post_json(&server, desk, json!({"texts": [text], "threshold": 0.0})).await;
     assert!(all.json()["predictions"][0]["labels"].as_array().unwrap().len() > 5);
+    let none = post_json(&server, desk, json!({"texts": [text], "threshold": 1e200})).await;
+    assert_eq!(none.fine().json()["predictions"][0]["labels"], json!([]));
     let two = post_json(&server, desk, json!({"texts": [text], "threshold": 0, "k": 2})).await;
     assert_eq!(two.json()["predictions"][0]["labels"].as_array().unwrap().len(), 2);
     let finnish = json!({"texts": ["owls"], "language": "fi", "k": 1});
@@ -93,7 +95,7 @@ async fn vectors_are_predicted_by_models_of_vectors() {
         (json!({"columns": [0, 0], "values": [1.0, 1.0]}), "vectors[0]"),
         (json!({"columns": [0], "values": []}), "vectors[0]"),
         (json!({"columns": [0], "values": [1e300]}), ""),
-        (json!({"columns": [-1], "values": [1.0]}), "u32"),
+        (json!({"columns": [-1], "values": [1.0]}), "whole number"),
         (json!({"columns": [0]}), "values"),
     ] {
         let detail = post_json(&server, path, json!({"vectors": [vector]})).await.problem(400);
