@@ -106,6 +106,7 @@ mod tests {
             ("label-tree", 12),
             ("one-vs-rest", 10),
             ("label-forest", 6),
+            ("fastxml", 9),
             ("neighbours", 9),
             ("names", 3),
         ];
@@ -116,6 +117,7 @@ mod tests {
             ("label-tree", 24),
             ("one-vs-rest", 20),
             ("label-forest", 12),
+            ("fastxml", 18),
             ("neighbours", 18),
             ("names", 3),
         ];
