@@ -528,7 +528,8 @@ class FastxmlSettings:
         calibrate: bool = False,
         favour: Literal["none", "tail"] = "none",
         random_state: Any = 42,
-        threshold: float = 0.5,
+        threshold: float | Literal["auto"] = "auto",
+        min_labels: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -544,6 +545,7 @@ class FastxmlSettings:
         self.favour = favour
         self.random_state = random_state
         self.threshold = threshold
+        self.min_labels = min_labels
         self.n_jobs = n_jobs
         self.verbose = verbose
 
