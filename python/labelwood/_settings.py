@@ -487,6 +487,69 @@ class LabelForestSettings:
         self.verbose = verbose
 
 
+class FastxmlSettings:
+    algorithm = "fastxml"
+    _parameters = """
+    Parameters
+    ----------
+    trees : int, default=30
+        Trees, whose scores are averaged.
+    leaf : int, default=10
+        A node with fewer instances than this becomes a leaf.
+    cost : float, default=5.0
+        The weight of a split's logistic loss against the magnitudes of its weights (the paper's
+        C_delta).
+    tail_weight : float, default=0.0
+        How much more rare labels gain in a ranking, and weigh in a leaf, than frequent ones:
+        the power of their inverse propensity; 0 for all alike.
+    tail_share : float, default=0.0
+        The say that nearness to a label's mean row has in its score, against that of the trees
+        (one less the paper's alpha).
+    tail_gamma : float, default=30.0
+        How fast that nearness falls with the squared distance (the paper's gamma).
+    weighting : {"auto", "none", "idf"}, default="auto"
+        How feature values are weighted first: idf is ln(1 + value) x ln(instances / instances
+        with the feature), auto takes it when all values are whole positive numbers.
+    precision : {"half", "byte"}, default="half"
+        How the weights of splits are stored: in 8 bits (byte) or in 16 (half).
+    """
+
+    def __init__(
+        self,
+        trees: int = 30,
+        *,
+        leaf: int = 10,
+        cost: float = 5.0,
+        tail_weight: float = 0.0,
+        tail_share: float = 0.0,
+        tail_gamma: float = 30.0,
+        weighting: Literal["auto", "none", "idf"] = "auto",
+        precision: Literal["half", "byte"] = "half",
+        calibrate: bool = False,
+        favour: Literal["none", "tail"] = "none",
+        random_state: Any = 42,
+        threshold: float | Literal["auto"] = "auto",
+        min_labels: int = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.trees = trees
+        self.leaf = leaf
+        self.cost = cost
+        self.tail_weight = tail_weight
+        self.tail_share = tail_share
+        self.tail_gamma = tail_gamma
+        self.weighting = weighting
+        self.precision = precision
+        self.calibrate = calibrate
+        self.favour = favour
+        self.random_state = random_state
+        self.threshold = threshold
+        self.min_labels = min_labels
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
 class NeighboursSettings:
     algorithm = "neighbours"
     _parameters = """
