@@ -97,7 +97,9 @@ fn a_probability_above_1_is_refused_and_auto_needs_a_threshold() {
     folder.run("predict grove q/test.tsv --threshold auto").succeeds();
     let error = named().run("predict model three.txt --threshold auto").fails(1);
     assert!(
-        error.contains("the model has learned none: train a grove, or add --calibrate"),
+        error.contains(
+            "the model has learned none: add --threshold auto to train, or state a number"
+        ),
         "{error}"
     );
 }

@@ -103,7 +103,7 @@ fn held_out_rows_are_not_learned_from_and_test_the_model() {
     let words = |model: &str| folder.read(&format!("{model}/manifest.json"));
     assert_eq!(words("held"), words("split"), "the same rows are the same model");
     let error = folder.run_with_input("train - --from tsv -m x --holdout 0.2", b"a\tb\n").fails(1);
-    assert!(error.contains("--holdout reads DATA twice"), "{error}");
+    assert!(error.contains("DATA is read twice, which standard input does not allow"), "{error}");
 
     let vectors = trained();
     let done = vectors.run("train train.txt -m held --holdout 0.25 --trees 2");
