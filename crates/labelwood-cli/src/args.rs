@@ -122,6 +122,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "serve",
+        &[
+            "labelwood serve books",
+            "labelwood serve books maps=models/maps-2026 --port 8000 --api-keys keys.txt",
+        ],
+    ),
+    (
         "update",
         &[
             "labelwood update books more.tsv",

@@ -153,7 +153,7 @@ fn ways_to_read_text_are_tried_before_settings() {
     let resumed = folder.run(&format!("{tune} --output found -q")).succeeds();
     assert_eq!(timeless(&resumed), timeless(&found));
     let error = folder.run(&format!("{tune} --stem none --output found -q")).fails(1);
-    assert!(error.contains("found: another tuning is here"), "{error}");
+    assert!(error.contains("found/text: another tuning is here"), "{error}");
 
     let pinned = "--stem none --stop-words none --word-ngrams 1 --char-ngrams none";
     let plain = folder.run(&format!("{tune} {pinned} --output plain -q")).succeeds();
