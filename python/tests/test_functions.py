@@ -21,6 +21,7 @@ FUNCTIONS = {
     "inspect": "LabelTree.evaluate",
     "predict": "LabelTree.predict_batches",
     "evaluate": "metrics.evaluate",
+    "explain": "LabelTree.explain",
     "update": "LabelTree.update",
     "check": "datasets.check",
     "split": "datasets.split",
@@ -29,7 +30,9 @@ FUNCTIONS = {
     "shard": "ray.fit",
     "merge": "ray.fit",
     "generate": "datasets.generate",
-    # What a terminal needs.
+    # What the command alone has: tables of several trainings, a server, and what a terminal needs.
+    "compare": None,
+    "serve": None,
     "completions": None,
     "man": None,
     "help": None,
