@@ -11,7 +11,7 @@
 //! use labelwood_server::{Options, Server};
 //! let options = Options { threads: 1, ..Options::default() };
 //! let error = Server::open(&[("books".to_owned(), "nowhere".into())], options, None).unwrap_err();
-//! assert_eq!(error.to_string(), "nowhere: there is no model here");
+//! assert!(error.to_string().starts_with("nowhere: there is no model here"));
 //! ```
 
 #![warn(unreachable_pub)]
