@@ -78,7 +78,7 @@ fn rows_of_a_kind_come_to_a_leaf_of_their_own() {
     for (row, found) in found.iter().enumerate() {
         let kind = rows.labels.row(row).indices[0];
         assert_eq!(found[0].id, kind, "row {row}");
-        assert!(found[0].score > 0.8, "row {row}: {found:?}");
+        assert!(found[0].score > 0.6, "row {row}: {found:?}");
     }
 }
 
