@@ -48,8 +48,8 @@ class Explanation:
         return self._content.get("note")
 
     def words(self, label: int | str | None = None) -> list[tuple[str, float]]:
-        """The words that mean most to a label, or to the first, strongest first: each with the amount by which
-        the log-odds of the label fall without it. Of rows without text, the numbers of features."""
+        """The words that mean most to a label, or to the first, strongest first: each with what the
+        parts of the model make of it. Of rows without text, the numbers of features."""
         if label is None and not self.labels:
             return []
         found = self.labels[0] if label is None else self._find(label)

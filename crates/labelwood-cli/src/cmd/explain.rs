@@ -22,7 +22,7 @@ use crate::terminal::{has_colours, shortened, table_width, wrapped};
 
 const ABOUT: &str = "\
 The words of the text are marked: on a terminal green and underlined where they speak for the label, red where they speak against it; \
-without colours [+word] and [-word]. A word's figure is by how much the log-odds of the label fall when the text is read without it. \
+without colours [+word] and [-word]. A word's figure is what the parts of the model make of it. \
 Below stands what each part of the model says, with what it goes by. Without --to the ending of FILE tells the format (.json, .jsonl, \
 .html); standard output is a table on a terminal and json elsewhere.";
 

@@ -78,22 +78,6 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// The text without a word, at all its places.
-    pub(super) fn without(&self, word: usize) -> String {
-        let Some(text) = &self.text else { return String::new() };
-        let mut left = String::with_capacity(text.text.len());
-        let mut places = text.different[word].iter().map(|&at| &text.words[at].place).peekable();
-        for (at, character) in text.text.chars().enumerate() {
-            while places.peek().is_some_and(|place| place.end <= at) {
-                places.next();
-            }
-            if places.peek().is_none_or(|place| at < place.start) {
-                left.push(character);
-            }
-        }
-        left
-    }
-
     /// The marks of a word at its places.
     pub(super) fn marks(&self, word: usize, weight: f32) -> Vec<Mark> {
         let Some(text) = &self.text else { return Vec::new() };

@@ -145,7 +145,7 @@ fn write_label(
         false => label.words(),
     };
     if !words.is_empty() {
-        let title = "By how much the log-odds fall without it";
+        let title = "What the model makes of it";
         write_terms(out, if text.is_some() { "Word" } else { "Feature" }, title, &words, None)?;
     }
     for part in &label.parts {

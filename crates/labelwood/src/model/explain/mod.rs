@@ -1,10 +1,9 @@
 //! Why a model gives a label its score.
 //!
 //! Each part says how it came to its score ([`Reasons`]): to the last bit where it is linear, by the rows
-//! that vote where it goes by rows. What a word means to the model as a whole is then found out by leaving it
-//! out: the text is read and predicted again without the word, and the [`Mark`] of the word says by how much
-//! the log-odds of the label fall. That holds for any algorithm, for names that the word is part of, and for
-//! the ranker; a word that the other words make needless gets little.
+//! that vote where it goes by rows. What a word means to the model as a whole, its [`Mark`], follows from that:
+//! of one algorithm it is the word's own term, and of a grove what the parts make of the word, each part
+//! counting for as much as the log-odds of the label would change without it.
 //!
 //! ```
 //! use labelwood::Settings;
@@ -34,7 +33,7 @@
 
 mod fill;
 mod html;
-mod leave_out;
+mod weigh;
 
 pub use crate::algorithms::explain::{
     Contribution, Evidence, Fact, LabelCount, Leaf, NameAt, NamedLabel, NearRow, Reasons, Rest,
@@ -45,12 +44,12 @@ pub use html::Page;
 
 use super::Model;
 use crate::base::run::{Stopped, Task};
-use crate::base::sparse::{Csr, LabelSet, Query, Rows, RowsView, Scored};
+use crate::base::sparse::{Csr, Query, Rows, RowsView, Scored};
 use crate::data::LabelIndex;
 use crate::text::TextError;
 use fill::{Filler, Source};
-use leave_out::Things;
 use serde::Serialize;
+use weigh::Weights;
 
 /// Labels whose rank is known, at least.
 const RANKED: usize = 100;
@@ -138,8 +137,8 @@ pub struct Mark {
     pub end: usize,
     /// The word in lower case.
     pub term: String,
-    /// By how much the log-odds of the label fall without the word, at all its places together: above 0 it
-    /// speaks for the label, below 0 against it.
+    /// What the parts make of the word, at all its places together: above 0 it speaks for the label, below 0
+    /// against it.
     pub weight: f32,
     /// The part that it is a mark of; nothing, since it is of all together.
     pub part: Option<&'static str>,
@@ -230,17 +229,18 @@ impl Model {
         }
         let asked = self.asked(query);
         let reasons = self.learned().explain(row, &labels, asked, task)?;
-        let things = Things::of(source, row, &reasons);
-        let weights = self.left_out(source, row, &things, (&labels, predicted), query, task)?;
         let filler = Filler { model: self, source, options };
-        let all = labels.iter().zip(reasons).zip(weights);
-        let explain = |((&label, parts), weights): ((&u32, Vec<Reasons>), Vec<f32>)| {
-            let marks = things.marks(source, &weights);
-            let features = things.features(&weights);
+        let explain = |(&label, parts): (&u32, Vec<Reasons>)| {
+            let weights = Weights::of(&parts);
             let explanation = self.explanation(label, parts, predicted);
-            filler.fill(LabelExplanation { marks, features, ..explanation })
+            if !source.has_text() {
+                return filler
+                    .fill(LabelExplanation { features: weights.features(), ..explanation });
+            }
+            let filled = filler.fill(explanation);
+            LabelExplanation { marks: weights.marks(source, &filled.parts), ..filled }
         };
-        Ok(all.map(explain).collect())
+        Ok(labels.iter().zip(reasons).map(explain).collect())
     }
 
     /// What the parts say of a label, and how its score comes about. The words come later.
@@ -296,11 +296,6 @@ impl Model {
             how,
         }
     }
-}
-
-/// The labels of a query that may name only these.
-fn only(labels: &[u32]) -> LabelSet {
-    labels.iter().copied().collect()
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ fn what_cannot_be_explained_gets_a_clear_answer() {
 }
 
 #[test]
-fn features_of_rows_are_left_out_one_by_one() {
+fn features_of_rows_have_weights_of_their_own() {
     let task = task();
     let rows = rows(&task).1;
     let settings = Settings::named("one-vs-rest").unwrap();
