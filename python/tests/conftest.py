@@ -13,7 +13,7 @@ SMALL = [
     LabelTree(trees=2),
     OneVsRest(),
     LabelForest(submodels=4, rate=0.5),
-    FastXML(trees=4),
+    FastXML(trees=10),
     Neighbours(),
     Grove(CraftML(trees=4), LabelTree(trees=1)),
 ]

@@ -177,35 +177,35 @@ def test_texts_are_tagged_as_locally(fit, tmp_path):
 def test_a_second_call_goes_on_and_another_training_is_refused(fit, rows, tmp_path):
     X, Y, _ = rows
     steps = []
-    fit(CraftML(trees=4), X, Y, folder=tmp_path, shards=2)
+    fit(CraftML(trees=4, threshold=0.5), X, Y, folder=tmp_path, shards=2)
     units_in(tmp_path)[0].unlink()
-    fit(CraftML(trees=4), X, Y, folder=tmp_path, progress=lambda *step: steps.append(step[1:]))
+    fit(CraftML(trees=4, threshold=0.5), X, Y, folder=tmp_path, progress=lambda *step: steps.append(step[1:]))
     assert steps[0] == (3, 4) and steps[-1] == (4, 4)
     with pytest.raises(InputError, match="for other rows, labels or settings"):
-        fit(CraftML(trees=5), X, Y, folder=tmp_path)
-    fit(CraftML(trees=5), X, Y, folder=tmp_path, overwrite=True)
-    CraftML(trees=5).fit(X, Y, folder=tmp_path / "local")
+        fit(CraftML(trees=5, threshold=0.5), X, Y, folder=tmp_path)
+    fit(CraftML(trees=5, threshold=0.5), X, Y, folder=tmp_path, overwrite=True)
+    CraftML(trees=5, threshold=0.5).fit(X, Y, folder=tmp_path / "local")
     assert bytes_of(tmp_path / "model") == bytes_of(tmp_path / "local")
 
 
 def test_another_model_is_refused_before_any_training(fit, rows, tmp_path):
     X, Y, _ = rows
     steps = []
-    fit(CraftML(trees=4), X, Y, folder=tmp_path)
+    fit(CraftML(trees=4, threshold=0.5), X, Y, folder=tmp_path)
     shutil.rmtree(tmp_path / "plan")
     there = bytes_of(tmp_path / "model")
     with pytest.raises(InputError, match="model that is here is of other rows.* overwrite=True"):
-        fit(CraftML(trees=5), X, Y, folder=tmp_path, progress=lambda *step: steps.append(step))
+        fit(CraftML(trees=5, threshold=0.5), X, Y, folder=tmp_path, progress=lambda *step: steps.append(step))
     assert not steps and bytes_of(tmp_path / "model") == there
     # The training that it is of is still welcome.
-    fit(CraftML(trees=4), X, Y, folder=tmp_path)
+    fit(CraftML(trees=4, threshold=0.5), X, Y, folder=tmp_path)
     unfinished = tmp_path / "model.partial"
     unfinished.mkdir()
     (unfinished / "settings.json").write_text("{}")
     with pytest.raises(InputError, match="unfinished model of other rows.* remove it"):
-        fit(CraftML(trees=5), X, Y, folder=tmp_path, overwrite=True)
+        fit(CraftML(trees=5, threshold=0.5), X, Y, folder=tmp_path, overwrite=True)
     shutil.rmtree(unfinished)
-    fit(CraftML(trees=5), X, Y, folder=tmp_path, overwrite=True)
+    fit(CraftML(trees=5, threshold=0.5), X, Y, folder=tmp_path, overwrite=True)
     assert len(units_in(tmp_path)) == 5 and bytes_of(tmp_path / "model") != there
 
 
