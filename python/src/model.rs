@@ -42,6 +42,7 @@ impl From<Inner> for Model {
 impl Model {
     /// Trains on rows of features and labels, which are borrowed where their types allow it.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "it is called from one place")]
     fn train(
         py: Python<'_>,
         learner: Learner,

@@ -159,7 +159,7 @@ pub fn in_temporary(
     write(&folder)?;
     // Elsewhere than on Unix, files that are mapped cannot be removed.
     let load = if cfg!(unix) { Load::Map } else { Load::Copy };
-    let options = Options { load, verify: false, ..Options::default() };
+    let options = Options { load, verify: false };
     let stored = Stored::open(&folder, options, task)?.without_folder();
     Ok(Inner::read(stored, task)?)
 }

@@ -213,7 +213,8 @@ def test_on_a_narrow_screen_a_card_takes_the_place_of_the_list(visitor):
     page.wait_for_selector(".card h2")
     assert page.locator(".vocabulary").is_hidden()
     page.click("text=Back to the list")
-    assert page.locator(".vocabulary").is_visible() and page.locator(".card").is_hidden()
+    expect(page.locator(".vocabulary")).to_be_visible()
+    assert page.locator(".card").is_hidden()
 
 
 def brightness(page, selector, property):
