@@ -1,11 +1,11 @@
 //! Explanations for people, as HTML that needs no other file: in a notebook, or as a page of its own.
 //!
 //! Words are marked by `<mark>`, and a mark says by its sign, its underline and a hidden text what its colour
-//! says. Colours are those of the reader's choice, light or dark. Everything from outside is escaped.
+//! says. Colours are those of the reader's choice, light or dark. The templates escape everything from outside.
 
 use super::{Explanation, LabelExplanation};
 use crate::algorithms::explain::{Contribution, Evidence, NearRow, Reasons, Rest};
-use std::fmt::{self, Display, Formatter, Write};
+use maud::{Markup, PreEscaped, html};
 
 /// How the figures look; every rule is for what is inside `.labelwood-why` alone.
 const STYLE: &str = "\
@@ -39,7 +39,7 @@ const ROWS: usize = 5;
 impl Explanation {
     /// The explanation as a piece of HTML, to stand within a page.
     pub fn to_html(&self) -> String {
-        format!("<style>{STYLE}</style>\n{self}", self = Piece(self))
+        html! { style { (PreEscaped(STYLE)) } "\n" (piece(self)) }.into_string()
     }
 
     /// Writes a page of explanations, one after the other.
@@ -68,7 +68,7 @@ pub struct Page<W> {
 impl<W: std::io::Write> Page<W> {
     /// Adds an explanation.
     pub fn push(&mut self, explanation: &Explanation) -> std::io::Result<()> {
-        write!(self.output, "{}", Piece(explanation))
+        self.output.write_all(piece(explanation).into_string().as_bytes())
     }
 
     /// Ends the page.
@@ -77,179 +77,138 @@ impl<W: std::io::Write> Page<W> {
     }
 }
 
-/// A text without what HTML would read as its own.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '&' => out.write_str("&amp;")?,
-                '<' => out.write_str("&lt;")?,
-                '>' => out.write_str("&gt;")?,
-                '"' => out.write_str("&quot;")?,
-                '\'' => out.write_str("&#39;")?,
-                other => out.write_char(other)?,
+fn piece(why: &Explanation) -> Markup {
+    let unknown: Vec<&str> = why.unknown.iter().map(|span| &*span.term).collect();
+    html! {
+        article class="labelwood-why" {
+            @if let (Some(text), true) = (&why.text, why.labels.is_empty()) {
+                p class="text" dir="auto" { (text) }
+            }
+            @if let Some(note) = &why.note { p { (note) } }
+            @for label in &why.labels { (of_label(why.text.as_deref(), label)) "\n" }
+            @if !unknown.is_empty() {
+                p { "Words that the model does not know: " bdi { (unknown.join(", ")) } }
             }
         }
-        Ok(())
+        "\n"
     }
 }
 
-struct Piece<'a>(&'a Explanation);
-
-impl Display for Piece<'_> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let Piece(why) = self;
-        writeln!(out, "<article class=\"labelwood-why\">")?;
-        if let (Some(text), true) = (&why.text, why.labels.is_empty()) {
-            writeln!(out, "<p class=\"text\" dir=\"auto\">{}</p>", Escaped(text))?;
-        }
-        if let Some(note) = &why.note {
-            writeln!(out, "<p>{}</p>", Escaped(note))?;
-        }
-        for label in &why.labels {
-            write_label(out, why.text.as_deref(), label)?;
-        }
-        if !why.unknown.is_empty() {
-            let words: Vec<&str> = why.unknown.iter().map(|span| &*span.term).collect();
-            writeln!(
-                out,
-                "<p>Words that the model does not know: <bdi>{}</bdi></p>",
-                Escaped(&words.join(", "))
-            )?;
-        }
-        writeln!(out, "</article>")
-    }
-}
-
-fn write_label(
-    out: &mut Formatter<'_>,
-    text: Option<&str>,
-    label: &LabelExplanation,
-) -> fmt::Result {
-    writeln!(
-        out,
-        "<section>\n<h2><bdi>{}</bdi> {}</h2>",
-        Escaped(&label.label.name),
-        label.score_in_words()
-    )?;
-    if let Some(note) = &label.note {
-        writeln!(out, "<p>{}</p>", Escaped(note))?;
-    }
-    if let Some(text) = text {
-        write_marked(out, text, label)?;
-    }
+fn of_label(text: Option<&str>, label: &LabelExplanation) -> Markup {
     let words = match label.marks.is_empty() {
         true => label.features.clone(),
         false => label.words(),
     };
-    if !words.is_empty() {
-        let title = "What the model makes of it";
-        write_terms(out, if text.is_some() { "Word" } else { "Feature" }, title, &words, None)?;
-    }
-    for part in &label.parts {
-        write_part(out, part)?;
-    }
-    if !label.how.is_empty() {
-        writeln!(out, "<details><summary>How the score comes about</summary>\n<table><tbody>")?;
-        for fact in &label.how {
-            let (what, value) = (Escaped(&fact.what), figure(fact.value));
-            writeln!(out, "<tr><td>{what}</td><td class=\"n\">{value}</td></tr>")?;
+    let name = if text.is_some() { "Word" } else { "Feature" };
+    html! {
+        section {
+            h2 { bdi { (label.label.name) } " " (label.score_in_words()) }
+            @if let Some(note) = &label.note { p { (note) } }
+            @if let Some(text) = text { (marked(text, label)) }
+            @if !words.is_empty() { (terms(name, "What the model makes of it", &words, None)) }
+            @for part in &label.parts { (of_part(part)) }
+            @if !label.how.is_empty() {
+                details {
+                    summary { "How the score comes about" }
+                    table { tbody {
+                        @for fact in &label.how {
+                            tr { td { (fact.what) } td class="n" { (figure(fact.value)) } }
+                        }
+                    } }
+                }
+            }
         }
-        writeln!(out, "</tbody></table></details>")?;
     }
-    writeln!(out, "</section>")
 }
 
 /// The text with the words marked.
-fn write_marked(out: &mut Formatter<'_>, text: &str, label: &LabelExplanation) -> fmt::Result {
+fn marked(text: &str, label: &LabelExplanation) -> Markup {
     let largest =
         label.marks.iter().map(|mark| mark.weight.abs()).fold(f32::MIN_POSITIVE, f32::max);
     let characters: Vec<char> = text.chars().collect();
-    let part = |from: usize, to: usize| -> String { characters[from..to].iter().collect() };
     let mut at = 0;
-    write!(out, "<p class=\"text\" dir=\"auto\">")?;
-    for mark in label.marks.iter().filter(|mark| mark.end <= characters.len()) {
-        let is_for = mark.weight > 0.0;
-        let (class, says) = if is_for { ("for", "for") } else { ("against", "against") };
-        let (strength, weight) = (0.08 + 0.42 * mark.weight.abs() / largest, signed(mark.weight));
-        write!(
-            out,
-            "{}<mark class=\"{class}\" style=\"--strength:{strength:.2}\" title=\"{weight}\">{}<span \
-             class=\"hidden\"> ({says}, {weight})</span></mark>",
-            Escaped(&part(at, mark.start.max(at))),
-            Escaped(&part(mark.start.max(at), mark.end.max(at))),
-        )?;
-        at = at.max(mark.end);
+    // The text until the next, the text of the next.
+    let mut pieces = |from: usize, to: usize| {
+        let from = from.max(at);
+        let pieces = [at..from, from..to.max(from)].map(|range| characters[range].iter().collect());
+        at = to.max(from);
+        pieces
+    };
+    let marks = label.marks.iter().filter(|mark| mark.end <= characters.len());
+    html! {
+        p class="text" dir="auto" {
+            @for mark in marks {
+                @let [before, own]: [String; 2] = pieces(mark.start, mark.end);
+                @let says = if mark.weight > 0.0 { "for" } else { "against" };
+                @let (strength, weight) = (0.08 + 0.42 * mark.weight.abs() / largest, signed(mark.weight));
+                (before)
+                mark class=(says) style=(format!("--strength:{strength:.2}")) title=(weight) {
+                    (own) span class="hidden" { " (" (says) ", " (weight) ")" }
+                }
+            }
+            (pieces(characters.len(), characters.len())[0])
+        }
     }
-    writeln!(out, "{}</p>", Escaped(&part(at, characters.len())))
 }
 
-fn write_part(out: &mut Formatter<'_>, part: &Reasons) -> fmt::Result {
-    let says = part.describe();
-    writeln!(out, "<details><summary><b>{}</b>: {}</summary>", Escaped(part.part), Escaped(&says))?;
-    if let Some(weight) = part.weight {
-        writeln!(out, "<p>Without it the log-odds would fall by {}.</p>", signed(weight))?;
+fn of_part(part: &Reasons) -> Markup {
+    html! {
+        details {
+            summary { b { (part.part) } ": " (part.describe()) }
+            @if let Some(weight) = part.weight {
+                p { "Without it the log-odds would fall by " (signed(weight)) "." }
+            }
+            @if !part.terms.is_empty() {
+                @let name = if part.part == "ranker" { "Number" } else { "Word" };
+                (terms(name, "What it adds", &part.terms, part.rest))
+            }
+            @if let Evidence::Neighbours { rows, .. } = &part.evidence { (near_rows(rows)) }
+        }
     }
-    if !part.terms.is_empty() {
-        let what = if part.part == "ranker" { "Number" } else { "Word" };
-        write_terms(out, what, "What it adds", &part.terms, part.rest)?;
-    }
-    if let Evidence::Neighbours { rows, .. } = &part.evidence {
-        write_rows(out, rows)?;
-    }
-    writeln!(out, "</details>")
 }
 
-fn write_terms(
-    out: &mut Formatter<'_>,
-    name: &str,
-    title: &str,
-    terms: &[Contribution],
-    rest: Option<Rest>,
-) -> fmt::Result {
-    writeln!(
-        out,
-        "<table><thead><tr><th scope=\"col\">{name}</th><th scope=\"col\">{title}</th></tr></thead><tbody>"
-    )?;
-    for term in terms {
-        let (name, adds) = (term.name(), signed(term.contribution));
-        writeln!(
-            out,
-            "<tr><td><bdi>{}</bdi></td><td class=\"n\">{adds}</td></tr>",
-            Escaped(&name)
-        )?;
+fn terms(name: &str, title: &str, terms: &[Contribution], rest: Option<Rest>) -> Markup {
+    html! {
+        table {
+            thead { tr { th scope="col" { (name) } th scope="col" { (title) } } }
+            tbody {
+                @for term in terms {
+                    tr { td { bdi { (term.name()) } } td class="n" { (signed(term.contribution)) } }
+                }
+                @if let Some(Rest { count, contribution }) = rest {
+                    tr { td { (count) " others" } td class="n" { (signed(contribution)) } }
+                }
+            }
+        }
     }
-    if let Some(Rest { count, contribution }) = rest {
-        let adds = signed(contribution);
-        writeln!(out, "<tr><td>{count} others</td><td class=\"n\">{adds}</td></tr>")?;
-    }
-    writeln!(out, "</tbody></table>")
 }
 
-fn write_rows(out: &mut Formatter<'_>, rows: &[NearRow]) -> fmt::Result {
-    writeln!(
-        out,
-        "<table><thead><tr><th scope=\"col\">Training row</th><th scope=\"col\">Similarity</th>\
-         <th scope=\"col\">Has the label</th><th scope=\"col\">Shared words</th><th scope=\"col\">Labels</th>\
-         </tr></thead><tbody>"
-    )?;
-    for row in rows.iter().take(ROWS) {
-        let shared: Vec<String> = row.terms.iter().map(Contribution::name).collect();
-        let labels: Vec<&str> = row.labels.iter().map(|label| &*label.name).collect();
-        writeln!(
-            out,
-            "<tr><td class=\"n\">{}</td><td class=\"n\">{:.2}</td><td>{}</td><td><bdi>{}</bdi></td>\
-             <td><bdi>{}</bdi></td></tr>",
-            row.row + 1,
-            row.similarity,
-            if row.has_label { "yes" } else { "no" },
-            Escaped(&shared.join(", ")),
-            Escaped(&labels.join(", ")),
-        )?;
+fn near_rows(rows: &[NearRow]) -> Markup {
+    let shared =
+        |row: &NearRow| -> Vec<String> { row.terms.iter().map(Contribution::name).collect() };
+    let labels = |row: &NearRow| -> Vec<String> {
+        row.labels.iter().map(|label| label.name.clone()).collect()
+    };
+    html! {
+        table {
+            thead { tr {
+                @for head in ["Training row", "Similarity", "Has the label", "Shared words", "Labels"] {
+                    th scope="col" { (head) }
+                }
+            } }
+            tbody {
+                @for row in rows.iter().take(ROWS) {
+                    tr {
+                        td class="n" { (row.row + 1) }
+                        td class="n" { (format!("{:.2}", row.similarity)) }
+                        td { (if row.has_label { "yes" } else { "no" }) }
+                        td { bdi { (shared(row).join(", ")) } }
+                        td { bdi { (labels(row).join(", ")) } }
+                    }
+                }
+            }
+        }
     }
-    writeln!(out, "</tbody></table>")
 }
 
 /// A number with its sign.
