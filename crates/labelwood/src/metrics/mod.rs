@@ -14,6 +14,8 @@
 //! - Sums are in `f64` in row order, and logarithms and powers come from `libm`, so the figures
 //!   are the same on every machine.
 
+mod bands;
+mod bootstrap;
 mod calibration;
 mod curves;
 mod exchanges;
@@ -23,11 +25,14 @@ mod score;
 mod tables;
 
 pub use crate::learn::propensity::Propensity;
+pub use bands::Band;
+pub(crate) use bootstrap::{Bootstrap, bounds};
 pub use calibration::CalibrationBin;
 pub use curves::CurvePoint;
 pub use exchanges::{Answer, Doubt, Exchange};
 pub use intervals::Interval;
 pub use score::{InstanceAtK, InstanceScores};
+pub(crate) use score::{discounts, precision_and_ndcg};
 pub use tables::LabelScores;
 
 use crate::base::sparse::{LabelRowsView, Predictions, Scored};

@@ -72,7 +72,7 @@ impl<'a> RowScorer<'a> {
         let ranks = longest_truth.max(longest_ranking).min(evaluation.largest_cut());
         RowScorer {
             evaluation,
-            discounts: (0..ranks).map(|rank| 1.0 / libm::log2(rank as f64 + 2.0)).collect(),
+            discounts: discounts(ranks),
             weights: weights(evaluation),
             rest_of_filter: evaluation.filter,
             truth: Vec::new(),
@@ -135,22 +135,18 @@ impl ScoredRow<'_> {
     }
 
     fn at(&self, k: usize) -> InstanceAtK {
-        let hits = self.hits(k).count();
-        let gain: f64 = self.hits(k).map(|(rank, _)| self.discounts[rank]).sum();
+        let (hits, true_labels) = (self.hits(k).count(), self.truth.len());
+        let ranks = self.hits(k).map(|(rank, _)| rank);
+        let (precision, ndcg) = precision_and_ndcg(ranks, k, true_labels, self.discounts);
         InstanceAtK {
             k,
             hits,
-            precision: hits as f64 / k as f64,
-            recall: ratio(hits as f64, self.truth.len() as f64),
-            ndcg: ratio(gain, self.ideal_gain(k)),
+            precision,
+            recall: ratio(hits as f64, true_labels as f64),
+            ndcg,
             weighted_hits: self.weighted_gain(k).0,
             ideal_weighted_hits: self.ideal_weighted_gain(k).0,
         }
-    }
-
-    /// The discounted gain of a perfect ranking without weights.
-    fn ideal_gain(&self, k: usize) -> f64 {
-        self.discounts[..k.min(self.truth.len())].iter().sum()
     }
 
     /// The inverse propensities of the hits, plain and discounted.
@@ -169,6 +165,28 @@ impl ScoredRow<'_> {
             (plain + weight, discounted + weight * discount)
         })
     }
+}
+
+/// What a hit at each of the first ranks counts in nDCG.
+pub(crate) fn discounts(ranks: usize) -> Vec<f64> {
+    (0..ranks).map(|rank| 1.0 / libm::log2(rank as f64 + 2.0)).collect()
+}
+
+/// P@k and nDCG@k of a row with so many true labels and hits at these ranks (from 0) below k.
+pub(crate) fn precision_and_ndcg(
+    hits: impl Iterator<Item = usize>,
+    k: usize,
+    true_labels: usize,
+    discounts: &[f64],
+) -> (f64, f64) {
+    let (count, gain) =
+        hits.fold((0u32, 0.0), |(count, gain), rank| (count + 1, gain + discounts[rank]));
+    (f64::from(count) / k as f64, ratio(gain, ideal_gain(k, true_labels, discounts)))
+}
+
+/// The discounted gain of a perfect ranking without weights.
+fn ideal_gain(k: usize, true_labels: usize, discounts: &[f64]) -> f64 {
+    discounts[..k.min(true_labels)].iter().sum()
 }
 
 /// Sums over rows.
@@ -312,7 +330,7 @@ impl Gains {
         // The Matlab divisor is the same for every row and cancels out of the ratio.
         let divisor = match psndcg {
             Psndcg::Matlab => 1.0,
-            Psndcg::Pyxclib => row.ideal_gain(k),
+            Psndcg::Pyxclib => ideal_gain(k, row.truth.len(), row.discounts),
         };
         self.discounted += ratio(discounted, divisor);
         self.ideal_discounted += ratio(ideal_discounted, divisor);

@@ -9,7 +9,7 @@ mod sections;
 mod study;
 
 pub use page::{Page, RowText};
-pub use study::{Band, Curves, LabelExample, Study};
+pub use study::{Curves, LabelExample, Study};
 
 use crate::base::run::Spent;
 use crate::base::words::plural;

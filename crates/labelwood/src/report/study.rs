@@ -1,7 +1,7 @@
 //! What a report says of predictions: every number of it, before it becomes a page.
 
 use crate::metrics::{
-    Answer, AtThreshold, CalibrationBin, CurvePoint, Doubt, Evaluation, Exchange, Interval,
+    Answer, AtThreshold, Band, CalibrationBin, CurvePoint, Doubt, Evaluation, Exchange, Interval,
     LabelScores, Metrics,
 };
 use serde::Serialize;
@@ -11,9 +11,6 @@ use std::collections::BTreeMap;
 const BEST: usize = 10;
 const EXCHANGES: usize = 20;
 const DOUBTS: usize = 20;
-
-/// Bands of training rows, by their first number.
-const BANDS: [u32; 9] = [0, 1, 2, 5, 10, 20, 50, 100, 1000];
 
 /// Everything that is to be known of the predictions of one system.
 ///
@@ -74,23 +71,6 @@ pub struct Curves {
     pub by_frequency: Vec<Band>,
 }
 
-/// Labels that training saw about as often, at the largest cut.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Band {
-    /// The fewest training rows.
-    pub from: u32,
-    /// The most.
-    pub to: u32,
-    /// How many such labels are true or predicted somewhere.
-    pub labels: u64,
-    /// How many pairs of a row and a true label are theirs.
-    pub support: u64,
-    /// How many of the predictions.
-    pub predicted: u64,
-    /// How many of these are true.
-    pub hits: u64,
-}
-
 /// A label with a row to look at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LabelExample {
@@ -98,27 +78,6 @@ pub struct LabelExample {
     pub scores: LabelScores,
     /// A row that has it: one that is given it for the best labels, else one that is not.
     pub row: Option<usize>,
-}
-
-impl Band {
-    /// What it is called: `5–9`.
-    pub fn name(&self) -> String {
-        match (self.from, self.to) {
-            (from, u32::MAX) => format!("{from}+"),
-            (from, to) if from == to => from.to_string(),
-            (from, to) => format!("{from}–{to}"),
-        }
-    }
-
-    /// The share of the predictions that is true.
-    pub fn precision(&self) -> f64 {
-        if self.predicted > 0 { self.hits as f64 / self.predicted as f64 } else { 0.0 }
-    }
-
-    /// The share of the true labels that is predicted.
-    pub fn recall(&self) -> f64 {
-        if self.support > 0 { self.hits as f64 / self.support as f64 } else { 0.0 }
-    }
 }
 
 impl Study {
@@ -172,7 +131,7 @@ impl Curves {
             by_threshold: Vec::new(),
             precision_against_recall: Vec::new(),
             calibration: Vec::new(),
-            by_frequency: by_frequency(&evaluation.labels()),
+            by_frequency: evaluation.by_frequency(),
         };
         if has_scores {
             curves.by_threshold = evaluation.by_threshold();
@@ -181,25 +140,6 @@ impl Curves {
         }
         curves
     }
-}
-
-/// Labels by how often training saw them; bands without labels are left out.
-fn by_frequency(labels: &[LabelScores]) -> Vec<Band> {
-    let ends = BANDS[1..].iter().map(|next| next - 1).chain([u32::MAX]);
-    let mut bands: Vec<Band> = BANDS
-        .into_iter()
-        .zip(ends)
-        .map(|(from, to)| Band { from, to, labels: 0, support: 0, predicted: 0, hits: 0 })
-        .collect();
-    for label in labels {
-        let band = &mut bands[BANDS.partition_point(|&from| from <= label.training_rows) - 1];
-        band.labels += 1;
-        band.support += label.support;
-        band.predicted += label.predicted;
-        band.hits += label.hits;
-    }
-    bands.retain(|band| band.labels > 0);
-    bands
 }
 
 /// How many rows are enough for a label, and the best and worst of those labels.
@@ -234,28 +174,4 @@ fn extremes(evaluation: &Evaluation<'_>) -> (u64, Vec<LabelExample>, Vec<LabelEx
     };
     let best = with_rows(best);
     (enough, best, with_rows(rest))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_fall_into_bands_by_their_training_rows() {
-        let label = |training_rows, support, predicted, hits| LabelScores {
-            training_rows,
-            support,
-            predicted,
-            hits,
-            ..LabelScores::default()
-        };
-        let labels =
-            [label(0, 1, 0, 0), label(9, 4, 2, 1), label(5, 4, 2, 1), label(4000, 2, 4, 2)];
-        let bands = by_frequency(&labels);
-        let names: Vec<String> = bands.iter().map(Band::name).collect();
-        assert_eq!(names, ["0", "5–9", "1000+"]);
-        assert_eq!((bands[1].labels, bands[1].precision(), bands[1].recall()), (2, 0.5, 0.25));
-        assert_eq!((bands[0].precision(), bands[0].recall()), (0.0, 0.0));
-        assert_eq!(bands[2].recall(), 1.0);
-    }
 }

@@ -52,17 +52,22 @@ impl Folder {
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.trials.join(name)
     }
+}
 
-    /// A finished trial, if it is there.
-    pub(super) fn find<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, TrialError> {
-        read(&self.file(name))
+/// The finished trial of this name if it is there, or else a new one, which is kept if there is a folder.
+pub(super) fn found_or<T: Serialize + DeserializeOwned>(
+    folder: Option<&Folder>,
+    name: &str,
+    try_out: impl FnOnce() -> Result<T, TrialError>,
+) -> Result<T, TrialError> {
+    let Some(folder) = folder else { return try_out() };
+    if let Some(found) = read(&folder.file(name))? {
+        return Ok(found);
     }
-
-    /// Keeps a finished trial.
-    pub(super) fn keep(&self, name: &str, trial: &impl Serialize) -> Result<(), TrialError> {
-        fs::create_dir_all(&self.trials).map_err(|source| failed(&self.trials, source))?;
-        write(&self.file(name), trial)
-    }
+    let trial = try_out()?;
+    fs::create_dir_all(&folder.trials).map_err(|source| failed(&folder.trials, source))?;
+    write(&folder.file(name), &trial)?;
+    Ok(trial)
 }
 
 fn failed(path: &Path, source: io::Error) -> TrialError {

@@ -3,12 +3,13 @@
 use super::measure::{CUT, Measure};
 use crate::algorithms::Settings;
 use crate::base::random::derive;
-use crate::base::run::{Stopped, Task};
-use crate::base::sparse::Query;
+use crate::base::run::{Clock, Spent, Stopped, Task};
+use crate::base::sparse::{Predictions, Query, Scored};
 use crate::data::{Dataset, DatasetView};
-use crate::model::{Model, TrainError};
+use crate::metrics::discounts;
+use crate::model::{Model, TrainError, TrainOptions};
+use crate::text::TextReader;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// The share of the time that is training; the rest is predicting.
 const TRAINING: f64 = 0.9;
@@ -46,25 +47,49 @@ impl Rows {
 
     /// Trains and tests; the settings must have been checked.
     pub(super) fn try_out(&self, settings: &Settings, task: &Task) -> Result<Trial, Stopped> {
-        let start = Instant::now();
-        let training = &task.share(0.0..TRAINING);
-        let model = match Model::train(self.train.view(), Default::default(), settings, training) {
-            Ok(model) => model,
+        let tried = match train_and_test(&self.train, &self.test, None, settings, task) {
+            Ok(tried) => tried,
             Err(TrainError::Stopped { source, .. }) => return Err(source),
             Err(error) => unreachable!("settings and rows were checked, but: {error}"),
         };
-        let seconds = start.elapsed().as_secs_f64();
-        let predictions =
-            model.predict(self.test.rows(), Query::top(CUT), &task.share(TRAINING..1.0))?;
-        let hits = |(row, truth): (usize, &[u32])| {
-            let ranked = predictions.row(row).iter().take(CUT).enumerate();
-            ranked.fold(0, |hits, (rank, label)| {
+        let hits = |(best, truth): (&[Scored], &[u32])| {
+            best.iter().take(CUT).enumerate().fold(0, |hits, (rank, label)| {
                 hits | u8::from(truth.binary_search(&label.id).is_ok()) << rank
             })
         };
-        let truths = self.test.labels.rows().map(|row| row.indices).enumerate();
-        Ok(Trial { seconds, bytes: model.manifest().bytes(), hits: truths.map(hits).collect() })
+        let truths = self.test.labels.rows().map(|row| row.indices);
+        let hits = tried.predictions.rows().zip(truths).map(hits).collect();
+        Ok(Trial { seconds: tried.training.seconds, bytes: tried.bytes, hits })
     }
+}
+
+/// A training with some rows, and the best labels of others.
+pub(super) struct Tried {
+    pub training: Spent,
+    pub predicting: Spent,
+    /// Bytes of what was learned.
+    pub bytes: u64,
+    /// The best [`CUT`] labels of each test row.
+    pub predictions: Predictions,
+}
+
+/// Trains, and asks the model about other rows; `reader` is how text became both.
+pub(super) fn train_and_test(
+    train: &Dataset,
+    test: &Dataset,
+    reader: Option<&TextReader>,
+    settings: &Settings,
+    task: &Task,
+) -> Result<Tried, TrainError> {
+    let clock = Clock::start();
+    let options = TrainOptions { text: reader, ..TrainOptions::default() };
+    let model = Model::train(train.view(), options, settings, &task.share(0.0..TRAINING))?;
+    let training = clock.spent();
+    let clock = Clock::start();
+    let stopped = |source| TrainError::Stopped { finished: 0, total: 0, units: "rows", source };
+    let predictions =
+        model.predict(test.rows(), Query::top(CUT), &task.share(TRAINING..1.0)).map_err(stopped)?;
+    Ok(Tried { training, predicting: clock.spent(), bytes: model.manifest().bytes(), predictions })
 }
 
 impl Trial {
@@ -74,8 +99,8 @@ impl Trial {
         true_labels: impl Iterator<Item = usize>,
         measure: Measure,
     ) -> impl Iterator<Item = f64> {
-        let rows = self.hits.iter().zip(true_labels);
-        rows.map(move |(&hits, true_labels)| measure.of(hits, true_labels))
+        let (rows, discounts) = (self.hits.iter().zip(true_labels), discounts(CUT));
+        rows.map(move |(&hits, true_labels)| measure.of(hits, true_labels, &discounts))
     }
 }
 

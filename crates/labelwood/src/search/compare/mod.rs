@@ -29,31 +29,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod bootstrap;
 mod outcome;
 mod table;
 
 pub use super::error::TrialError;
-pub use outcome::{Costs, Figures, Interval, Outcome, System};
+pub use outcome::{Costs, Figures, Lead, Outcome, System};
 
-use super::folder::{Folder, damaged, first_difference};
+use super::folder::{Folder, damaged, first_difference, found_or};
+use super::measure::CUT;
+use super::trial::train_and_test;
 use crate::algorithms::Settings;
-use crate::base::run::{Clock, Spent, Stage, Stopped, Task};
-use crate::base::sparse::{LabelRowsView, Predictions, Query, Scored};
+use crate::base::run::{Spent, Stage, Stopped, Task};
+use crate::base::sparse::{Predictions, Scored};
 use crate::data::Dataset;
-use crate::metrics::{Evaluation, MetricOptions, TrainingCounts};
-use crate::model::{Model, TrainError, TrainOptions};
+use crate::metrics::{Band, Evaluation, MetricOptions, TrainingCounts};
+use crate::model::TrainError;
 use crate::text::TextReader;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// The cuts of the figures.
-const CUTS: [usize; 3] = [1, 3, 5];
-/// Labels of a row that are kept.
-const KEPT: usize = 5;
-/// The share of a trial's time that is training; the rest is predicting.
-const TRAINING: f64 = 0.9;
+const CUTS: [usize; 3] = [1, 3, CUT];
 
 /// An algorithm that takes part.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,11 +78,13 @@ pub struct Comparison {
     /// The seeds of the rounds of each split.
     seeds: Vec<u64>,
     splits: usize,
+    /// Rows to learn from, features and labels of the first split.
+    shape: [usize; 3],
     folder: Option<Folder>,
     /// The rows of the splits until now, and what each contestant did with them.
     tested: Vec<Tested>,
-    /// The names of the systems that joined, and their rows.
-    joined: Vec<(String, Vec<RowFigures>)>,
+    /// The names of the systems that joined, and their answers.
+    joined: Vec<(String, Answers)>,
 }
 
 /// What was done with a split.
@@ -98,8 +97,14 @@ struct Tested {
 
 /// What a contestant did in a round.
 struct Finished {
-    rows: Vec<RowFigures>,
+    answers: Answers,
     costs: Costs,
+}
+
+/// How good answers are.
+struct Answers {
+    rows: Vec<RowFigures>,
+    bands: Vec<Band>,
 }
 
 /// The figures of a row: P at each cut, nDCG at the last, and the numerators of PSP at each.
@@ -169,6 +174,23 @@ impl Split<'_> {
     fn digest(&self) -> String {
         format!("{:032x}-{:032x}", self.train.digest(), self.test.digest())
     }
+
+    /// How good answers for the test rows are, and what the best ranking of each row would reach.
+    fn judge(&self, predictions: &Predictions) -> Result<(Answers, Vec<[f64; 3]>), String> {
+        let counts = self.train.labels.view().column_counts();
+        let training = TrainingCounts { instances: self.train.len(), labels: &counts };
+        let options = MetricOptions { at: CUTS.to_vec(), ..MetricOptions::default() };
+        let evaluation = Evaluation::new(self.test.labels.view(), predictions, training, &options);
+        let evaluation = evaluation.map_err(|error| error.to_string())?;
+        let figures = evaluation.instances().map(|row| {
+            let at = [row.at[0], row.at[1], row.at[2]];
+            let ([p1, p3, p5], [h1, h3, h5]) =
+                (at.map(|at| at.precision), at.map(|at| at.weighted_hits));
+            ([p1, p3, p5, at[2].ndcg, h1, h3, h5], at.map(|at| at.ideal_weighted_hits))
+        });
+        let (rows, ideals) = figures.unzip();
+        Ok((Answers { rows, bands: evaluation.by_frequency() }, ideals))
+    }
 }
 
 impl Comparison {
@@ -195,7 +217,7 @@ impl Comparison {
         let open = |path| Folder::open(path, "comparison", &plan, difference);
         let folder = folder.map(open).transpose()?;
         let (tested, joined) = (Vec::new(), Vec::new());
-        Ok(Comparison { contestants, seeds, splits, folder, tested, joined })
+        Ok(Comparison { contestants, seeds, splits, shape: [0; 3], folder, tested, joined })
     }
 
     /// How many trainings there are.
@@ -213,7 +235,11 @@ impl Comparison {
     /// [`Comparison::outcome`] says what is not.
     pub fn try_out(&mut self, split: &Split<'_>, task: &Task) -> Result<(), TrialError> {
         let number = self.tested.len();
-        let (truth, counts) = (split.test.labels.view(), split.train.labels.view().column_counts());
+        if number == 0 {
+            let (train, test) = (split.train, split.test);
+            let labels = train.labels.columns().max(test.labels.columns());
+            self.shape = [train.len(), train.features.columns(), labels];
+        }
         self.tested.push(Tested { ideals: Vec::new(), rounds: Vec::new() });
         for (round, seed) in self.seeds.clone().into_iter().enumerate() {
             self.tested[number].rounds.push(Vec::new());
@@ -228,13 +254,11 @@ impl Comparison {
                     }
                     other => other?,
                 };
-                let predictions = trial.predictions();
-                let training = TrainingCounts { instances: split.train.len(), labels: &counts };
-                let (rows, ideals) = row_figures(truth, &predictions, training)
-                    .map_err(|reason| self.damage(&place, reason))?;
+                let judged = split.judge(&trial.predictions());
+                let (answers, ideals) = judged.map_err(|reason| self.damage(&place, reason))?;
                 let tested = &mut self.tested[number];
                 tested.ideals = ideals;
-                tested.rounds[round].push(Some(Finished { rows, costs: trial.costs() }));
+                tested.rounds[round].push(Some(Finished { answers, costs: trial.costs() }));
             }
         }
         Ok(())
@@ -250,27 +274,24 @@ impl Comparison {
         task: &Task,
     ) -> Result<Trial, TrialError> {
         let (file, data) = (format!("{place}.json"), split.digest());
-        let found = self.folder.as_ref().map(|folder| folder.find::<Trial>(&file)).transpose()?;
-        if let Some(trial) = found.flatten() {
-            return match trial.data == data {
-                true => Ok(trial),
-                false => Err(TrialError::Refused(format!(
-                    "{place}: it was begun with other data: repeat the data, or choose another folder"
-                ))),
-            };
-        }
         let (finished, total) = (self.finished(), self.trials());
-        let part = |at: usize| at as f64 / total as f64;
-        let own = task.share(part(finished)..part(finished + 1));
-        let own = own.piece_of(Stage::Trials, finished as u64, total as u64);
-        let trial = try_one(split, settings, data, &own).map_err(|error| match error {
-            TrainError::Stopped { source, .. } => TrialError::Stopped { finished, total, source },
-            other => TrialError::Refused(format!("{}: {other}", self.contestants[at].name)),
+        let trial = found_or(self.folder.as_ref(), &file, || {
+            let part = |at: usize| at as f64 / total as f64;
+            let own = task.share(part(finished)..part(finished + 1));
+            let own = own.piece_of(Stage::Trials, finished as u64, total as u64);
+            try_one(split, settings, data.clone(), &own).map_err(|error| match error {
+                TrainError::Stopped { source, .. } => {
+                    TrialError::Stopped { finished, total, source }
+                }
+                other => TrialError::Refused(format!("{}: {other}", self.contestants[at].name)),
+            })
         })?;
-        if let Some(folder) = &self.folder {
-            folder.keep(&file, &trial)?;
+        match trial.data == data {
+            true => Ok(trial),
+            false => Err(TrialError::Refused(format!(
+                "{place}: it was begun with other data: repeat the data, or choose another folder"
+            ))),
         }
-        Ok(trial)
     }
 
     fn damage(&self, place: &str, reason: String) -> TrialError {
@@ -289,11 +310,10 @@ impl Comparison {
     ) -> Result<(), TrialError> {
         let others = self.contestants.iter().map(|one| &*one.name);
         refuse_twice(name, others.chain(self.joined.iter().map(|(name, _)| &**name)))?;
-        let counts = split.train.labels.view().column_counts();
-        let training = TrainingCounts { instances: split.train.len(), labels: &counts };
-        let (rows, _) = row_figures(split.test.labels.view(), predictions, training)
-            .map_err(|reason| TrialError::Refused(format!("{name}: {reason}")))?;
-        self.joined.push((name.to_owned(), rows));
+        let judged = split.judge(predictions);
+        let (answers, _) =
+            judged.map_err(|reason| TrialError::Refused(format!("{name}: {reason}")))?;
+        self.joined.push((name.to_owned(), answers));
         Ok(())
     }
 }
@@ -327,23 +347,15 @@ fn try_one(
     data: String,
     task: &Task,
 ) -> Result<Trial, TrainError> {
-    let clock = Clock::start();
-    let options = TrainOptions { text: split.reader, ..TrainOptions::default() };
-    let model = Model::train(split.train.view(), options, settings, &task.share(0.0..TRAINING))?;
-    let training = clock.spent();
-    let clock = Clock::start();
-    let stopped = |source| TrainError::Stopped { finished: 0, total: 0, units: "rows", source };
-    let predictions = model
-        .predict(split.test.rows(), Query::top(KEPT), &task.share(TRAINING..1.0))
-        .map_err(stopped)?;
-    let best = |row: &[Scored]| row.iter().take(KEPT).map(|label| label.id).collect();
+    let tried = train_and_test(split.train, split.test, split.reader, settings, task)?;
+    let best = |row: &[Scored]| row.iter().take(CUT).map(|label| label.id).collect();
     Ok(Trial {
         data,
-        training,
-        predicting: clock.spent(),
+        training: tried.training,
+        predicting: tried.predicting,
         memory: settings.estimate(split.train.view(), task.threads()).memory,
-        bytes: model.manifest().bytes(),
-        best: predictions.rows().map(best).collect(),
+        bytes: tried.bytes,
+        best: tried.predictions.rows().map(best).collect(),
     })
 }
 
@@ -352,7 +364,7 @@ impl Trial {
     fn predictions(&self) -> Predictions {
         let mut predictions = Predictions::default();
         for row in &self.best {
-            let ranked = row.iter().zip((1..=KEPT).rev());
+            let ranked = row.iter().zip((1..=CUT).rev());
             let scored: Vec<Scored> =
                 ranked.map(|(&id, left)| Scored { id, score: left as f32 }).collect();
             predictions.push_ranked(&scored);
@@ -371,26 +383,6 @@ impl Trial {
             predict_cpu_ms: self.predicting.cpu_seconds.map(|seconds| seconds * per_row),
         }
     }
-}
-
-/// The figures of each row, and what the best ranking of it would reach.
-fn row_figures(
-    truth: LabelRowsView<'_>,
-    predictions: &Predictions,
-    training: TrainingCounts<'_>,
-) -> Result<(Vec<RowFigures>, Vec<[f64; 3]>), String> {
-    let options = MetricOptions { at: CUTS.to_vec(), ..MetricOptions::default() };
-    let evaluation = Evaluation::new(truth, predictions, training, &options);
-    let evaluation = evaluation.map_err(|error| error.to_string())?;
-    let figures = evaluation.instances().map(|row| {
-        let [one, three, five] = [row.at[0], row.at[1], row.at[2]];
-        let hits = [one, three, five].map(|at| at.weighted_hits);
-        let precision = [one, three, five].map(|at| at.precision);
-        let ideal = [one, three, five].map(|at| at.ideal_weighted_hits);
-        let [first, second, third] = precision;
-        ([first, second, third, five.ndcg, hits[0], hits[1], hits[2]], ideal)
-    });
-    Ok(figures.unzip())
 }
 
 #[cfg(test)]

@@ -1,15 +1,19 @@
 //! What came of a comparison.
 
-use super::bootstrap::{bounds, resampled};
 use super::{Comparison, Finished, TrialError};
-use crate::base::run::Task;
+use crate::base::run::{Stopped, Task};
 use crate::base::words::plural;
+use crate::metrics::{Band, Bootstrap, Interval, bounds};
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::iter::Sum;
 
-/// How sure the intervals of all systems are together.
-const LEVEL: f64 = 0.95;
+/// Draws of the test rows.
+const DRAWS: usize = 2000;
+/// The share of the draws that may lie beyond an interval.
+const BEYOND: f64 = 0.05;
 /// Figures of a row.
 const FIGURES: usize = 7;
 /// With the mean of the first three.
@@ -22,6 +26,16 @@ pub struct Outcome {
     pub systems: Vec<System>,
     /// Test rows, each of which was tested once in a round of each split.
     pub rows: usize,
+    /// Rows that were learned from, in the first split, with so many features and labels.
+    pub training_rows: usize,
+    /// How many features these have.
+    pub features: usize,
+    /// How many labels there are.
+    pub labels: usize,
+    /// How often the rows were divided into those to learn from and those to test with.
+    pub splits: usize,
+    /// The seeds of the rounds of each split.
+    pub seeds: Vec<u64>,
     /// Rounds that all were in.
     pub rounds: usize,
     /// Rounds that were planned.
@@ -40,11 +54,15 @@ pub struct System {
     pub settings: Option<Value>,
     /// How good it is: means over all rounds.
     pub figures: Figures,
+    /// Between what each of these lies, 95 of 100 times, if other rows of the same kind are tested.
+    pub intervals: Figures<Interval>,
     /// By how much it is better than the best system, which is never sure; nothing for the best itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lead: Option<Interval>,
+    pub lead: Option<Lead>,
     /// For each figure, in their order, whether it is the best or may be as good.
     pub may_be_best: [bool; ALL],
+    /// What it makes of frequent and rare labels, in the best five: sums over all rounds.
+    pub by_frequency: Vec<Band>,
     /// What it costs, if it is one of ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
@@ -53,22 +71,22 @@ pub struct System {
 /// How good a system is, in fractions of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct Figures {
-    pub p_at_1: f64,
-    pub p_at_3: f64,
-    pub p_at_5: f64,
-    pub ndcg_at_5: f64,
-    pub psp_at_1: f64,
-    pub psp_at_3: f64,
-    pub psp_at_5: f64,
+pub struct Figures<T = f64> {
+    pub p_at_1: T,
+    pub p_at_3: T,
+    pub p_at_5: T,
+    pub ndcg_at_5: T,
+    pub psp_at_1: T,
+    pub psp_at_3: T,
+    pub psp_at_5: T,
     /// The mean of P@1, P@3 and P@5, which systems are ranked by.
-    pub mean_p: f64,
+    pub mean_p: T,
 }
 
 /// A difference, and between what it lies: for all systems together, 95 of 100 times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct Interval {
+pub struct Lead {
     pub difference: f64,
     pub low: f64,
     pub high: f64,
@@ -121,14 +139,14 @@ impl Costs {
     }
 }
 
-impl Figures {
-    fn of(figures: [f64; ALL]) -> Figures {
+impl<T: Copy> Figures<T> {
+    fn of(figures: [T; ALL]) -> Self {
         let [p_at_1, p_at_3, p_at_5, ndcg_at_5, psp_at_1, psp_at_3, psp_at_5, mean_p] = figures;
         Figures { p_at_1, p_at_3, p_at_5, ndcg_at_5, psp_at_1, psp_at_3, psp_at_5, mean_p }
     }
 
     /// The figures in their order, the mean last.
-    pub(super) fn all(&self) -> [f64; ALL] {
+    pub fn all(&self) -> [T; ALL] {
         let Figures { p_at_1, p_at_3, p_at_5, ndcg_at_5, psp_at_1, psp_at_3, psp_at_5, mean_p } =
             *self;
         [p_at_1, p_at_3, p_at_5, ndcg_at_5, psp_at_1, psp_at_3, psp_at_5, mean_p]
@@ -159,10 +177,16 @@ impl Comparison {
             TrialError::Stopped { finished, total, source }
         };
         let own = plain(&rows, width, systems);
-        let drawn = resampled(&rows, width, self.seeds[0], &task.without_deadline().quiet());
-        let drawn: Vec<Vec<[f64; ALL]>> =
-            drawn.map_err(stopped)?.iter().map(|sums| figures(sums, systems)).collect();
-        let tail = (1.0 - LEVEL) / 2.0 / (systems - 1).max(1) as f64;
+        let mut bootstrap = Bootstrap::new(rows.len() / width, width, self.seeds[0]);
+        rows.chunks_exact(width).enumerate().for_each(|(row, own)| bootstrap.add(row, own));
+        let task = task.without_deadline().quiet();
+        let draw = |number| {
+            task.check()?;
+            Ok(figures(&bootstrap.draw(number), systems))
+        };
+        let draws = || (0..DRAWS).into_par_iter().map(draw).collect::<Result<Vec<_>, Stopped>>();
+        let drawn = task.install(draws).map_err(stopped)?;
+        let tail = BEYOND / 2.0 / (systems - 1).max(1) as f64;
         let best = |figure: usize| {
             (0..systems)
                 .rev()
@@ -173,29 +197,47 @@ impl Comparison {
             let differences = drawn.iter().map(|own| own[one][figure] - own[best][figure]);
             let (low, high) = bounds(differences.collect(), tail);
             let difference = own[one][figure] - own[best][figure];
-            (best != one).then_some(Interval { difference, low, high })
+            (best != one).then_some(Lead { difference, low, high })
+        };
+        let interval = |one: usize, figure: usize| {
+            let drawn = drawn.iter().map(|own| own[one][figure]);
+            let (from, to) = bounds(drawn.collect(), BEYOND / 2.0);
+            Interval { from, to }
         };
         let system = |at: usize| {
             let ours = counted.contestants.get(at).map(|&at| &self.contestants[at]);
-            let joined = || self.joined[at - counted.contestants.len()].0.clone();
+            let joined = || &self.joined[at - counted.contestants.len()];
             System {
-                name: ours.map_or_else(joined, |one| one.name.clone()),
+                name: ours.map_or_else(|| &joined().0, |one| &one.name).clone(),
                 settings: ours.map(|one| serde_json::to_value(&one.settings).unwrap_or_default()),
                 figures: Figures::of(own[at]),
+                intervals: Figures::of(std::array::from_fn(|figure| interval(at, figure))),
                 lead: behind(at, FIGURES),
                 may_be_best: std::array::from_fn(|figure| {
                     behind(at, figure).is_none_or(|behind| behind.high >= 0.0)
                 }),
+                by_frequency: match counted.contestants.get(at) {
+                    Some(&at) => {
+                        summed(counted.of(at).flat_map(|finished| &finished.answers.bands))
+                    }
+                    None => summed(joined().1.bands.iter()),
+                },
                 costs: counted.contestants.get(at).map(|&at| counted.costs(at)),
             }
         };
         let mut all: Vec<System> = (0..systems).map(system).collect();
         all.sort_by(|one, other| other.figures.mean_p.total_cmp(&one.figures.mean_p));
+        let [training_rows, features, labels] = self.shape;
         let is_left_out = |at: &usize| !counted.contestants.contains(at);
         let left_out = (0..self.contestants.len()).filter(is_left_out);
         Ok(Outcome {
             systems: all,
             rows: rows.len() / width,
+            training_rows,
+            features,
+            labels,
+            splits: self.splits,
+            seeds: self.seeds.clone(),
             rounds: counted.rounds.iter().map(Vec::len).sum(),
             planned_rounds: self.splits * self.seeds.len(),
             unfinished: left_out.map(|at| self.contestants[at].name.clone()).collect(),
@@ -230,11 +272,12 @@ impl Comparison {
                     let own = rounds.iter().filter_map(|round| round[at].as_ref());
                     let mut sums = [0.0; FIGURES];
                     for finished in own {
-                        sums.iter_mut().zip(finished.rows[row]).for_each(|(sum, one)| *sum += one);
+                        let own = finished.answers.rows[row];
+                        sums.iter_mut().zip(own).for_each(|(sum, one)| *sum += one);
                     }
                     matrix.extend(sums.map(|sum| sum / rounds.len() as f64));
                 }
-                self.joined.iter().for_each(|(_, rows)| matrix.extend(rows[row]));
+                self.joined.iter().for_each(|(_, answers)| matrix.extend(answers.rows[row]));
                 matrix.extend([1.0; 4].iter().chain(ideal));
             }
         }
@@ -243,10 +286,28 @@ impl Comparison {
 }
 
 impl Counted<'_> {
-    fn costs(&self, at: usize) -> Costs {
-        let own = || self.rounds.iter().flatten().filter_map(|round| round[at].as_ref());
-        own().map(|finished| finished.costs).sum::<Costs>().divided(own().count())
+    /// What a contestant did in the rounds.
+    fn of(&self, at: usize) -> impl Iterator<Item = &Finished> {
+        self.rounds.iter().flatten().filter_map(move |round| round[at].as_ref())
     }
+
+    fn costs(&self, at: usize) -> Costs {
+        self.of(at).map(|finished| finished.costs).sum::<Costs>().divided(self.of(at).count())
+    }
+}
+
+/// The sums of the bands that have true labels.
+fn summed<'b>(bands: impl Iterator<Item = &'b Band>) -> Vec<Band> {
+    let mut sums: BTreeMap<u32, Band> = BTreeMap::new();
+    for band in bands.filter(|band| band.support > 0) {
+        let none = Band { labels: 0, support: 0, predicted: 0, hits: 0, ..*band };
+        let sum = sums.entry(band.from).or_insert(none);
+        sum.labels += band.labels;
+        sum.support += band.support;
+        sum.predicted += band.predicted;
+        sum.hits += band.hits;
+    }
+    sums.into_values().collect()
 }
 
 /// The figures of each system from all rows.
@@ -272,7 +333,7 @@ fn figures(sums: &[f64], systems: usize) -> Vec<[f64; ALL]> {
     own.chunks_exact(FIGURES).map(of).collect()
 }
 
-impl Interval {
+impl Lead {
     /// Whether the system is surely behind the best.
     pub fn is_behind(&self) -> bool {
         self.high < 0.0

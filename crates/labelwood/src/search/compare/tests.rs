@@ -1,6 +1,8 @@
 use super::*;
 use crate::base::run::Pool;
+use crate::base::sparse::Query;
 use crate::data::generate::{Generator, Profile, TEST_START};
+use crate::model::Model;
 use std::time::Instant;
 
 fn rows() -> (Dataset, Dataset) {

@@ -44,14 +44,15 @@ pub use super::measure::Measure;
 pub use schedule::Round;
 pub use text::{TEXT_SAMPLE, TextOutcome, TextPlan};
 
+use super::folder::{Folder, damaged, found_or};
 use super::trial::{Rows, Trial, drawn, lead, mean};
 use crate::algorithms::Settings;
 use crate::base::run::{Stage, Stopped, Task};
 use crate::base::settings::shown_number;
 use crate::base::words::plural;
 use crate::data::DatasetView;
+use folder::Place;
 pub(super) use folder::TEXT;
-use folder::{Place, Trials};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -254,7 +255,7 @@ fn tune_each(
     path: Option<&Path>,
     task: &Task,
 ) -> Result<Outcome, TrialError> {
-    let folder = path.map(|path| Trials::open(path, plan)).transpose()?;
+    let folder = path.map(|path| folder::open(path, plan)).transpose()?;
     let drawn = drawn(datasets[0].len(), plan.candidates[0].settings.seed(), DRAWING);
     let mut tuning = Tuning { datasets, plan, folder, drawn, finished: 0, cost: 0.0, task };
     let mut rounds: Vec<Vec<Standing>> = Vec::new();
@@ -314,7 +315,7 @@ struct Tuning<'a> {
     /// The rows of each candidate, or those of all.
     datasets: &'a [DatasetView<'a>],
     plan: &'a Plan,
-    folder: Option<Trials>,
+    folder: Option<Folder>,
     /// All rows in the order in which they are drawn.
     drawn: Vec<usize>,
     finished: usize,
@@ -354,25 +355,23 @@ impl Tuning<'_> {
         [test, train]: &[Vec<usize>; 2],
         rows: &mut Option<Rows>,
     ) -> Result<Trial, TrialError> {
-        let found =
-            self.folder.as_ref().map(|folder| folder.find(place, test.len())).transpose()?;
-        let trial = match found.flatten() {
-            Some(trial) => trial,
-            None => {
-                let dataset = *self.datasets.get(place.candidate).unwrap_or(&self.datasets[0]);
-                let rows = rows.get_or_insert_with(|| Rows::new(dataset, train, test));
-                let settings = &self.plan.candidates[place.candidate].settings;
-                let fewer = settings.reduced(self.plan.rounds[place.round].fewer_trees);
-                let (finished, total) = (self.finished, self.plan.trials());
-                let trial = rows.try_out(&fewer, &self.piece(place.round));
-                let trial =
-                    trial.map_err(|source| TrialError::Stopped { finished, total, source })?;
-                if let Some(folder) = &self.folder {
-                    folder.keep(place, &trial)?;
-                }
-                trial
-            }
-        };
+        let name = place.name();
+        let trial: Trial = found_or(self.folder.as_ref(), &name, || {
+            let dataset = *self.datasets.get(place.candidate).unwrap_or(&self.datasets[0]);
+            let rows = rows.get_or_insert_with(|| Rows::new(dataset, train, test));
+            let settings = &self.plan.candidates[place.candidate].settings;
+            let fewer = settings.reduced(self.plan.rounds[place.round].fewer_trees);
+            let (finished, total) = (self.finished, self.plan.trials());
+            let trial = rows.try_out(&fewer, &self.piece(place.round));
+            trial.map_err(|source| TrialError::Stopped { finished, total, source })
+        })?;
+        if let Some(folder) = &self.folder
+            && trial.hits.len() != test.len()
+        {
+            let found = plural(trial.hits.len(), "row");
+            let reason = format!("it has {found} rather than {}", test.len());
+            return Err(damaged(&folder.file(&name), reason));
+        }
         self.cost += self.plan.rounds[place.round].cost();
         self.finished += 1;
         let (finished, total) = (self.finished as u64, self.plan.trials() as u64);
