@@ -1,17 +1,13 @@
-//! Forests on whole data sets, and models that older versions wrote.
+//! Forests on whole data sets.
 
-use labelwood::Settings;
 use labelwood::algorithms::craftml::Params;
 use labelwood::data::generate::{Generator, Profile};
-use labelwood::data::{self, Dataset, LabelIndex, ReadOptions};
+use labelwood::data::{self, Dataset, ReadOptions};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
-use labelwood::model::{Model, train};
+use labelwood::model::Model;
 use labelwood::run::{Pool, Task};
 use labelwood::sparse::{Predictions, Query, Scored};
-use labelwood::store::{Load, Options, Start};
-use std::fmt::Write;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// P@1 and P@5 of predictions.
 fn precision(train: &Dataset, test: &Dataset, predictions: &Predictions) -> (f64, f64) {
@@ -84,86 +80,4 @@ fn bibtex_is_learned_as_well_as_it_should_be() {
     let (first, fifth) = forest_precision(&forest, &train, &test, &task);
     println!("bibtex: P@1 {first:.4}, P@5 {fifth:.4}");
     assert!(first >= 0.65 && fifth >= 0.29, "P@1 {first}, P@5 {fifth}");
-}
-
-/// Where the models that older versions wrote are.
-fn compat() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compat/v1")
-}
-
-fn compat_rows(task: &Task) -> Dataset {
-    let mut dataset =
-        data::read(&compat().join("rows.txt"), &ReadOptions::default(), task).unwrap().dataset;
-    let names = LabelIndex::read(&compat().join("labels.txt"), task);
-    dataset.label_names = Some(names.unwrap());
-    dataset
-}
-
-/// Predictions as text, one line for each row; scores by their bits, so that they are exact.
-fn compat_text(model: &Model, rows: &Dataset, task: &Task) -> String {
-    let mut text = String::new();
-    for beam in [None, Some(1)] {
-        writeln!(text, "beam {}", beam.map_or("default".to_owned(), |beam| beam.to_string()))
-            .unwrap();
-        for row in model
-            .predict(rows.features.view(), Query { beam, ..Query::top(3) }, task)
-            .unwrap()
-            .rows()
-        {
-            let scored: Vec<String> = row
-                .iter()
-                .map(|scored| {
-                    let name = model.labels().name(scored.id).unwrap();
-                    format!("{name}={:08x} ({})", scored.score.to_bits(), scored.score)
-                })
-                .collect();
-            writeln!(text, "{}", scored.join(" ")).unwrap();
-        }
-    }
-    text
-}
-
-#[test]
-fn a_model_of_format_1_predicts_as_it_always_did() {
-    let task = Pool::new(1).unwrap().task();
-    let rows = compat_rows(&task);
-    let expected = fs::read_to_string(compat().join("expected.txt")).unwrap();
-    for load in [Load::Map, Load::Copy] {
-        let options = Options { load, verify: true };
-        let model = Model::open(&compat().join("model"), options, &task).unwrap();
-        assert_eq!(compat_text(&model, &rows, &task), expected);
-    }
-}
-
-/// Rows and label names for a new fixture.
-fn write_compat_rows(task: &Task) {
-    let profile = Profile {
-        instances: 30,
-        test_instances: 0,
-        features: 24,
-        labels: 8,
-        entries_per_row: 5.0,
-        labels_per_row: 1.6,
-        skew: 0.75,
-    };
-    let (features, labels) = Generator::new(profile, 3).unwrap().rows(0..30, task).unwrap();
-    let dataset = Dataset { features, labels, label_names: None, named: None };
-    fs::create_dir_all(compat()).unwrap();
-    data::write(&compat().join("rows.txt"), &dataset, None).unwrap();
-    let names: String = (0..8).map(|id| format!("c{id}\tname-{id}\n")).collect();
-    fs::write(compat().join("labels.txt"), names).unwrap();
-}
-
-#[test]
-#[ignore = "writes the fixture of the current format anew: only for a format that nobody uses yet"]
-fn write_the_fixture_of_the_current_format() {
-    let task = Pool::new(1).unwrap().task();
-    write_compat_rows(&task);
-    let rows = compat_rows(&task);
-    let params = Params { trees: 3, branches: 4, leaf: 4, ..Params::default() };
-    let start = Start { resume: false, overwrite: true };
-    let target = compat().join("model");
-    train(&rows, &Settings::from(params), &target, start, &task).unwrap();
-    let model = Model::open(&target, Options::default(), &task).unwrap();
-    fs::write(compat().join("expected.txt"), compat_text(&model, &rows, &task)).unwrap();
 }
