@@ -9,7 +9,7 @@ export PROPTEST_RNG_SEED ?= 1
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun strace test-rust test-python test-annif test-server test-page chromium choices scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests lint docs settings python-settings release
+.PHONY: help demo test mpirun strace test-rust test-python test-annif test-server test-page chromium choices scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests reproduce-table lint docs settings python-settings release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -24,6 +24,7 @@ help:
 	@echo 'make bench-python MODEL=... ROWS=... measure what calls from Python cost'
 	@echo 'make torture train on hundreds of odd data sets, on several numbers of threads'
 	@echo 'make reproduce, make reproduce-forests repeat the experiments of the papers; needs the same'
+	@echo 'make reproduce-table compare all systems as the table of the CRAFTML paper does; needs the same'
 	@echo 'make docs    build the API documentation and the guide'
 
 demo: release
@@ -190,6 +191,10 @@ reproduce: release
 # Writes docs/src/forests.md in the same way.
 reproduce-forests: release
 	python3 bench/forests.py
+
+# Writes docs/src/table.md and its picture in the same way; SETS="bibtex delicious" measures these anew.
+reproduce-table: release
+	python3 bench/table.py $(SETS)
 
 # Writes python/labelwood/_settings.py and docs/src/settings.md; a test fails when they are stale.
 settings:
