@@ -168,9 +168,8 @@ export class LabelsView {
   }
 
   #examples(examples) {
-    return h("ul", { class: "rows" }, examples.map((example) => h("li", {}, example.text
-      ? h("q", { dir: "auto" }, example.text)
-      : [t("card_example", { row: example.id ?? example.row }), " ", h("small", {}, t("card_no_text"))])));
+    return h("ul", { class: "rows" }, examples.map(({ row, terms }) => h("li", {}, t("card_example", { row: row + 1 }), " ",
+      h("small", { dir: "auto" }, terms?.length > 0 ? terms.join(" · ") : t("card_no_text")))));
   }
 
   #decision(label) {

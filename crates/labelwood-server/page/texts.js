@@ -81,6 +81,7 @@ const table = {
   why_part: "What “{part}” says",
   why_part_weight: "counts {weight}",
   why_rows: "Rows it has learned from",
+  why_row_shares: "shares {words}",
   why_row_has: "has this label",
   why_row_not: "has other labels",
   why_similarity: "likeness {value}",

@@ -122,9 +122,11 @@ function leaves(found) {
 /** Training rows that look like the text. */
 function rows(found) {
   if (!(found?.length > 0)) return null;
-  const name = (row) => t("card_example", { row: row.id ?? row.row + 1 });
+  const name = (row) => t("card_example", { row: row.row + 1 });
+  const shared = (row) => (row.terms ?? []).map(({ term, feature }) => term ?? `#${feature}`).join(" · ");
+  const words = (row) => row.words?.length > 0 ? row.words.join(" · ") : shared(row) && t("why_row_shares", { words: shared(row) });
   return [heading(t("why_rows")), h("ul", { class: "rows" }, found.map((row) => h("li", {},
-    row.text ? h("q", { dir: "auto" }, row.text) : h("span", { dir: "auto" }, [name(row), ...(row.words ?? [])].join(" · ")),
+    h("span", { dir: "auto" }, [name(row), words(row)].filter(Boolean).join(" · ")),
     h("small", { dir: "auto" }, [
       row.has_label === true ? t("why_row_has") : row.has_label === false ? t("why_row_not") : null,
       number(row.similarity) && t("why_similarity", { value: probability(row.similarity) }),

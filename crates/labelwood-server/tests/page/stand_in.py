@@ -41,7 +41,6 @@ LABELS = [
     (HOSTILE, {"onerror": 3.0, "img": 2.0}, None, {}, 1),
 ] + [(f"place names {number}", {"places": 0.1 * number}, "maps", {}, number % 4) for number in range(1, 60)]
 
-TEXTS = ["Who lived in our house before the war?", "When was the old mill built, and is there a map of the town?"]
 WORD = re.compile(r"\w+")
 
 
@@ -88,9 +87,9 @@ class Labels:
             {"part": "craftml", "kind": "forest", "score": 0.4, "trees": 8, "voting": 3, "leaves": [
                 {"tree": 0, "depth": 4, "weight": 0.5, "rows": 9, "having": 5, "labels": [{**self.brief(3, language), "rows": 4}]}]},
             {"part": "neighbours", "kind": "neighbours", "score": 0.61, "weight": 0.3, "neighbours": 10, "having": 4, "rows": [
-                {"row": 3, "id": "437", "text": TEXTS[0], "similarity": 0.71, "has_label": True, "labels": [self.brief(number, language)]},
-                {"row": 9, "id": "12", "text": HOSTILE, "similarity": 0.33, "has_label": False, "labels": []},
-                {"row": 11, "similarity": 0.2, "share": 0.1, "has_label": False, "labels": [], "words": ["mill", "river"]}]},
+                {"row": 3, "similarity": 0.71, "has_label": True, "labels": [self.brief(number, language)], "terms": terms[:2]},
+                {"row": 9, "similarity": 0.33, "has_label": False, "labels": [], "words": [HOSTILE], "terms": []},
+                {"row": 11, "similarity": 0.2, "share": 0.1, "has_label": False, "labels": [], "words": ["mill", "river"], "terms": terms[:1]}]},
             {"part": "names", "kind": "names", "score": 1.0, "found": 7, "in_one_piece": True, "names": [{"name": name, "start": found, "end": found + len(name)}]}
             if found >= 0 else {"part": "names", "kind": "none", "score": 0.0},
             {"part": "ranker", "kind": "ranker", "score": self.score(number, text), "log_odds": 1.2, "terms": [{"feature": 2, "term": None, "contribution": 0.4}],
@@ -123,7 +122,7 @@ class Labels:
             "narrower": [self.brief(at, language) for at, label in enumerate(LABELS) if label[2] == name],
             "count": count,
             "terms": [{"term": word, "weight": weight} for word, weight in sorted(words.items(), key=lambda entry: -abs(entry[1]))],
-            "examples": [{"row": 3, "id": "437", "text": TEXTS[0]}, {"row": 12, "id": "441", "text": TEXTS[1] if number else None}],
+            "examples": [{"row": 3, "terms": ["house", "lived", HOSTILE]}, {"row": 12, "terms": []}],
         }
 
 

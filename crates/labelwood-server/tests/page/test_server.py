@@ -24,7 +24,7 @@ def served(tmp_path_factory):
         subprocess.run([command, *arguments], cwd=folder, check=True, capture_output=True)
 
     run("demo", "--write-corpus", "questions", "--to", "csv")
-    run("train", "questions/train.csv", "--text-column", "question", "--label-column", "subjects", "--id-column", "number", "--model", "desk", "--quiet")
+    run("train", "questions/train.csv", "--text-column", "question", "--label-column", "subjects", "--id-column", "number", "--model", "desk", "--keep-rows", "--quiet")
     (folder / "keys.txt").write_text(f"page {KEY}\n")
     server = subprocess.Popen([command, "serve", "desk", "other=desk", "--port", "0", "--no-access-log", "--api-keys", "keys.txt", "--max-body", "20KB"],
                               cwd=folder, stderr=subprocess.PIPE, text=True)
@@ -87,6 +87,7 @@ def test_the_vocabulary_is_searched_and_shows_cards(page):
     expect(page.locator(".card h2")).to_have_text("local history")
     expect(page.locator(".card")).to_contain_text("training row")
     expect(page.locator(".card .balance li").first).to_be_visible()
+    expect(page.locator(".card .rows li").first).to_contain_text(re.compile(r"^row \d+ \w+ · \w+"))
     page.click("nav >> text=One text")
     page.fill("#add", "histo")
     expect(page.locator("[role=option]").first).to_be_visible()

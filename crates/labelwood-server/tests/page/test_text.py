@@ -110,6 +110,7 @@ def test_a_label_says_why_and_marks_its_words(visitor):
     assert page.locator(".marked mark.lit").all_inner_texts() == ["war"]
     page.click("text=What “neighbours” says")
     expect(page.locator(".inset .rows")).to_contain_text("likeness 0.71")
+    expect(page.locator(".inset .rows")).to_contain_text("row 4 · shares before · war")
     expect(page.locator(".inset .rows")).to_contain_text("row 12 · mill · river")
     page.click("text=What “craftml” says")
     forest = page.locator("#why-4 details", has_text="craftml")
