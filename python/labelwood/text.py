@@ -466,9 +466,9 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
         return _rows(arrays, json.loads(self.model_.manifest)["features"])
 
     def typical_terms(self, tag: str) -> list[tuple[str, float]]:
-        """The terms that the training texts with a tag have more than others, with by how much, best first.
+        """The terms that the training texts with a tag have more than others, best first, with by how much.
 
-        They follow from the texts alone, and are the same for all algorithms.
+        A term counts as far as it is rare. They follow from the texts alone, and are the same for all algorithms.
         """
         (label,) = self._model().find_labels([tag])
         if label is None:

@@ -35,7 +35,7 @@ fn lines(output: &str) -> Vec<Value> {
 #[test]
 fn words_are_marked_in_the_text() {
     let folder = trained();
-    let table = explain(&folder, "Owls in an atlas", "--to table --label birds").succeeds();
+    let table = explain(&folder, "Owls in the atlas", "--to table --label birds").succeeds();
     assert!(table.starts_with("birds  0."), "{table}");
     assert!(table.contains("\n  [+Owls] in "), "{table}");
     assert!(table.contains("[-atlas]") && table.contains("\n  not known   in\n"), "{table}");

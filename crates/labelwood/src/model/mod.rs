@@ -380,8 +380,9 @@ impl Model {
     }
 
     /// The terms that tell most about a label with their weights, best first: those whose mean
-    /// value in the training documents with the label exceeds that in all documents most. Nothing
-    /// if the model was trained on vectors, or on hashed terms.
+    /// value in the training documents with the label exceeds that in all documents most, counted as
+    /// far as they are rare ([`Vectoriser::rarity`](crate::text::Vectoriser::rarity)). Nothing if the
+    /// model was trained on vectors, or on hashed terms.
     pub fn label_terms(&self, label: u32) -> Option<Vec<(&str, f32)>> {
         let (terms, reader) = (self.label_terms.as_ref()?, self.text.as_ref()?);
         let named = |(term, weight)| Some((reader.vectoriser().term(term)?, weight));

@@ -79,7 +79,8 @@ impl Model {
 ///
 /// The weight of a term is by how much its mean value in the training rows with the label exceeds
 /// that in all rows: what the centre of the label's documents has and the centre of all has not.
-/// This is what both forests and linear models go by, and it is the same for all of them.
+/// This is what both forests and linear models go by, and it is the same for all of them. It counts
+/// as far as the term is rare, as in explanations.
 #[derive(Clone, Debug)]
 pub(super) struct LabelTerms {
     /// Where the terms of each label start, and last their number.
@@ -100,8 +101,12 @@ impl LabelTerms {
         terms.iter().copied().zip(weights.iter().copied())
     }
 
-    fn new(dataset: DatasetView<'_>, task: &Task) -> Result<Self, Stopped> {
-        let features = dataset.features;
+    fn new(
+        dataset: DatasetView<'_>,
+        vectoriser: &Vectoriser,
+        task: &Task,
+    ) -> Result<Self, Stopped> {
+        let (features, rarity) = (dataset.features, vectoriser.rarity());
         let rows_of_labels = dataset.labels.transpose();
         let means = means(features);
         let labels = rows_of_labels.len();
@@ -110,7 +115,7 @@ impl LabelTerms {
             let best = |sums: &mut Vec<f64>, label| {
                 task.check()?;
                 let rows = rows_of_labels.row(label).indices;
-                Ok(best_terms(features, rows, &means, sums))
+                Ok(best_terms(features, rows, &means, &rarity, sums))
             };
             // Every piece of work takes memory for the sums of all columns, so there are few.
             let pieces =
@@ -137,8 +142,15 @@ fn means(features: CsrView<'_>) -> Vec<f64> {
     means
 }
 
-/// The columns whose mean in `rows` exceeds `means` most; `sums` holds zeros before and after.
-fn best_terms(features: CsrView<'_>, rows: &[u32], means: &[f64], sums: &mut [f64]) -> Vec<Scored> {
+/// The columns whose mean in `rows` exceeds `means` most, as far as they are rare; `sums` holds zeros
+/// before and after.
+fn best_terms(
+    features: CsrView<'_>,
+    rows: &[u32],
+    means: &[f64],
+    rarity: impl Fn(u32) -> f64,
+    sums: &mut [f64],
+) -> Vec<Scored> {
     let looked_at = rows.len().min(ROWS);
     let mut seen = Vec::new();
     for row in (0..looked_at).map(|at| rows[at * rows.len() / looked_at]) {
@@ -152,7 +164,8 @@ fn best_terms(features: CsrView<'_>, rows: &[u32], means: &[f64], sums: &mut [f6
     }
     let weighed = seen.iter().map(|&id| {
         let sum = std::mem::take(&mut sums[id as usize]);
-        Scored { id, score: (sum / looked_at as f64 - means[id as usize]) as f32 }
+        let exceeds = sum / looked_at as f64 - means[id as usize];
+        Scored { id, score: (rarity(id) * exceeds) as f32 }
     });
     let mut best: Vec<Scored> = weighed.filter(|term| term.score > 0.0).collect();
     top_k(&mut best, TERMS);
@@ -173,7 +186,7 @@ pub(super) fn write(
 ) -> Result<(), StoreError> {
     write_vectoriser(reader, units)?;
     if reader.vectoriser().params().hashing.is_none() && units.lacks(LABEL_TERMS) {
-        write_label_terms(&LabelTerms::new(dataset, task)?, units)?;
+        write_label_terms(&LabelTerms::new(dataset, reader.vectoriser(), task)?, units)?;
     }
     Ok(())
 }
@@ -194,12 +207,12 @@ fn write_label_terms(terms: &LabelTerms, units: &UnitSink<'_>) -> Result<(), Sto
 /// rows, else of the labels that are new.
 pub(super) fn update_label_terms(
     known: &LabelTerms,
-    dataset: DatasetView<'_>,
-    are_all_rows: bool,
+    reader: &TextReader,
+    (dataset, are_all_rows): (DatasetView<'_>, bool),
     units: &UnitSink<'_>,
     task: &Task,
 ) -> Result<(), StoreError> {
-    let found = LabelTerms::new(dataset, task)?;
+    let found = LabelTerms::new(dataset, reader.vectoriser(), task)?;
     if are_all_rows {
         return write_label_terms(&found, units);
     }

@@ -109,6 +109,32 @@ impl Vectoriser {
         ((id as usize) < view.len()).then(|| as_text(view.term(id)))
     }
 
+    /// How rare the term of a column is: 1 for the rarest that there are, 0 for one that all documents had, and
+    /// in between by the logarithm of how many had it. All are 1 without idf.
+    ///
+    /// ```
+    /// use labelwood::run::Pool;
+    /// use labelwood::text::{Fitting, Params};
+    /// let task = Pool::new(1)?.task();
+    /// let mut fitting = Fitting::new(Params::default())?;
+    /// fitting.add(&["the old map", "the map", "the book"], &task)?;
+    /// let (vectoriser, _) = fitting.finish(&task)?;
+    /// let rarity = vectoriser.rarity();
+    /// let of = |term| vectoriser.id(term).map(&rarity);
+    /// assert_eq!((of("the"), of("old")), (Some(0.0), Some(1.0)));
+    /// assert!((of("map").unwrap_or_default() - 0.415).abs() < 0.001, "log(4/3) / log(4/2)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rarity(&self) -> impl Fn(u32) -> f64 {
+        let idf = &self.arrays.idf;
+        let above = |weight: f32| f64::from(weight) - 1.0;
+        let most = above(idf.iter().copied().fold(1.0, f32::max));
+        move |id| match idf.get(id as usize) {
+            Some(&weight) if most > 0.0 => (above(weight) / most).clamp(0.0, 1.0),
+            _ => 1.0,
+        }
+    }
+
     /// The scripts of terms that are no words between spaces, if one term of twenty has one; the most
     /// frequent first. None with hashing.
     ///

@@ -3,7 +3,7 @@
 use super::{ExplainOptions, LabelExplanation, Mark, Model, Span};
 use crate::algorithms::explain::{Contribution, Evidence, NameAt, NamedLabel, Reasons, cut};
 use crate::model::rows;
-use crate::text::{NamePlaces, Place, TextReader, Word, words};
+use crate::text::{NamePlaces, Place, TextReader, Vectoriser, Word, words};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many labels of a training row are named.
@@ -25,6 +25,7 @@ struct Text<'a> {
     features: Vec<BTreeSet<u32>>,
     places: Vec<Place>,
     names: NamePlaces,
+    vectoriser: &'a Vectoriser,
     /// Whether labels' names are looked for, so that any word may be part of one.
     finds_names: bool,
 }
@@ -34,7 +35,7 @@ impl<'a> Source<'a> {
         Source { text: None }
     }
 
-    pub(super) fn of_text(text: &'a str, reader: &TextReader) -> Self {
+    pub(super) fn of_text(text: &'a str, reader: &'a TextReader) -> Self {
         let words = words(text);
         let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
         let mut different: Vec<Vec<usize>> = Vec::new();
@@ -49,7 +50,8 @@ impl<'a> Source<'a> {
             different[number].push(at);
             number_of.push(number);
         }
-        let places = reader.vectoriser().places(text);
+        let vectoriser = reader.vectoriser();
+        let places = vectoriser.places(text);
         let mut features = vec![BTreeSet::new(); different.len()];
         for place in &places {
             let first = words.partition_point(|word| word.place.end <= place.start);
@@ -60,7 +62,8 @@ impl<'a> Source<'a> {
         }
         let names = NamePlaces::new(text, reader.language());
         let finds_names = reader.finds_names();
-        let text = Text { text, words, different, features, places, names, finds_names };
+        let text =
+            Text { text, words, different, features, places, names, vectoriser, finds_names };
         Source { text: Some(text) }
     }
 
@@ -76,6 +79,12 @@ impl<'a> Source<'a> {
             let all = text.features.iter().enumerate();
             all.filter(|(_, features)| text.finds_names || !features.is_empty())
         })
+    }
+
+    /// How rare a feature is, from 0 to 1.
+    pub(super) fn rarity(&self) -> impl Fn(u32) -> f64 {
+        let rarity = self.text.as_ref().map(|text| text.vectoriser.rarity());
+        move |feature| rarity.as_ref().map_or(1.0, |rarity| rarity(feature))
     }
 
     /// The marks of a word at its places.

@@ -3,7 +3,8 @@
 //! Each part says how it came to its score ([`Reasons`]): to the last bit where it is linear, by the rows
 //! that vote where it goes by rows. What a word means to the model as a whole, its [`Mark`], follows from that:
 //! of one algorithm it is the word's own term, and of a grove what the parts make of the word, each part
-//! counting for as much as the log-odds of the label would change without it.
+//! counting for as much as the log-odds of the label would change without it. A word counts as far as it is
+//! rare: models read small words, too, but these tell people nothing.
 //!
 //! ```
 //! use labelwood::Settings;
@@ -116,8 +117,8 @@ pub struct LabelExplanation {
     /// What there is to say of a label without a score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What the words of the text mean to the score, in their order; those that mean next to nothing are left
-    /// out.
+    /// What the words of the text mean to the score, in their order; those that mean little beside the
+    /// strongest are left out.
     pub marks: Vec<Mark>,
     /// The same of the features of a row without text, strongest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -137,8 +138,8 @@ pub struct Mark {
     pub end: usize,
     /// The word in lower case.
     pub term: String,
-    /// What the parts make of the word, at all its places together: above 0 it speaks for the label, below 0
-    /// against it.
+    /// What the parts make of the word, at all its places together, times how rare it is, from 0 to 1: above 0 it
+    /// speaks for the label, below 0 against it.
     pub weight: f32,
     /// The part that it is a mark of; nothing, since it is of all together.
     pub part: Option<&'static str>,

@@ -67,6 +67,46 @@ fn the_words_of_a_label_speak_for_it_and_those_of_another_against_it() {
 }
 
 #[test]
+fn a_frequent_word_counts_for_less_than_a_rare_one() {
+    let task = task();
+    let (reader, _) = rows(&task);
+    let source = Source::of_text("the owls of old, and the herons of", &reader);
+    let term = |word: &str| reader.vectoriser().id(word).unwrap();
+    let all = ["the", "owls", "of", "old", "and", "herons"];
+    // Every word means as much to the only part; the name of the label is in none of them.
+    let terms = all.map(|word| Contribution::new(term(word), 1.0)).to_vec();
+    let part = Reasons { terms, ..Reasons::new("toy", 0.5, Evidence::None) };
+    let marks = Weights::of(std::slice::from_ref(&part)).marks(&source, &[part]);
+    let weight = |word: &str| {
+        let own: Vec<f32> =
+            marks.iter().filter(|mark| mark.term == word).map(|mark| mark.weight).collect();
+        own.first().copied().filter(|weight| own.iter().all(|other| other == weight))
+    };
+    let rarity = reader.vectoriser().rarity();
+    for word in all {
+        assert_eq!(weight(word), Some(rarity(term(word)) as f32), "{word}");
+    }
+    assert!(weight("of") < weight("old") && weight("old") < weight("owls"));
+    assert_eq!(marks.iter().filter(|mark| mark.term == "of").count(), 2);
+}
+
+#[test]
+fn what_means_less_than_a_fifth_of_the_strongest_is_not_marked() {
+    let task = task();
+    let (reader, _) = rows(&task);
+    let source = Source::of_text("owls herons finches", &reader);
+    let term = |word: &str| reader.vectoriser().id(word).unwrap();
+    let terms = [("owls", 1.0), ("herons", -0.4), ("finches", 0.1)]
+        .map(|(word, adds)| Contribution::new(term(word), adds))
+        .to_vec();
+    let part = Reasons { terms, ..Reasons::new("toy", 0.5, Evidence::None) };
+    let marks = Weights::of(std::slice::from_ref(&part)).marks(&source, &[part]);
+    let marked: Vec<&str> = marks.iter().map(|mark| &*mark.term).collect();
+    assert_eq!(marked, ["owls", "herons"]);
+    assert!(marks[0].weight > 0.0 && marks[1].weight < 0.0);
+}
+
+#[test]
 fn scores_and_ranks_are_those_of_the_prediction() {
     let task = task();
     let extras = TrainOptions { favour: crate::learn::favour::Favour::Tail, ..Default::default() };

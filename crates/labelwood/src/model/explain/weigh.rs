@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The most words or features that have a weight.
 const MOST: usize = 24;
 /// Weights of less than this share of the largest are left out.
-const TRIFLE: f64 = 0.05;
+const TRIFLE: f64 = 0.2;
 
 /// What features mean to a label, and its name in the text.
 pub(super) struct Weights {
@@ -39,8 +39,9 @@ impl Weights {
         weights
     }
 
-    /// The marks of the words of a text, in its order. A feature of several words is divided among them, and so
-    /// is the name of the label where it stands.
+    /// The marks of the words of a text, in its order. What a feature means counts as far as the feature is
+    /// rare: the parts go by small words, too, but these tell nobody what a text is about. A feature of
+    /// several words is divided among them, and so is the name of the label where it stands.
     pub(super) fn marks(&self, source: &Source<'_>, parts: &[Reasons]) -> Vec<Mark> {
         let names: Vec<&NameAt> = parts.iter().flat_map(names_of).collect();
         let is_named = |word: usize| {
@@ -54,9 +55,11 @@ impl Weights {
             features.iter().for_each(|&feature| *words_of.entry(feature).or_default() += 1);
         }
         let named = source.known_words().filter(|&(word, _)| is_named(word)).count();
+        let rarity = source.rarity();
         let weighed = source.known_words().map(|(word, features)| {
             let share = |feature: &u32| {
-                self.features.get(feature).map_or(0.0, |all| all / words_of[feature] as f64)
+                let counts = |all| rarity(*feature) * all / words_of[feature] as f64;
+                self.features.get(feature).map_or(0.0, counts)
             };
             let name = if is_named(word) { self.name / named as f64 } else { 0.0 };
             (word, features.iter().map(share).sum::<f64>() + name)
@@ -84,7 +87,7 @@ fn names_of(part: &Reasons) -> &[NameAt] {
     }
 }
 
-/// The strongest first, without those that mean next to nothing beside them.
+/// The strongest first, without those that mean little beside them.
 fn telling<T>(mut all: Vec<(T, f64)>) -> Vec<(T, f64)> {
     all.sort_by(|one, other| other.1.abs().total_cmp(&one.1.abs()));
     all.truncate(MOST);

@@ -340,12 +340,13 @@ impl Work<'_> {
             rows::write(self.added, number, units)?;
         }
         let has_new_labels = self.added.labels.columns() as u64 > self.model.manifest().labels;
-        match (&self.model.label_terms, &self.all) {
-            (Some(known), Some(all)) => {
-                text::update_label_terms(known, all.view(), true, units, task)?;
+        let known = self.model.label_terms.as_ref().zip(self.model.text());
+        match (known, &self.all) {
+            (Some((known, reader)), Some(all)) => {
+                text::update_label_terms(known, reader, (all.view(), true), units, task)?;
             }
-            (Some(known), None) if has_new_labels => {
-                text::update_label_terms(known, self.added, false, units, task)?;
+            (Some((known, reader)), None) if has_new_labels => {
+                text::update_label_terms(known, reader, (self.added, false), units, task)?;
             }
             _ => {}
         }
