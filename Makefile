@@ -9,7 +9,7 @@ export PROPTEST_RNG_SEED ?= 1
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun strace test-rust test-python test-annif test-server test-page chromium choices scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests reproduce-table lint docs settings python-settings release
+.PHONY: help demo test mpirun strace test-rust test-python test-annif test-server test-page chromium choices scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests reproduce-table bench-tried lint docs settings python-settings release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -25,6 +25,7 @@ help:
 	@echo 'make torture train on hundreds of odd data sets, on several numbers of threads'
 	@echo 'make reproduce, make reproduce-forests repeat the experiments of the papers; needs the same'
 	@echo 'make reproduce-table compare all systems as the table of the CRAFTML paper does; needs the same'
+	@echo 'make bench-tried measure what was left out: ML-kNN, LPSR, learned spaces; needs the same'
 	@echo 'make docs    build the API documentation and the guide'
 
 demo: release
@@ -149,6 +150,15 @@ bench-default: release target/bench-default/ready
 target/bench-default/ready: bench/requirements.txt
 	python3 -m venv target/bench-default
 	grep -E '^(omikuji|numpy|scipy)=' bench/requirements.txt | xargs target/bench-default/bin/python -m pip install --quiet
+	touch $@
+
+# Writes docs/src/tried.md; SETS="bibtex delicious" measures these alone. A stopped run goes on where it was.
+bench-tried: release target/bench-tried/ready
+	target/bench-tried/venv/bin/python bench/tried.py $(SETS)
+
+target/bench-tried/ready: bench/requirements.txt
+	python3 -m venv target/bench-tried/venv
+	grep -E '^(numpy|scipy)=' bench/requirements.txt | xargs target/bench-tried/venv/bin/python -m pip install --quiet
 	touch $@
 
 # What calls of the Python package cost; MODEL is a model's folder, ROWS a file of vectors for it.
