@@ -9,7 +9,7 @@ export PROPTEST_RNG_SEED ?= 1
 MDBOOK_VERSION = 0.5.4
 MDBOOK = $(shell command -v mdbook || echo target/tools/bin/mdbook)
 
-.PHONY: help demo test mpirun strace test-rust test-python test-annif test-server test-page chromium choices scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests reproduce-table bench-tried lint docs settings python-settings release
+.PHONY: help demo test mpirun strace test-rust test-python test-annif test-server test-page chromium choices serving-speed scale shards updates bench bench-peers bench-default bench-python torture reproduce reproduce-forests reproduce-table bench-tried lint docs settings python-settings release
 
 help:
 	@echo 'make demo    train, evaluate and predict on questions to a library'
@@ -181,6 +181,10 @@ torture: release
 # Writes docs/src/choices.md; takes some minutes.
 choices: release
 	python3 bench/choices.py
+
+# Writes docs/src/serving-speed.md; takes ten minutes and a gigabyte under target/, and needs wrk.
+serving-speed: release
+	python3 bench/serve.py
 
 # Writes docs/src/scale.md; takes some minutes and a few gigabytes under target/.
 scale: release

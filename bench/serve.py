@@ -1,9 +1,10 @@
-"""How many requests a second `labelwood serve` answers, beside Annif with its omikuji backend.
+"""How many requests a second `labelwood serve` answers, beside Annif with its omikuji backend, and what explanations cost.
 
-Needs wrk, and the set debian-debtags in LABELWOOD_DATA. Single texts of the test part are asked for over loopback by
-one thread of wrk, by default for 60 seconds each: of the default grove and of label trees, through both interfaces.
-`--annif` asks Annif the same under gunicorn with two workers, in a virtual environment that is made for it;
-`--requests 1000000` counts whether memory grows. Models are trained once and kept under target/serve.
+Writes docs/src/serving-speed.md. Needs wrk, and the sets debian-debtags and yso-finna-en-3plus in LABELWOOD_DATA; run it with
+`make serving-speed`. Single texts of the test part are asked for over loopback by one thread of wrk, by default for 60
+seconds each: of the default grove and of label trees, through both interfaces. Annif is asked the same under gunicorn
+with two workers, in a virtual environment that is made for it. `--only explain` measures one of these again,
+`--requests 1000000` counts whether memory grows. Models are trained once and kept under target/serve, with the figures.
 """
 
 import argparse
@@ -22,8 +23,37 @@ import urllib.request
 ROOT = pathlib.Path(__file__).parent.parent
 WORK = ROOT / "target" / "serve"
 LABELWOOD = ROOT / "target" / "release" / "labelwood"
-DATA = pathlib.Path(os.environ.get("LABELWOOD_DATA", ".")) / "debian-debtags"
+PAGE = ROOT / "docs" / "src" / "serving-speed.md"
+DATA = pathlib.Path(os.environ.get("LABELWOOD_DATA", "."))
+TAGS, TITLES = "debian-debtags", "yso-finna-en-3plus"
 TEXTS = 2000
+EXPLAINED = 1000
+
+HEAD = """# How fast it answers
+
+`make serving-speed` writes this page. Texts of the test part of debian-debtags, one in each request, are asked for over
+loopback by one thread of [wrk](https://github.com/wg/wrk) with {connections} connections, for {seconds} seconds each, of models
+that learned from its training part: the default grove, label trees alone (`--algorithm label-tree`), and Annif with its omikuji backend as
+it is by default, under gunicorn with two workers. The machine has {processors} processors, and wrk runs on the same. Memory is what is
+resident before and after.
+
+| what is asked | requests a second | half within | 99 % within | errors | memory, MB |
+|---|--:|--:|--:|--:|--:|
+"""
+
+EXPLAINING = """
+One explanation after the other, of the five best labels of a title, by `POST /api/models/NAME/explain` of the default grove of
+yso-finna-en-3plus (24,579 labels, with their names), of {asked:,} titles of its test part: {p50:.1f} ms of CPU time in the median,
+{p99:.1f} ms or less for 99 %, {most:.1f} ms at most.
+"""
+
+NAMES = {
+    "grove, /api": "default grove, `/api/models/NAME/predict`",
+    "grove, /v1": "default grove, `/v1/projects/NAME/suggest`",
+    "label-tree, /api": "label trees, `/api/models/NAME/predict`",
+    "label-tree, /v1": "label trees, `/v1/projects/NAME/suggest`",
+    "annif": "Annif, `/v1/projects/NAME/suggest`",
+}
 
 PROJECT = """[debtags]
 name=debtags
@@ -52,18 +82,18 @@ end
 """
 
 
-def lines(part: str) -> list[list[str]]:
+def lines(part: str, data: str = TAGS) -> list[list[str]]:
     """The rows of a part: text and labels."""
-    text = subprocess.run(["zstdcat", DATA / f"{part}.tsv.zst"], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(["zstdcat", DATA / data / f"{part}.tsv.zst"], check=True, capture_output=True, text=True).stdout
     return [line.split("\t") for line in text.splitlines()]
 
 
-def model(name: str, *flags: str) -> pathlib.Path:
+def model(name: str, *flags: str, data: str = TAGS) -> pathlib.Path:
     """A model, trained when it is first asked for."""
     folder = WORK / name
     if not folder.exists():
-        labels = ["--vocabulary", DATA / "labels.txt.zst"]
-        subprocess.run([LABELWOOD, "train", DATA / "train.tsv.zst", "--model", folder, *labels, *flags], check=True)
+        labels = ["--vocabulary", DATA / data / "labels.txt.zst"]
+        subprocess.run([LABELWOOD, "train", DATA / data / "train.tsv.zst", "--model", folder, *labels, *flags], check=True)
     return folder
 
 
@@ -169,7 +199,8 @@ def annif(arguments: argparse.Namespace) -> dict:
         subprocess.run([python / "pip", "install", "--quiet", "annif[omikuji]", "gunicorn"], check=True)
     environment = dict(os.environ)
     check = "import nltk; nltk.download('punkt_tab'); nltk.data.find('tokenizers/punkt_tab')"
-    if subprocess.run([python / "python", "-c", check], capture_output=True).returncode != 0:
+    has_sentences = subprocess.run([python / "python", "-c", check], capture_output=True).returncode == 0
+    if not has_sentences:
         print("the data of NLTK cannot be had: Annif takes each text for one sentence")
         (place / "sitecustomize.py").write_text(ONE_SENTENCE)
         environment["PYTHONPATH"] = str(place)
@@ -190,7 +221,8 @@ def annif(arguments: argparse.Namespace) -> dict:
     command = [python / "gunicorn", "annif:create_app()", "--workers", "2", "--worker-class", "uvicorn.workers.UvicornWorker",
                "--bind", "127.0.0.1:8097", "--timeout", "600", "--log-level", "error"]
     base = "http://127.0.0.1:8097/v1/projects/debtags"
-    return measured("Annif, omikuji, 2 workers", command, base, f"{base}/suggest", True, arguments, cwd=place, env=environment)
+    found = measured("Annif, omikuji, 2 workers", command, base, f"{base}/suggest", True, arguments, cwd=place, env=environment)
+    return found | {"has_sentences": has_sentences}
 
 
 def labels(row: list[str]) -> list[str]:
@@ -198,26 +230,83 @@ def labels(row: list[str]) -> list[str]:
     return [name for name in re.split(r"[ ,;]+", row[1].strip()) if name] if len(row) > 1 else []
 
 
+def serving(name: str, folder: pathlib.Path) -> list:
+    return [LABELWOOD, "serve", f"{name}={folder}", "--port", "8098", "--no-access-log", "--quiet"]
+
+
+def explained() -> dict:
+    """The CPU milliseconds of explanations, one after the other."""
+    texts = [row[0] for row in lines("test", TITLES)[:EXPLAINED]]
+    with subprocess.Popen([str(part) for part in serving("titles", model("titles", data=TITLES))]) as process:
+        try:
+            base = "http://127.0.0.1:8098"
+            wait_for(f"{base}/ready")
+
+            def spent() -> int:
+                """The nanoseconds of all threads so far."""
+                tasks = pathlib.Path(f"/proc/{process.pid}/task").iterdir()
+                return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+
+            def took(text: str) -> float:
+                began = spent()
+                body, kind = json.dumps({"text": text}).encode(), {"Content-Type": "application/json"}
+                request = urllib.request.Request(f"{base}/api/models/titles/explain", body, kind)
+                urllib.request.urlopen(request, timeout=30).read()
+                return (spent() - began) / 1e6
+
+            for text in texts[:100]:
+                took(text)
+            times = sorted(map(took, texts))
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+    found = {"asked": len(times), "p50": times[len(times) // 2], "p99": times[len(times) * 99 // 100], "most": times[-1]}
+    print("CPU milliseconds of an explanation: " + ", ".join(f"{name} {figure:.1f}" for name, figure in found.items()), flush=True)
+    return found
+
+
+def page(found: dict) -> str:
+    """All figures as a page of the guide."""
+    text = HEAD.format(**found["how"])
+    for name, what in NAMES.items():
+        figures = found[name]
+        text += f"| {what} | {figures['per_second']:,.0f} | {figures['p50']:.1f} ms | {figures['p99']:.1f} ms " \
+                f"| {figures['errors']} | {figures['before']:.0f}, {figures['after']:.0f} |\n"
+    grove, trees, other = (found[name]["per_second"] for name in ("grove, /v1", "label-tree, /v1", "annif"))
+    text += f"\nThrough the same interface the grove answers {grove / other:.0f} times as many requests a second as Annif, " \
+            f"and label trees alone, which omikuji's are like, {trees / other:.0f} times as many.\n"
+    if not found["annif"]["has_sentences"]:
+        text += "\nThe data by which NLTK finds the ends of sentences could not be had here: Annif took each text for one sentence, " \
+                "which is a little less work.\n"
+    return text + EXPLAINING.format(**found["explain"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60, help="how long each is asked")
     parser.add_argument("--connections", type=int, default=16, help="how many requests are in flight")
     parser.add_argument("--requests", type=int, default=0, help="ask each for so many at least, to see whether memory grows")
-    parser.add_argument("--annif", action="store_true", help="ask Annif, too")
+    parser.add_argument("--only", choices=["grove", "label-tree", "annif", "explain"], help="measure this, and take the other figures as they are")
     arguments = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
-    found = {}
+    figures = WORK / "serve.json"
+    found = json.loads(figures.read_text()) if figures.exists() else {}
+    wanted = [arguments.only] if arguments.only else ["grove", "label-tree", "annif", "explain"]
+    if wanted != ["explain"]:
+        found["how"] = {"seconds": arguments.seconds, "connections": arguments.connections, "processors": os.cpu_count()}
     for name, flags in [("grove", []), ("label-tree", ["--algorithm", "label-tree"])]:
-        serve = [LABELWOOD, "serve", f"debtags={model(name, *flags)}", "--port", "8098", "--no-access-log", "--quiet"]
         base = "http://127.0.0.1:8098"
         for form, path in [(False, "/api/models/debtags/predict"), (True, "/v1/projects/debtags/suggest")]:
-            what = f"{name}, {'/v1' if form else '/api'}"
-            found[what] = measured(what, serve, f"{base}/ready", base + path, form, arguments)
-    if arguments.annif:
+            if name in wanted:
+                what = f"{name}, {'/v1' if form else '/api'}"
+                found[what] = measured(what, serving("debtags", model(name, *flags)), f"{base}/ready", base + path, form, arguments)
+    if "annif" in wanted:
         found["annif"] = annif(arguments)
-        ratio = found["grove, /v1"]["per_second"] / found["annif"]["per_second"]
-        print(f"the grove answers {ratio:.0f} times as many requests a second as Annif")
-    (WORK / "serve.json").write_text(json.dumps(found, indent=2) + "\n")
+    if "explain" in wanted:
+        found["explain"] = explained()
+    figures.write_text(json.dumps(found, indent=2) + "\n")
+    if found.keys() >= {"how", "explain", *NAMES}:
+        PAGE.write_text(page(found))
 
 
 if __name__ == "__main__":
