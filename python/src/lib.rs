@@ -79,7 +79,7 @@ mod _native {
         explain::explain,
         group_memory,
         metrics::{evaluate, inverse_propensity},
-        model::{Model, model_from_files},
+        model::{Model, manifest, model_from_files},
         omikuji::{OmikujiTrees, read_omikuji_rows},
         plan::Plan,
         preset, presets,

@@ -7,7 +7,7 @@ use labelwood::data::{Dataset, Named};
 use labelwood::model::{Model as Inner, TrainOptions, UpdateStart, update};
 use labelwood::run::{Stopped, Task};
 use labelwood::sparse::{Csr, LabelSet, Predictions, Query, RowsView};
-use labelwood::store::{Load, Options, Stored};
+use labelwood::store::{Load, Manifest, Options, Stored};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -103,7 +103,7 @@ impl Model {
         self.0.stored().files().iter().map(|(_, bytes)| PyBytes::new(py, bytes)).collect()
     }
 
-    /// Writes the model into a folder.
+    /// Writes the model into a folder, or a file.
     fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<()> {
         work::run(py, 1, None, |_| self.0.stored().save(&path, overwrite))
     }
@@ -395,4 +395,11 @@ pub fn model_from_files(py: Python<'_>, files: Files<'_>) -> PyResult<Model> {
     work::run(py, 0, None, |task| -> Result<Model, Fault> {
         Ok(Inner::read(Stored::from_files(files.iter().copied(), task)?, task)?.into())
     })
+}
+
+/// What the model in a folder or file is, as JSON; its units are not opened.
+#[pyfunction]
+pub fn manifest(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let read = work::run(py, 1, None, |_| Manifest::read(&path))?;
+    Ok(String::from_utf8(read.to_bytes()).expect("JSON is text"))
 }

@@ -90,7 +90,9 @@ pub fn check_outputs<'a>(
 
 /// The files that are read if `input` is.
 fn files_of(input: &Path) -> Vec<PathBuf> {
-    if let Ok(manifest) = Manifest::read(input) {
+    if input.is_dir()
+        && let Ok(manifest) = Manifest::read(input)
+    {
         let names = manifest.units.iter().map(|unit| unit.file.as_str());
         return names.chain(["manifest.json"]).map(|name| input.join(name)).collect();
     }

@@ -7,7 +7,7 @@
 use labelwood::data::LabelIndex;
 use labelwood::model::Model;
 use labelwood::run::Task;
-use labelwood::store::{Options, StoreError};
+use labelwood::store::{Options, StoreError, manifest_file};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -265,7 +265,7 @@ impl Opened {
 impl Stamp {
     /// That of the manifest in a folder, if there is one.
     fn of(folder: &Path) -> Option<Self> {
-        let found = fs::metadata(folder.join("manifest.json")).ok()?;
+        let found = fs::metadata(manifest_file(folder)).ok()?;
         Some(Stamp { modified: found.modified().ok(), bytes: found.len(), file: file(&found) })
     }
 }

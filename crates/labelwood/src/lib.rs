@@ -71,7 +71,7 @@ pub mod sparse {
 pub mod store {
     pub use crate::base::store::{
         Digest, FormatError, Load, Manifest, Options, Start, StoreError, Stored, Training, Update,
-        check_target, staging_folder,
+        check_target, is_file_target, is_model, manifest_file, staging_folder,
     };
 }
 

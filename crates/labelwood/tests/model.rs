@@ -13,7 +13,7 @@ use labelwood::model::{Model, TrainOptions, Trained, train};
 use labelwood::run::{Canceller, Pool, Task};
 use labelwood::settings::Weighting;
 use labelwood::sparse::{CsrView, Predictions, Query};
-use labelwood::store::{Load, Options, Start, StoreError};
+use labelwood::store::{Load, Options, Start, StoreError, Stored};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -208,6 +208,8 @@ fn the_same_training_finds_itself_finished() {
 struct Tiny {
     dataset: Dataset,
     models: Vec<Vec<(String, Vec<u8>)>>,
+    /// The same models, each as one file.
+    archives: Vec<Vec<u8>>,
 }
 
 fn tiny() -> &'static Tiny {
@@ -233,7 +235,10 @@ fn tiny() -> &'static Tiny {
             Settings::from(params)
         };
         let stored = |algorithm| {
-            let (_folder, target) = store_any(&dataset, &algorithm, &task);
+            let (folder, target) = store_any(&dataset, &algorithm, &task);
+            let one_file = folder.path().join("one.labelwood");
+            let stored = Stored::open(&target, Options::default(), &task).unwrap();
+            stored.save(&one_file, false).unwrap();
             let entries = fs::read_dir(target).unwrap().map(Result::unwrap);
             let mut files: Vec<(String, Vec<u8>)> = entries
                 .map(|entry| {
@@ -242,10 +247,11 @@ fn tiny() -> &'static Tiny {
                 })
                 .collect();
             files.sort();
-            files
+            (files, fs::read(one_file).unwrap())
         };
         let algorithms = some.iter().map(algorithm).chain([small_grove()]);
-        Tiny { models: algorithms.map(stored).collect(), dataset }
+        let (models, archives) = algorithms.map(stored).unzip();
+        Tiny { models, archives, dataset }
     })
 }
 
@@ -312,6 +318,34 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn flipped_bytes_of_one_file_never_crash_even_without_checksums(
+        model in any::<prop::sample::Index>(),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), 1u8..), 1..4),
+        copy in any::<bool>(),
+    ) {
+        let tiny = tiny();
+        let (folder, task) = (tempfile::tempdir().unwrap(), Pool::new(1).unwrap().task());
+        let path = folder.path().join("model.labelwood");
+        let mut bytes = model.get(&tiny.archives).clone();
+        for (at, mask) in &flips {
+            let at = at.index(bytes.len());
+            bytes[at] ^= mask;
+        }
+        fs::write(&path, bytes).unwrap();
+        let load = if copy { Load::Copy } else { Load::Map };
+        let _ = open_and_predict(
+            &path,
+            Options { load, verify: false },
+            tiny.dataset.features.view(),
+            &task,
+        );
+    }
+}
+
 #[test]
 fn files_cut_short_or_gone_are_refused_even_without_checksums() {
     let tiny = tiny();
@@ -343,17 +377,21 @@ fn files_cut_short_or_gone_are_refused_even_without_checksums() {
 }
 
 #[test]
-fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
+fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder_and_of_a_file() {
     let (dataset, task) = (rows(60, 1), Pool::new(2).unwrap().task());
     // Rows without names teach nothing to what goes by names alone.
     for name in Settings::names().into_iter().filter(|&name| name != "names") {
         let algorithm = Settings::preset(name, "default").unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let [trained, saved] = ["trained", "saved"].map(|name| folder.path().join(name));
+        let places = ["trained", "saved", "trained.labelwood", "saved.labelwood"];
+        let [trained, saved, one_file, saved_file] = places.map(|name| folder.path().join(name));
+        train(&dataset, &algorithm, &one_file, Start::default(), &task).unwrap();
         train(&dataset, &algorithm, &trained, Start::default(), &task).unwrap();
         let model =
             Model::train(dataset.view(), TrainOptions::default(), &algorithm, &task).unwrap();
         model.stored().save(&saved, false).unwrap();
+        model.stored().save(&saved_file, false).unwrap();
+        assert_eq!(fs::read(&one_file).unwrap(), fs::read(saved_file).unwrap(), "{name}");
         let names = |folder: &Path| -> Vec<_> {
             let mut names: Vec<_> =
                 fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -371,5 +409,10 @@ fn a_model_trained_in_memory_is_byte_for_byte_the_one_of_a_folder() {
         let opened = Model::open(&trained, Options::default(), &task).unwrap();
         let predict = |model: &Model| model.predict(dataset.features.view(), query, &task).unwrap();
         assert_eq!(bits(&predict(&model)), bits(&predict(&opened)), "{name}");
+        for load in [Load::Map, Load::Copy] {
+            let options = Options { load, ..Options::default() };
+            let opened = Model::open(&one_file, options, &task).unwrap();
+            assert_eq!(bits(&predict(&model)), bits(&predict(&opened)), "{name}, one file");
+        }
     }
 }

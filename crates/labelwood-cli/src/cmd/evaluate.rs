@@ -40,7 +40,7 @@ use crate::spread::Spread;
         every mean runs over all rows, those without labels included."
 )]
 pub struct Args {
-    /// The model's folder
+    /// The model: its folder or file
     #[arg(value_name = "MODEL")]
     model: Option<PathBuf>,
 

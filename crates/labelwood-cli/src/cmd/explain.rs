@@ -30,7 +30,7 @@ Below stands what each part of the model says, with what it goes by. Without --t
 #[derive(Debug, clap::Args)]
 #[command(after_help = ABOUT)]
 pub struct Args {
-    /// The model's folder
+    /// The model: its folder or file
     #[arg(value_name = "MODEL")]
     model: PathBuf,
 

@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(long, value_name = "PLAN")]
     plan: PathBuf,
 
-    /// The folder to write the model to
+    /// The folder to write the model to, or a file if it ends in .labelwood
     #[arg(short, long, value_name = "DIR")]
     model: PathBuf,
 

@@ -24,7 +24,7 @@ use crate::context::Context;
     SIGHUP does that at once. SIGINT and SIGTERM answer what is in flight, and end. TLS is left to a proxy."
 )]
 pub struct Args {
-    /// The folders of the models, each with a name before it as in books=DIR; by default the folder's
+    /// The models, folders or files, each with a name before it as in books=DIR; by default the folder's
     #[arg(value_name = "[NAME=]MODEL", required = true)]
     models: Vec<Named>,
 
@@ -95,13 +95,15 @@ impl FromStr for Named {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // A folder of that very name is meant as it stands.
+        // What has that very name is meant as it stands.
         if let Some((name, folder)) = text.split_once('=').filter(|_| !Path::new(text).exists()) {
             return Ok(Named { name: name.to_owned(), folder: folder.into() });
         }
         let folder = PathBuf::from(text);
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-        let name = whole.file_name().map(|name| name.to_string_lossy().into_owned());
+        // The ending of a model that is one file is no part of its name.
+        let name = if whole.is_file() { whole.file_stem() } else { whole.file_name() };
+        let name = name.map(|name| name.to_string_lossy().into_owned());
         let name = name.ok_or_else(|| format!("the folder has no name: say NAME={text}"))?;
         Ok(Named { name, folder })
     }

@@ -8,7 +8,7 @@ use labelwood::algorithms::Updates;
 use labelwood::app::update_bytes;
 use labelwood::model::{Model, UpdateError, UpdateStart, Updated, update};
 use labelwood::run::Bytes;
-use labelwood::store::{Options, check_target};
+use labelwood::store::{Options, check_target, is_model};
 use labelwood::words::plural;
 
 use crate::context::Context;
@@ -26,7 +26,7 @@ use crate::prediction::RowArgs;
     last update of the model added are not added again without --again."
 )]
 pub struct Args {
-    /// The folder of the model
+    /// The model: its folder or file
     #[arg(value_name = "MODEL")]
     model: PathBuf,
 
@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(value_name = "NEWDATA", required_unless_present = "vocabulary")]
     data: Option<PathBuf>,
 
-    /// The folder to write the new model to; by default it takes the place of MODEL
+    /// The folder to write the new model to, or a file if it ends in .labelwood; by default it takes the place of MODEL
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
@@ -66,8 +66,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     )?;
     if let Some(output) = &args.output {
         // What a finished update left there is not in the way of repeating it.
-        let is_model = output.join("manifest.json").is_file();
-        check_target(output, args.overwrite || is_model)?;
+        check_target(output, args.overwrite || is_model(output))?;
     }
     let model = Model::open(&args.model, Options::default(), &task)?;
     let dataset = args.rows.options().read_more(

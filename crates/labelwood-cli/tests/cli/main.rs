@@ -23,6 +23,7 @@ mod limits;
 mod linear;
 mod live;
 mod messages;
+mod one_file;
 mod outputs;
 mod pages;
 mod predict;

@@ -91,6 +91,20 @@ async fn wait_for_trouble(server: &Server, wanted: bool) {
     }
 }
 
+#[test]
+fn a_model_that_is_one_file_is_exchanged_for_a_newer_one() {
+    let models = [questions("one-vs-rest", 2), questions("one-vs-rest", 3)];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("desk.labelwood");
+    models[0].stored().save(&path, false).unwrap();
+    let server = Server::open(&[("desk".into(), path.clone())], options(), None).unwrap();
+    let before = server.models()[0].1.clone();
+    models[1].stored().save(&path, true).unwrap();
+    server.reload();
+    assert_ne!(server.models()[0].1, before);
+    assert_eq!(server.models()[0].1, models[1].manifest().model_id().to_string());
+}
+
 #[tokio::test]
 async fn a_broken_model_leaves_the_old_one_in_its_place() {
     let models = [questions("one-vs-rest", 2), questions("one-vs-rest", 3)];

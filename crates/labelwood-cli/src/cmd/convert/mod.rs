@@ -14,7 +14,7 @@ use labelwood::data::{
 use labelwood::model::{open_text, save_text};
 use labelwood::run::{Stage, Task};
 use labelwood::sparse::Row;
-use labelwood::store::{self, check_target};
+use labelwood::store::{self, check_target, is_model};
 use labelwood::text::{Params, TextReader};
 use labelwood::words::plural;
 
@@ -33,14 +33,15 @@ const CHUNK: usize = 4096;
     (LIBSVM multi-label), .lwd (binary, which is not parsed but mapped into memory), and for text .tsv, \
     .csv or .jsonl, each also with .gz or .zst. Label names given with --vocabulary, and those of text, \
     are written into .lwd, else beside OUT as NAME.labels.txt. Vectors become \
-    text again as the terms and labels of a vectoriser. With --prune or --values, IN is the folder of a \
-    model and OUT that of a smaller one; --from is then the format of --test.")]
+    text again as the terms and labels of a vectoriser. With --prune or --values, IN is a model and OUT \
+    a smaller one; --from is then the format of --test. Without them a model becomes one file if OUT ends in \
+    .labelwood, and a file becomes a folder.")]
 pub struct Args {
-    /// The file to read, - for standard input; or the folder of a model
+    /// The file to read, - for standard input; or a model
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The file to write, - for standard output; or the folder of the smaller model
+    /// The file to write, - for standard output; or the model that is to be written
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
@@ -80,7 +81,7 @@ pub struct Args {
 
 /// Reads IN and writes OUT; label names that were asked for go beside it.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    if args.shrinking.is_typed() || args.input.join("manifest.json").is_file() {
+    if args.shrinking.is_typed() || is_model(&args.input) {
         return shrink::run(args, context);
     }
     let task = context.run()?;

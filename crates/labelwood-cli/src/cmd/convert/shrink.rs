@@ -1,4 +1,4 @@
-//! `labelwood convert MODEL SMALLER`: a trained model with fewer and narrower weights.
+//! `labelwood convert MODEL OUT`: a trained model with fewer and narrower weights, or as one file.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use labelwood::app::RowOptions;
 use labelwood::model::{Model, Shrink, StoredAs, shrink};
 use labelwood::run::Bytes;
-use labelwood::store::{self, check_target};
+use labelwood::store::{self, Stored, check_target, is_file_target};
 
 use super::Args;
 use crate::context::Context;
@@ -17,7 +17,7 @@ use crate::settings::named;
 
 /// What becomes of a model.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "A smaller model: IN and OUT are folders")]
+#[command(next_help_heading = "A smaller model: IN and OUT are models")]
 pub(super) struct ShrinkArgs {
     /// Drop the weights of at most T, such as 0.1, or of craftml the entries of its centroids, which
     /// have length 1, such as 0.01
@@ -40,11 +40,12 @@ impl ShrinkArgs {
     }
 }
 
-/// Writes the smaller model and prints what it saves and costs.
+/// Writes the smaller model and prints what it saves and costs; or the same model, as a file or folder.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     args.refuse_data_flags()?;
     let how = Shrink { prune: args.shrinking.prune, values: args.shrinking.values };
-    if how == Shrink::default() {
+    let is_smaller = how != Shrink::default();
+    if !is_smaller && (args.shrinking.test.is_some() || args.is_as_before()) {
         bail!(
             "{}: add --prune T to drop the smallest weights of this model, --values f16 to store \
              them in 16 bits, or both",
@@ -52,6 +53,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         );
     }
     let task = context.run()?;
+    if !is_smaller {
+        let stored = Stored::open(&args.input, store::Options::default(), &task)?;
+        return Ok(stored.save(&args.output, args.overwrite)?);
+    }
     // A file of rows that cannot be read is no reason to begin.
     check_target(&args.output, args.overwrite)?;
     let reading = RowOptions {
@@ -105,6 +110,11 @@ impl Display for Comparison {
 }
 
 impl Args {
+    /// Whether OUT would be a folder as IN is, or a file as IN is.
+    fn is_as_before(&self) -> bool {
+        self.input.is_file() == is_file_target(&self.output)
+    }
+
     fn refuse_data_flags(&self) -> Result<()> {
         let flags = [
             ("--to", self.to.is_some()),

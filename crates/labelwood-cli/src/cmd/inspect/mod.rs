@@ -4,10 +4,9 @@ mod page;
 mod plan;
 
 use std::fmt::{self, Display, Formatter};
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use labelwood::algorithms::Table;
 use labelwood::app::names_in;
 use labelwood::data::LabelIndex;
@@ -30,7 +29,7 @@ const FREQUENT: usize = 10;
 /// Arguments of `labelwood inspect`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The folder of the model, or of a plan
+    /// The model, its folder or file; or the folder of a plan
     #[arg(value_name = "MODEL")]
     model: PathBuf,
 
@@ -68,10 +67,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(label) = &args.label {
         return print_as(args.json, &Terms::of(&args.model, &model, label, names.as_ref())?);
     }
-    let manifest_file = args.model.join("manifest.json");
-    let manifest_bytes =
-        fs::metadata(&manifest_file).with_context(|| manifest_file.display().to_string())?.len();
-    print_as(args.json, &Inside::new(&model, names.as_ref(), manifest_bytes))
+    print_as(args.json, &Inside::new(&model, names.as_ref()))
 }
 
 /// A label and what tells most about it; the line that `inspect --label --json` prints.
@@ -242,8 +238,9 @@ struct TreeLine {
 }
 
 impl<'a> Inside<'a> {
-    fn new(model: &'a Model, names: Option<&'a LabelIndex>, manifest_bytes: u64) -> Self {
+    fn new(model: &'a Model, names: Option<&'a LabelIndex>) -> Self {
         let (manifest, labels) = (model.manifest(), model.labels());
+        let manifest_bytes = manifest.to_bytes().len() as u64;
         let training = &manifest.training;
         let bytes_for = |(name, what): (&'static str, UnitUse)| {
             let units = manifest.units.iter().filter(|unit| model.unit_use(unit.name()) == what);

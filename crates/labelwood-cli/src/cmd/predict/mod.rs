@@ -43,7 +43,7 @@ what one machine would.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = ABOUT)]
 pub struct Args {
-    /// The model's folder
+    /// The model: its folder or file
     #[arg(value_name = "MODEL")]
     model: PathBuf,
 

@@ -1,7 +1,6 @@
 //! Training one model, and testing it.
 
 use std::fmt::{self, Display, Formatter};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,7 +13,7 @@ use labelwood::metrics::{AtThreshold, Metrics};
 use labelwood::model::{Model, TrainError, TrainOptions, Trained, train_with, train_within};
 use labelwood::report::EvaluationReport;
 use labelwood::run::{Bytes, Clock, Progress, Spent, Stage, Task};
-use labelwood::store::{Manifest, Options, StoreError, staging_folder};
+use labelwood::store::{Manifest, Options, StoreError, is_model, staging_folder};
 use labelwood::words::{counted, plural};
 
 use super::Training;
@@ -107,8 +106,7 @@ fn are(count: u64) -> &'static str {
 fn kept(finished: u64, total: u64, units: &str, target: &Path) -> String {
     let folder = unfinished_at(target);
     // A model that is there is replaced only if that is asked for again.
-    let replaces = target.join("manifest.json").exists();
-    let flags = if replaces { "--resume --overwrite" } else { "--resume" };
+    let flags = if is_model(target) { "--resume --overwrite" } else { "--resume" };
     let units = counted(total, units);
     format!(
         "{finished} of {units} {} kept in {}; go on with {flags}",
@@ -213,7 +211,7 @@ impl Training<'_> {
         };
         let test = test.map(|test| self.test_model(target, test, &testing)).transpose()?;
         Ok(Fitted {
-            bytes: folder_bytes(target, &manifest)?,
+            bytes: manifest.bytes() + manifest.to_bytes().len() as u64,
             settings: settings_of(&manifest)?,
             fit: grown.since(&clock),
             save: saved.since(&grown),
@@ -374,13 +372,6 @@ fn stopped_or(error: TrainError, target: &Path) -> anyhow::Error {
 /// Whether there is no room left for a file.
 fn is_disk_full(error: &StoreError) -> bool {
     matches!(error, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
-}
-
-/// The size of a model's folder: its units and the manifest.
-fn folder_bytes(folder: &Path, manifest: &Manifest) -> Result<u64> {
-    let path = folder.join("manifest.json");
-    let size = fs::metadata(&path).with_context(|| path.display().to_string())?;
-    Ok(manifest.bytes() + size.len())
 }
 
 #[cfg(test)]

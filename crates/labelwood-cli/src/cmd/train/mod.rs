@@ -43,7 +43,7 @@ on with it. The same data, settings and seed give the same model on any number o
 #[derive(Debug, clap::Args)]
 #[command(after_help = ABOUT_DATA)]
 pub struct Args {
-    /// The folder to write the model to
+    /// The folder to write the model to, or a file if it ends in .labelwood
     ///
     /// With --split-column all, DIR-01 and so on.
     #[arg(short, long, value_name = "DIR")]

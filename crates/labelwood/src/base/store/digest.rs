@@ -8,6 +8,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -58,15 +59,18 @@ impl Digest {
     }
 }
 
-/// Digests of many files at once: `(path, length)` pairs in, digests out, in the same order.
+/// Digests of many sections of files at once, in their order.
 ///
-/// Fails if a file is shorter than its given length.
-pub(super) fn of_files(files: &[(&Path, u64)], task: &Task) -> Result<Vec<Digest>, StoreError> {
-    let pieces: Vec<(&Path, u64, u64)> = files
+/// Fails if a file is too short for its section.
+pub(super) fn of_sections(
+    sections: &[(&Path, Range<u64>)],
+    task: &Task,
+) -> Result<Vec<Digest>, StoreError> {
+    let pieces: Vec<(&Path, u64, u64)> = sections
         .iter()
-        .flat_map(|&(path, len)| {
-            let starts = (0..len).step_by(PIECE);
-            starts.map(move |start| (path, start, (len - start).min(PIECE as u64)))
+        .flat_map(|(path, section)| {
+            let starts = section.clone().step_by(PIECE);
+            starts.map(|start| (*path, start, (section.end - start).min(PIECE as u64)))
         })
         .collect();
     let piece = |buffer: &mut Vec<u8>, &(path, start, len): &(&Path, u64, u64)| {
@@ -78,12 +82,13 @@ pub(super) fn of_files(files: &[(&Path, u64)], task: &Task) -> Result<Vec<Digest
         pieces.map_init(|| vec![0; BUFFER], piece).collect::<Result<Vec<u64>, StoreError>>()
     })?;
     let mut rest = digests.as_slice();
-    let file = |&(_, len): &(&Path, u64)| {
+    let file = |(_, section): &(&Path, Range<u64>)| {
+        let len = section.end - section.start;
         let (pieces, after) = rest.split_at(len.div_ceil(PIECE as u64) as usize);
         rest = after;
         of_pieces(pieces.iter().copied(), len)
     };
-    Ok(files.iter().map(file).collect())
+    Ok(sections.iter().map(file).collect())
 }
 
 fn piece_of_file(path: &Path, start: u64, len: u64, buffer: &mut [u8]) -> std::io::Result<u64> {
@@ -192,9 +197,9 @@ mod tests {
             std::fs::write(path, &bytes[..len]).unwrap();
         }
         let files: Vec<_> =
-            paths.iter().zip(lens).map(|(path, len)| (path.as_path(), len as u64)).collect();
+            paths.iter().zip(lens).map(|(path, len)| (path.as_path(), 0..len as u64)).collect();
         for (digest, len) in
-            of_files(&files, &Pool::new(2).unwrap().task()).unwrap().into_iter().zip(lens)
+            of_sections(&files, &Pool::new(2).unwrap().task()).unwrap().into_iter().zip(lens)
         {
             assert_eq!(digest, Digest::of(&bytes[..len]), "{len} bytes");
             assert_eq!(digest, Digest::of_many(&bytes[..len]), "{len} bytes");

@@ -27,8 +27,8 @@ pub enum StoreError {
     /// The task was stopped.
     #[error("{0}")]
     Stopped(#[from] Stopped),
-    /// There is no model to read.
-    #[error("{}: there is no model here (no manifest.json); give the folder that `train --model` wrote", folder.display())]
+    /// There is no model to read: no folder with a manifest, and no file that begins with one.
+    #[error("{}: there is no model here (no manifest.json); give what `train --model` wrote", folder.display())]
     NoModel {
         /// The folder.
         folder: PathBuf,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::StoreError;
+use super::{FormatError, StoreError};
 
 /// How the name of a file ends while it is being written; it also starts with a dot.
 const UNFINISHED: &str = ".unfinished";
@@ -41,16 +41,25 @@ pub(super) fn write_whole<R>(
     hint: &str,
     fill: impl FnOnce(&mut io::BufWriter<SmallWrites>) -> io::Result<(String, R)>,
 ) -> Result<R, StoreError> {
+    write_whole_to(folder, hint, |out| fill(out).map(|(name, result)| (folder.join(name), result)))
+}
+
+/// Writes a file under a hidden name in a folder, syncs it, and renames it to the path that `fill` returns.
+pub(super) fn write_whole_to<R>(
+    folder: &Path,
+    hint: &str,
+    fill: impl FnOnce(&mut io::BufWriter<SmallWrites>) -> io::Result<(PathBuf, R)>,
+) -> Result<R, StoreError> {
     let (hidden, file) =
         create_hidden(folder, hint).map_err(|error| StoreError::io("write into", folder, error))?;
     let written = || -> io::Result<R> {
         let mut out = io::BufWriter::with_capacity(SMALL, SmallWrites(&file));
-        let (name, result) = fill(&mut out)?;
+        let (target, result) = fill(&mut out)?;
         out.flush()?;
         drop(out);
         file.sync_all()?;
-        fs::rename(&hidden, folder.join(name))?;
-        sync_folder(folder)?;
+        fs::rename(&hidden, &target)?;
+        sync_around(&target)?;
         Ok(result)
     };
     written().map_err(|error| {
@@ -72,6 +81,22 @@ fn create_hidden(folder: &Path, hint: &str) -> io::Result<(PathBuf, File)> {
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Opens a file that must be an ordinary one; gives its length, too.
+pub(super) fn open_plain(path: &Path) -> Result<(File, u64), StoreError> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => FormatError::missing(path).into(),
+        _ => StoreError::io("open", path, error),
+    };
+    // Checked before opening, because opening a named pipe would wait for a writer.
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        let advice = "copy the model again";
+        return Err(FormatError::new(path, "it is not an ordinary file", advice).into());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    Ok((file, len))
 }
 
 /// Puts the file `source` into the folder `to` under `name`: as a second link where the disk allows it,
@@ -104,6 +129,12 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(not(unix))]
     let _ = folder;
     Ok(())
+}
+
+/// Syncs the folder that holds a file or folder.
+pub(super) fn sync_around(path: &Path) -> io::Result<()> {
+    let around = path.parent().filter(|around| !around.as_os_str().is_empty());
+    sync_folder(around.unwrap_or(Path::new(".")))
 }
 
 /// Removes a file, if it exists.

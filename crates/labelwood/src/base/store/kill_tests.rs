@@ -66,10 +66,24 @@ fn child() {
 
 #[test]
 fn a_killed_process_leaves_one_whole_model() {
+    let (folder, target) = killed("model", 25);
+    assert_eq!(std::fs::read_dir(&target).unwrap().count(), 5);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_killed_process_leaves_one_whole_file() {
+    let (folder, target) = killed("model.labelwood", 12);
+    assert!(target.is_file());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// Kills the child in many rounds, and saves a last model where it did.
+fn killed(name: &str, rounds: u64) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let target = folder.path().join("model");
+    let target = folder.path().join(name);
     let mut models = 0;
-    for round in 0..25 {
+    for round in 0..rounds {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", "base::store::kill_tests::child"])
             .env(TARGET, &target)
@@ -81,9 +95,8 @@ fn a_killed_process_leaves_one_whole_model() {
         child.wait().unwrap();
         models += usize::from(seed_in(&target).is_some());
     }
-    println!("{models} of 25 kills left a model");
+    println!("{models} of {rounds} kills left a model");
     save(&target, 0);
     assert_eq!(seed_in(&target), Some(0));
-    assert_eq!(std::fs::read_dir(&target).unwrap().count(), 5);
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    (folder, target)
 }

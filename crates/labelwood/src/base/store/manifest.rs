@@ -13,6 +13,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::archive::Archive;
 use super::{Digest, FormatError, StoreError, UnitFile, files};
 use crate::base::settings::Favour;
 
@@ -21,7 +22,7 @@ pub(super) const MANIFEST: &str = "manifest.json";
 /// The format version that this build writes, and the newest that it reads.
 pub(crate) const FORMAT: u64 = 1;
 /// The largest manifest that is read.
-const LIMIT: u64 = 64 << 20;
+pub(super) const LIMIT: u64 = 64 << 20;
 
 /// What determines a model: two trainings that agree in this give the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -127,10 +128,13 @@ struct Version {
 }
 
 impl Manifest {
-    /// Reads a model folder's manifest.
-    pub fn read(folder: &Path) -> Result<Self, StoreError> {
-        let path = folder.join(MANIFEST);
-        let no_model = || StoreError::NoModel { folder: folder.to_owned() };
+    /// Reads the manifest of a model, which is a folder or one file.
+    pub fn read(place: &Path) -> Result<Self, StoreError> {
+        if place.is_file() {
+            return Ok(Archive::open(place)?.1);
+        }
+        let path = place.join(MANIFEST);
+        let no_model = || StoreError::NoModel { folder: place.to_owned() };
         Ok(Self::parse(&path, &read_limited(&path, LIMIT)?.ok_or_else(no_model)?)?)
     }
 

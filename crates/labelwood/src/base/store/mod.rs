@@ -1,14 +1,15 @@
-//! The files of a model folder, whatever the algorithm.
+//! The files of a model, whatever the algorithm.
 //!
-//! A model is one file per *unit* (a tree, say) plus `manifest.json`, which names them. A unit is a
-//! safetensors file of flat arrays, so that a fresh process maps it and is ready. Files appear
+//! A model is a folder: one file per *unit* (a tree, say) plus `manifest.json`, which names them. A unit is
+//! a safetensors file of flat arrays, so that a fresh process maps it and is ready. Files appear
 //! whole or not at all, and the manifest comes last: a folder holds either the old model or the new
-//! one, whenever the power fails.
+//! one, whenever the power fails. Or a model is one file, an archive of these (`archive`).
 //!
 //! Writing: `Staging::begin` makes the folder `DIR.partial` beside the target. Units go there as they
 //! are finished, a later training that resumes finds them, and `Staging::commit` makes the model of
 //! them. Reading: `Stored::open` checks lengths and checksums of all files before it maps them.
 
+mod archive;
 mod digest;
 mod error;
 mod files;
@@ -18,6 +19,7 @@ mod staging;
 mod scan;
 mod unit;
 
+pub use archive::is_file_target;
 pub use digest::Digest;
 pub(crate) use error::listed;
 pub use error::{FormatError, StoreError};
@@ -41,6 +43,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use crate::base::run::Task;
+use archive::Archive;
 
 /// How a model is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +63,10 @@ impl Default for Options {
 /// A model's files, open.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    folder: PathBuf,
+    /// The folder or file that it was opened in; empty if it is in memory.
+    place: PathBuf,
+    /// Whether each unit is a file of its own.
+    is_folder: bool,
     manifest: Manifest,
     units: Vec<Unit>,
     /// The position in `units` of the unit of each name.
@@ -68,35 +74,39 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Opens the model in a folder.
+    /// Opens the model in a folder, or in one file.
     ///
     /// Lengths are always checked before a file is mapped, checksums when `options.verify` is set.
     /// Verifying streams the files through small buffers: they do not become resident.
-    pub fn open(folder: &Path, options: Options, task: &Task) -> Result<Self, StoreError> {
-        Ok(Self::open_some(folder, options, |_| (), task)?.0)
+    pub fn open(place: &Path, options: Options, task: &Task) -> Result<Self, StoreError> {
+        Ok(Self::open_some(place, options, |_| (), task)?.0)
     }
 
     /// Opens some of the units of a model: `choose` removes the others from the manifest. Its result is
     /// returned, too.
     pub(crate) fn open_some<T>(
-        folder: &Path,
+        place: &Path,
         options: Options,
         choose: impl Fn(&mut Manifest) -> T,
         task: &Task,
     ) -> Result<(Self, T), StoreError> {
-        let mut manifest = Manifest::read(folder)?;
+        let mut source = Source::open(place)?;
         loop {
-            let mut some = manifest.clone();
+            let mut some = source.manifest.clone();
             let chosen = choose(&mut some);
-            match open_units(folder, &some, options, task) {
-                Ok(units) => return Ok((Self::new(folder.to_owned(), some, units), chosen)),
+            match source.units(&some, options, task) {
+                Ok(units) => {
+                    let is_folder = source.archive.is_none();
+                    let stored = Self::new(place.to_owned(), some, units);
+                    return Ok((Stored { is_folder, ..stored }, chosen));
+                }
                 Err(error) => {
                     // A training may have replaced the model since its manifest was read.
-                    let now = Manifest::read(folder)?;
-                    if now == manifest {
+                    let now = Source::open(place)?;
+                    if now.manifest == source.manifest {
                         return Err(error);
                     }
-                    manifest = now;
+                    source = now;
                 }
             }
         }
@@ -107,10 +117,10 @@ impl Stored {
         Self::new(PathBuf::new(), manifest, units)
     }
 
-    fn new(folder: PathBuf, manifest: Manifest, units: Vec<Unit>) -> Self {
+    fn new(place: PathBuf, manifest: Manifest, units: Vec<Unit>) -> Self {
         let names = manifest.units.iter().map(|unit| unit.name().to_owned());
         let places = names.zip(0..).collect();
-        Stored { folder, manifest, units, places }
+        Stored { place, is_folder: false, manifest, units, places }
     }
 
     /// Makes a model of the bytes that [`Stored::files`] gave: first the manifest, then the units in its
@@ -165,12 +175,17 @@ impl Stored {
 
     /// The same without its folder, which may go: mapped files last as long as they are mapped.
     pub fn without_folder(self) -> Self {
-        Stored { folder: PathBuf::new(), ..self }
+        Stored { place: PathBuf::new(), is_folder: false, ..self }
     }
 
-    /// The folder that it was opened in; none if it is in memory.
-    pub fn folder(&self) -> Option<&Path> {
-        Some(self.folder.as_path()).filter(|folder| !folder.as_os_str().is_empty())
+    /// The folder or file that it was opened in; none if it is in memory.
+    pub fn place(&self) -> Option<&Path> {
+        Some(self.place.as_path()).filter(|place| !place.as_os_str().is_empty())
+    }
+
+    /// The file of a unit, if each unit has one of its own.
+    pub(super) fn file_of(&self, unit: &UnitFile) -> Option<PathBuf> {
+        self.is_folder.then(|| self.place.join(&unit.file))
     }
 
     /// What the model is.
@@ -180,7 +195,7 @@ impl Stored {
 
     /// An error for a manifest that this version of labelwood cannot use.
     pub(crate) fn refused(&self, reason: impl Into<String>) -> FormatError {
-        manifest::invalid(&self.folder.join(manifest::MANIFEST), reason.into())
+        manifest::invalid(&self.place.join(manifest::MANIFEST), reason.into())
     }
 
     /// The units, in the manifest's order.
@@ -195,7 +210,7 @@ impl Stored {
         });
         let (files, units) = own.unzip();
         let manifest = Manifest { units: files, ..self.manifest.clone() };
-        Self::new(self.folder.clone(), manifest, units)
+        Self::new(self.place.clone(), manifest, units)
     }
 
     /// The unit of a name such as `tree-0007`.
@@ -206,29 +221,76 @@ impl Stored {
     }
 }
 
-fn open_units(
-    folder: &Path,
-    manifest: &Manifest,
-    options: Options,
-    task: &Task,
-) -> Result<Vec<Unit>, StoreError> {
-    let units = task.install(|| {
-        let open = |unit| Unit::open_listed(folder, unit, options.load);
-        manifest.units.par_iter().map(open).collect::<Result<Vec<Unit>, StoreError>>()
-    })?;
-    if options.verify {
-        let found = match options.load {
-            Load::Map => {
-                let listed = units.iter().zip(&manifest.units);
-                let files: Vec<_> = listed.map(|(unit, file)| (unit.path(), file.bytes)).collect();
-                digest::of_files(&files, task)?
-            }
-            // The copies are checked and not the files, which may change in the meantime.
-            Load::Copy => task.install(|| digests(&units)),
-        };
-        verify(&units, manifest, found)?;
+/// The files of a model on disk.
+struct Source<'a> {
+    place: &'a Path,
+    manifest: Manifest,
+    /// The one file, unless it is a folder.
+    archive: Option<Archive>,
+}
+
+impl<'a> Source<'a> {
+    fn open(place: &'a Path) -> Result<Self, StoreError> {
+        if place.is_file() {
+            let (archive, manifest) = Archive::open(place)?;
+            return Ok(Source { place, manifest, archive: Some(archive) });
+        }
+        Ok(Source { place, manifest: Manifest::read(place)?, archive: None })
     }
-    Ok(units)
+
+    fn units(
+        &mut self,
+        chosen: &Manifest,
+        options: Options,
+        task: &Task,
+    ) -> Result<Vec<Unit>, StoreError> {
+        let listed = &chosen.units;
+        let units = match &mut self.archive {
+            Some(archive) => archive.units(listed, options.load)?,
+            None => task.install(|| {
+                let open = |unit| Unit::open_listed(self.place, unit, options.load);
+                listed.par_iter().map(open).collect::<Result<Vec<Unit>, StoreError>>()
+            })?,
+        };
+        if options.verify {
+            let found = match options.load {
+                Load::Map => {
+                    let files = units.iter().map(Unit::path).zip(listed);
+                    let sections: Vec<_> = files
+                        .map(|(path, file)| match &self.archive {
+                            Some(archive) => (self.place, archive.place(file)),
+                            None => (path, 0..file.bytes),
+                        })
+                        .collect();
+                    digest::of_sections(&sections, task)?
+                }
+                // The copies are checked and not the files, which may change in the meantime.
+                Load::Copy => task.install(|| digests(&units)),
+            };
+            verify(&units, chosen, found)?;
+        }
+        Ok(units)
+    }
+}
+
+/// The file that changes whenever the model in a folder or file does.
+pub fn manifest_file(place: &Path) -> PathBuf {
+    if place.is_file() { place.to_owned() } else { place.join(manifest::MANIFEST) }
+}
+
+/// Whether there is a model, be it whole or damaged: a folder with a manifest, or one file.
+///
+/// ```
+/// use labelwood::store::is_model;
+/// let folder = tempfile::tempdir()?;
+/// assert!(!is_model(folder.path()));
+/// std::fs::write(folder.path().join("manifest.json"), "")?;
+/// assert!(is_model(folder.path()));
+/// assert!(!is_model(&folder.path().join("manifest.json")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn is_model(place: &Path) -> bool {
+    place.join(manifest::MANIFEST).is_file() || archive::is_archive(place)
 }
 
 fn digests(units: &[Unit]) -> Vec<Digest> {
@@ -247,6 +309,8 @@ fn verify(units: &[Unit], manifest: &Manifest, found: Vec<Digest>) -> Result<(),
     Ok(())
 }
 
+#[cfg(test)]
+mod archive_tests;
 #[cfg(test)]
 mod kill_tests;
 #[cfg(test)]

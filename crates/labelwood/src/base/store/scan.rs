@@ -32,8 +32,9 @@ pub(crate) fn scan(
             found.push((file, len, Scanned { path, name, sound: None }));
         }
     }
-    let readable = found.iter().filter_map(|(_, len, unit)| Some((unit.path.as_path(), (*len)?)));
-    let mut digests = digest::of_files(&readable.collect::<Vec<_>>(), task)?.into_iter();
+    let readable =
+        found.iter().filter_map(|(_, len, unit)| Some((unit.path.as_path(), 0..(*len)?)));
+    let mut digests = digest::of_sections(&readable.collect::<Vec<_>>(), task)?.into_iter();
     let scanned = found.into_iter().map(|(file, len, mut scanned)| {
         let unit = len.zip(len.and_then(|_| digests.next()));
         let unit = unit.map(|(bytes, xxh3)| UnitFile { file, bytes, xxh3 });

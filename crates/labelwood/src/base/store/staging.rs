@@ -1,4 +1,4 @@
-//! The folder `DIR.partial` of an unfinished training, until it becomes the model `DIR`.
+//! The folder `DIR.partial` of an unfinished training, until it becomes the model `DIR`, a folder or a file.
 //!
 //! It holds `settings.json`, which says what is being trained, the finished units, and a lock.
 //! [`Staging::commit`] takes three [`STEPS`], each of which may be repeated. Whichever step is killed,
@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::lock::{LOCK, lock};
-use super::manifest::{MANIFEST, read_limited, write_json};
+use super::manifest::{read_limited, write_json};
 use super::unit::{is_of_plan, unit_name_of};
 use super::{
-    ArrayRef, FORMAT, Manifest, Scanned, StoreError, Stored, Training, Unit, UnitFile, files, scan,
-    unit_names_in, write_unit,
+    ArrayRef, FORMAT, Manifest, Scanned, StoreError, Stored, Training, Unit, UnitFile, archive,
+    files, is_model, scan, unit_names_in, write_unit,
 };
 use crate::base::run::Task;
 
@@ -60,10 +60,10 @@ struct Settings {
     training: Training,
 }
 
-/// Refuses a folder that a training must not write to. Call it before any work.
+/// Refuses a folder or file that a training must not write to. Call it before any work.
 ///
 /// Allowed are a folder that is missing or empty, one that holds units without a manifest, which a
-/// killed training leaves, and with `overwrite` one that holds a model.
+/// killed training leaves, a file that is missing, and with `overwrite` either if it holds a model.
 ///
 /// ```
 /// use labelwood::store::check_target;
@@ -74,14 +74,14 @@ struct Settings {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn check_target(target: &Path, overwrite: bool) -> Result<(), StoreError> {
-    if target.is_file() {
-        return Err(StoreError::not_a_model(target, "a file"));
-    }
-    let names = files::names_in(target)?.unwrap_or_default();
-    match names.iter().any(|name| name == MANIFEST) {
+    match is_model(target) {
         true if overwrite => Ok(()),
         true => Err(StoreError::Exists { folder: target.to_owned() }),
-        false => refuse_others(target, &names, &[]),
+        false if target.is_file() => Err(StoreError::not_a_model(target, "a file")),
+        false => {
+            let names = files::names_in(target)?.unwrap_or_default();
+            refuse_others(target, &names, &[])
+        }
     }
 }
 
@@ -268,6 +268,17 @@ impl Staging {
         })
     }
 
+    /// Adds a unit of another model without changes.
+    pub(crate) fn adopt(&self, from: &Stored, unit: &UnitFile) -> Result<UnitFile, StoreError> {
+        match from.file_of(unit) {
+            Some(file) => self.adopt_file(&file, unit),
+            None => {
+                self.write_finished(unit, from.unit(unit.name())?)?;
+                Ok(unit.clone())
+            }
+        }
+    }
+
     /// Adds a unit without changes from a file of any name: as a second link to the file where the disk
     /// allows it, else as a copy.
     pub(crate) fn adopt_file(&self, from: &Path, unit: &UnitFile) -> Result<UnitFile, StoreError> {
@@ -296,7 +307,7 @@ impl Staging {
     /// Makes the model of the units in the manifest, and removes this folder.
     ///
     /// The manifest is renamed into place after all units are on disk; only then are units of an
-    /// earlier model removed.
+    /// earlier model removed. A model that is one file is renamed into place as a whole.
     pub(crate) fn commit(self, manifest: &Manifest) -> Result<(), StoreError> {
         STEPS.iter().try_for_each(|step| step(&self, manifest))
     }
@@ -304,6 +315,9 @@ impl Staging {
     /// Links or copies the units into the target, beside those of an earlier model.
     fn place_units(&self, manifest: &Manifest) -> Result<(), StoreError> {
         check_target(&self.target, self.overwrite)?;
+        if archive::is_file_target(&self.target) {
+            return Ok(());
+        }
         let failed = |error: io::Error| StoreError::io("write into", &self.target, error);
         fs::create_dir_all(&self.target).map_err(failed)?;
         for unit in &manifest.units {
@@ -311,18 +325,38 @@ impl Staging {
         }
         files::sync_folder(&self.target).map_err(failed)?;
         // The target itself may be new: its name is on disk once its parent folder is synced.
-        let around = self.folder.parent().filter(|around| !around.as_os_str().is_empty());
-        files::sync_folder(around.unwrap_or(Path::new("."))).map_err(failed)
+        files::sync_around(&self.folder).map_err(failed)
     }
 
     fn place_manifest(&self, manifest: &Manifest) -> Result<(), StoreError> {
+        if archive::is_file_target(&self.target) {
+            return self.place_archive(manifest, |unit, mut out| {
+                io::copy(&mut File::open(self.folder.join(&unit.file))?, &mut out)
+            });
+        }
         manifest.write(&self.target)
+    }
+
+    /// Writes the model as one file and renames it into place; `content` writes what a unit holds.
+    fn place_archive(
+        &self,
+        manifest: &Manifest,
+        content: impl Fn(&UnitFile, &mut dyn Write) -> io::Result<u64>,
+    ) -> Result<(), StoreError> {
+        // A link to the model stays one: the file takes the place of what it leads to.
+        let target = fs::canonicalize(&self.target).unwrap_or_else(|_| self.target.clone());
+        files::write_whole_to(&self.folder, "model", |out| {
+            archive::write(out, manifest, content)?;
+            Ok((target, ()))
+        })
     }
 
     /// Removes units that are not in the manifest from the target, then removes this folder.
     fn tidy(&self, manifest: &Manifest) -> Result<(), StoreError> {
         let named: BTreeSet<&str> = manifest.units.iter().map(|unit| unit.file.as_str()).collect();
-        self.sweep(&self.target, |name| is_ours(name) && !named.contains(name))?;
+        if self.target.is_dir() {
+            self.sweep(&self.target, |name| is_ours(name) && !named.contains(name))?;
+        }
         self.remove()
     }
 
@@ -355,11 +389,20 @@ impl Staging {
 }
 
 impl Stored {
-    /// Writes the same model into another folder, byte for byte.
+    /// Writes the same model into another folder or file: the same units, byte for byte.
     pub fn save(&self, target: &Path, overwrite: bool) -> Result<(), StoreError> {
         let start = Start { resume: false, overwrite };
         let begun = Staging::begin(target, &self.manifest().training, start)?;
         let Begin::Work(staging) = begun else { return Ok(()) };
+        if archive::is_file_target(target) {
+            let bytes = |file: &UnitFile| self.unit(file.name()).map(Unit::bytes);
+            staging.place_archive(self.manifest(), |file, out| {
+                let bytes = bytes(file).map_err(io::Error::other)?;
+                out.write_all(bytes)?;
+                Ok(bytes.len() as u64)
+            })?;
+            return staging.tidy(self.manifest());
+        }
         for (file, unit) in self.manifest().units.iter().zip(self.units()) {
             staging.write_finished(file, unit)?;
         }

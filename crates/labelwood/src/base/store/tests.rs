@@ -7,16 +7,16 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
 
-const FRESH: Start = Start { resume: false, overwrite: false };
+pub(super) const FRESH: Start = Start { resume: false, overwrite: false };
 const RESUME: Start = Start { resume: true, overwrite: false };
-const OVERWRITE: Start = Start { resume: false, overwrite: true };
+pub(super) const OVERWRITE: Start = Start { resume: false, overwrite: true };
 const RESUME_OVERWRITE: Start = Start { resume: true, overwrite: true };
 
-fn run() -> Task {
+pub(super) fn run() -> Task {
     Pool::new(2).unwrap().task()
 }
 
-fn training(seed: u32) -> Training {
+pub(super) fn training(seed: u32) -> Training {
     let settings = json!({"seed": seed, "trees": 2});
     Training {
         algorithm: "craftml".into(),
@@ -61,14 +61,14 @@ fn write_tree(staging: &Staging, tree: u32, seed: u32) -> UnitFile {
     staging.write_unit(&format!("tree-{tree:04}"), &[("numbers", numbers[..].into())]).unwrap()
 }
 
-fn save(target: &Path, seed: u32, start: Start) -> Manifest {
+pub(super) fn save(target: &Path, seed: u32, start: Start) -> Manifest {
     let staging = work(target, seed, start);
     let (manifest, _) = train(&staging, seed);
     staging.commit(&manifest).unwrap();
     manifest
 }
 
-fn seed_in(target: &Path) -> Option<u32> {
+pub(super) fn seed_in(target: &Path) -> Option<u32> {
     match Stored::open(target, Options::default(), &run()) {
         Ok(stored) => {
             let seed = stored.unit("tree-0001").unwrap().array::<u32>("numbers").unwrap()[1];
@@ -80,7 +80,7 @@ fn seed_in(target: &Path) -> Option<u32> {
     }
 }
 
-fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let names = files::names_in(folder).unwrap().unwrap_or_default();
     names.into_iter().map(|name| (name.clone(), fs::read(folder.join(name)).unwrap())).collect()
 }
@@ -333,10 +333,11 @@ fn a_mapped_model_survives_its_replacement() {
 
 #[test]
 fn a_commit_killed_between_any_steps_leaves_one_whole_model_and_resumes() {
-    for old in [None, Some(1)] {
+    let places = ["model", "model.labelwood"];
+    for (old, place) in [None, Some(1)].into_iter().flat_map(|old| places.map(|name| (old, name))) {
         for steps in 0..=STEPS.len() {
             let folder = tempfile::tempdir().unwrap();
-            let target = folder.path().join("model");
+            let target = folder.path().join(place);
             if let Some(seed) = old {
                 save(&target, seed, FRESH);
             }
@@ -389,7 +390,14 @@ fn resume_to_the_end(target: &Path) {
         let (manifest, _) = train(&staging, 2);
         staging.commit(&manifest).unwrap();
     }
-    let (_other, straight) = with_model(2);
-    assert_eq!(content(target), content(&straight));
+    let (other, straight) = with_model(2);
+    match target.is_file() {
+        true => {
+            let straight = other.path().join("straight.labelwood");
+            save(&straight, 2, FRESH);
+            assert_eq!(fs::read(target).unwrap(), fs::read(straight).unwrap());
+        }
+        false => assert_eq!(content(target), content(&straight)),
+    }
     assert!(!files::staging_folder(target).unwrap().exists());
 }

@@ -4,8 +4,9 @@
 //! name, and two different ones never meet under one name. Sections are ordered by the size of
 //! their numbers, so that each starts at a multiple of that size.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
@@ -13,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use zerocopy::IntoBytes;
 
 use super::digest::Digester;
-use super::{Digest, FormatError, StoreError, files};
+use super::files::{self, open_plain};
+use super::{Digest, FormatError, StoreError};
 use crate::base::array::{Array, Element, FileBytes, Numbers};
 
 /// How a unit's file name ends, after the digits of its digest.
@@ -57,7 +59,9 @@ pub enum Load {
 #[derive(Clone, Debug)]
 pub struct Unit {
     path: PathBuf,
+    /// The bytes of the file that holds it, and where in them it lies.
     bytes: FileBytes,
+    range: Range<usize>,
     header: Metadata,
     /// Where the sections start in the file.
     start: usize,
@@ -219,15 +223,27 @@ impl Unit {
 
     /// A unit over the bytes of its file.
     pub(crate) fn from_file_bytes(path: PathBuf, bytes: FileBytes) -> Result<Self, FormatError> {
+        let range = 0..bytes.len();
+        Self::from_section(path, bytes, range)
+    }
+
+    /// A unit over a section of the bytes of a file.
+    pub(super) fn from_section(
+        path: PathBuf,
+        bytes: FileBytes,
+        range: Range<usize>,
+    ) -> Result<Self, FormatError> {
         let refused = |reason: String| not_a_unit(&path, &reason);
-        if let Some(first) = bytes.first_chunk()
+        let own = bytes.get(range.clone()).ok_or_else(|| refused("it was cut short".to_owned()))?;
+        if let Some(first) = own.first_chunk()
             && u64::from_le_bytes(*first) > HEADER_LIMIT
         {
             return Err(refused(format!("its header is over {HEADER_LIMIT} bytes")));
         }
         let (header_len, header) =
-            SafeTensors::read_metadata(&bytes).map_err(|error| refused(error.to_string()))?;
-        Ok(Unit { path, start: size_of::<u64>() + header_len, bytes, header, is_own: false })
+            SafeTensors::read_metadata(own).map_err(|error| refused(error.to_string()))?;
+        let start = range.start + size_of::<u64>() + header_len;
+        Ok(Unit { path, start, range, bytes, header, is_own: false })
     }
 
     /// Whether this process made the unit in memory: what comes from outside is checked when it is
@@ -271,7 +287,7 @@ impl Unit {
         names
     }
 
-    /// The file that this unit was opened from.
+    /// The file that this unit was opened from; in an archive, the archive's name and the unit's.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -282,25 +298,10 @@ impl Unit {
         FormatError::new(&self.path, reason, advice)
     }
 
-    /// The bytes of the file.
+    /// The bytes of the unit's file.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes[self.range.clone()]
     }
-}
-
-/// Opens a file that must be an ordinary one; gives its length, too.
-fn open_plain(path: &Path) -> Result<(File, u64), StoreError> {
-    let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => FormatError::missing(path).into(),
-        _ => StoreError::io("open", path, error),
-    };
-    // Checked before opening, because opening a named pipe would wait for a writer.
-    if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(not_a_unit(path, "it is not an ordinary file").into());
-    }
-    let file = File::open(path).map_err(failed)?;
-    let len = file.metadata().map_err(failed)?.len();
-    Ok((file, len))
 }
 
 fn not_a_unit(path: &Path, reason: &str) -> FormatError {
@@ -347,6 +348,7 @@ fn is_unit_name(name: &str) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::fs;
 
     fn write(folder: &Path) -> UnitFile {
         let arrays = [

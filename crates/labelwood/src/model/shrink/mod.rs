@@ -109,7 +109,7 @@ pub fn shrink(
     };
     let work =
         Work { stored: &stored, partial: &partial, shrink, settings, kept: Mutex::default() };
-    let written = work.units(source, task).map_err(ShrinkError::from);
+    let written = work.units(task).map_err(ShrinkError::from);
     match written.and_then(|units| work.check_kept().map(|()| units)) {
         Ok(units) => {
             let after = Manifest { training, units, ..before.clone() };
@@ -160,7 +160,7 @@ impl Work<'_> {
     }
 
     /// Writes all units, in the order of the manifest.
-    fn units(&self, source: &Path, task: &Task) -> Result<Vec<UnitFile>, StoreError> {
+    fn units(&self, task: &Task) -> Result<Vec<UnitFile>, StoreError> {
         let files = &self.stored.manifest().units;
         let (done, total) = (AtomicU64::new(0), files.len() as u64);
         let write = |file: &UnitFile| {
@@ -175,7 +175,7 @@ impl Work<'_> {
                     kept.entry(shrunk.what).or_default().add(&shrunk);
                     Ok(shrunk.file)
                 }
-                None => self.partial.adopt_file(&source.join(&file.file), file),
+                None => self.partial.adopt(self.stored, file),
             };
             task.progress(Stage::Units("units"), done.fetch_add(1, Ordering::Relaxed) + 1, total);
             written

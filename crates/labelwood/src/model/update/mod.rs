@@ -211,7 +211,7 @@ fn begin(
     let old = model.manifest();
     let place = |path: &Path| fs::canonicalize(path).ok();
     let is_in_place =
-        model.stored().folder().and_then(place).is_some_and(|folder| place(target) == Some(folder));
+        model.stored().place().and_then(place).is_some_and(|own| place(target) == Some(own));
     if !start.again && is_same(old.training.updates.last(), training.updates.last()) {
         if !is_in_place {
             return Err(UpdateError::Refused(
@@ -359,14 +359,10 @@ impl Work<'_> {
         let known = &stored.manifest().units;
         let stems: BTreeSet<&str> = known.iter().map(UnitFile::name).collect();
         let mut listed = Vec::with_capacity(known.len() + 1);
-        for (file, unit) in known.iter().zip(stored.units()) {
-            listed.push(match (units.find(file.name()), stored.folder()) {
-                (Some(written), _) => written,
-                (None, Some(folder)) => partial.adopt_file(&folder.join(&file.file), file)?,
-                (None, None) => {
-                    partial.write_finished(file, unit)?;
-                    file.clone()
-                }
+        for file in known {
+            listed.push(match units.find(file.name()) {
+                Some(written) => written,
+                None => partial.adopt(stored, file)?,
             });
         }
         listed.extend(units.all().into_iter().filter(|file| !stems.contains(file.name())));
