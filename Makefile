@@ -83,7 +83,8 @@ test-annif: target/annif/installed
 
 target/annif/installed: target/python/installed
 	test -x target/annif/bin/python || $(PYTHON) -m venv target/annif
-	target/annif/bin/pip install --quiet --disable-pip-version-check annif pytest || \
+	target/annif/bin/pip install --quiet --disable-pip-version-check 'annif[omikuji]' pytest || \
+		target/annif/bin/pip install --quiet --disable-pip-version-check annif pytest || \
 		echo 'Annif cannot be installed here: its tests are skipped'
 	rm -rf target/annif/wheel
 	target/python/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/annif/wheel \

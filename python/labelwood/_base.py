@@ -9,6 +9,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
+# Before what is imported from scikit-learn, for which it may be too old.
+from . import _versions  # isort: skip  # noqa: F401
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -31,6 +34,7 @@ from ._inputs import (
     flag,
     of_dataset,
     refuse_impossible,
+    refuse_others,
     threads,
     whole,
 )
@@ -181,8 +185,12 @@ class Estimator(WithNames, Measured, BaseEstimator):
         folder: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         progress: Callback | None = None,
+        **others: Any,
     ) -> Self:
         """Learns from rows and their labels.
+
+        There is no ``sample_weight``: all rows weigh the same, and one that is to weigh more is given
+        several times.
 
         Parameters
         ----------
@@ -214,6 +222,7 @@ class Estimator(WithNames, Measured, BaseEstimator):
         progress : callable, optional
             Called as ``progress(stage, done, total)``; an exception stops the training.
         """
+        refuse_others("fit", others)
         X, y, label_names = of_dataset(X, y, label_names)
         if y is None:
             raise InputError(
@@ -275,12 +284,14 @@ class Estimator(WithNames, Measured, BaseEstimator):
         X: Matrix,
         y: LabelSets,
         classes: Iterable[str] | None = None,
+        **others: Any,
     ) -> Self:
         """Learns from the first rows, with ``keep_rows``, and adds those of further calls.
 
         ``classes`` may name all labels in the first call, as ``label_names`` of :meth:`fit`; labels may
         still be new later. The same rows may be given again.
         """
+        refuse_others("partial_fit", others)
         if not hasattr(self, "model_"):
             return self.fit(X, y, label_names=classes, keep_rows=True)
         return self.update(X, y, again=True)
@@ -440,9 +451,9 @@ class Estimator(WithNames, Measured, BaseEstimator):
         return predicted
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes the model into a folder, which the command opens, too.
+        """Writes the model into a folder, or one file if ``path`` ends in ``.labelwood``; the command opens both.
 
-        The folder holds either the model that was there before or this one, whenever the
+        It is either the model that was there before or this one, whenever the
         interpreter is killed. It holds what the command knows, too, a threshold that was learned
         included: neither ``threshold``, ``min_labels``, ``n_jobs`` and ``verbose`` nor the names of features (``feature_names_in_``), which pickle
         keeps.
@@ -461,14 +472,6 @@ class Estimator(WithNames, Measured, BaseEstimator):
 def holds_rows(model: _native.Model) -> bool:
     """Whether a model holds its training rows."""
     return json.loads(model.manifest).get("keep_rows", False)
-
-
-def clusters(model: _native.Model, tree: int) -> list[list[int]]:
-    """The labels below each child of a label tree's root."""
-    found = model.clusters(whole("tree", tree))
-    if found is None:
-        raise InputError(f"the model has no label tree {tree}: only label trees cluster labels")
-    return found
 
 
 def noting_order(scores: sparse.csr_array, favour: str) -> sparse.csr_array:

@@ -12,7 +12,7 @@ from numbers import Integral, Number, Real
 from typing import Any, Protocol, Union
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from . import _native
@@ -73,6 +73,34 @@ def real(name: str, value) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not math.isfinite(value):
         raise InputError(f"{name} is {value!r}, but must be a finite number")
     return float(value)
+
+
+def refuse_others(method: str, others: dict[str, Any]) -> None:
+    """Refuses arguments that ``method`` does not have, and weights of rows with what to do instead.
+
+    ``sample_weight`` is no parameter of ``fit``, so that scikit-learn's own estimators see that it is not
+    taken. None is: it is what they hand over when they were given none.
+    """
+    if others.pop("sample_weight", None) is not None:
+        raise InputError(
+            "sample_weight is not taken: all rows weigh the same; give a row several times to give it more "
+            "weight, such as X[again] and y[again] with again = numpy.repeat(numpy.arange(rows), times)"
+        )
+    if others:
+        raise TypeError(f"{method}() got an unexpected keyword argument {next(iter(others))!r}")
+
+
+def weights(sample_weight: ArrayLike, rows: int) -> NDArray[np.float64]:
+    """Weights of so many rows: numbers of at least 0, not all of them 0."""
+    try:
+        found = np.asarray(sample_weight, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample_weight must have a number for each row: {error}") from None
+    if found.shape != (rows,):
+        raise InputError(f"sample_weight has shape {found.shape}, but must have a number for each of {rows} rows")
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
+        raise InputError("sample_weight must have numbers of at least 0, not all of them 0")
+    return found
 
 
 def flag(name: str, value) -> bool:

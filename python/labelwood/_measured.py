@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _native
 from ._errors import InputError
-from ._inputs import Labels, LabelSets, real, whole
+from ._inputs import Labels, LabelSets, real, weights, whole
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 #: The threshold where training learned none, for lack of rows that could be held out.
 _OTHERWISE = 0.5
@@ -71,16 +71,28 @@ class Measured:
         return manifest["instances"], self.model_.label_counts.tolist()
 
     def score(
-        self, X: Any, y: LabelSets, k: int = 1, *, label_names: Iterable[str] | None = None
+        self,
+        X: Any,
+        y: LabelSets,
+        k: int = 1,
+        *,
+        label_names: Iterable[str] | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Precision at ``k``: the share of the best ``k`` labels that are right.
 
-        Labels are given as in :meth:`evaluate`; those that training did not know are never right.
+        Labels are given as in :meth:`evaluate`; those that training did not know are never right. With
+        ``sample_weight`` it is the mean over the rows by their weights.
         """
         from .metrics import figures
 
         truth = self._truth(X, y, label_names)
-        return figures(truth, self.predict_top_k(X, whole("k", k, least=1)), [k])[f"p@{k}"]
+        scores = self.predict_top_k(X, whole("k", k, least=1))
+        if sample_weight is None:
+            return figures(truth, scores, [k])[f"p@{k}"]
+        named = sparse.csr_array((np.ones(scores.nnz), scores.indices, scores.indptr), scores.shape)
+        right = named.multiply(truth[:, : scores.shape[1]]).sum(axis=1)
+        return float(np.average(right / k, weights=weights(sample_weight, truth.shape[0])))
 
     def _truth(self, X: Any, y: LabelSets, label_names: Iterable[str] | None) -> sparse.csr_array:
         """The labels of rows, or texts, of which there must be as many."""

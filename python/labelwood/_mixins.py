@@ -90,6 +90,14 @@ class WithNames:
         return explained(self.model_, row, labels, whole("k", k, least=1), whole("most", most, least=1))
 
 
+def clusters(model: _native.Model, tree: int) -> list[list[int]]:
+    """The labels below each child of a label tree's root."""
+    found = model.clusters(whole("tree", tree))
+    if found is None:
+        raise InputError(f"the model has no label tree {tree}: only label trees cluster labels")
+    return found
+
+
 @contextmanager
 def all_or_nothing(estimator: BaseEstimator):
     """Leaves an estimator as it was if it cannot be fitted, whatever stops that."""

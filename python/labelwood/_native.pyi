@@ -28,6 +28,7 @@ __all__ = [
     "generate",
     "group_memory",
     "inverse_propensity",
+    "manifest",
     "model_from_files",
     "preset",
     "presets",

@@ -34,10 +34,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import Estimator, _seed, clusters
+from ._base import Estimator, _seed
 from ._errors import InputError
 from ._inputs import Matrix, flag
-from ._mixins import WithParts
+from ._mixins import WithParts, clusters
 from ._settings import (
     CraftmlSettings,
     FastxmlSettings,

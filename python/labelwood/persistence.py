@@ -8,17 +8,18 @@ from typing import TypeVar
 
 from . import _native
 from ._base import Estimator
+from ._documents import in_python
 from ._errors import InputError, MissingError
 from ._inputs import real
 from .estimators import BY_ALGORITHM
-from .text import TextTagger, in_python
+from .text import TextTagger
 
 
 def refuse_missing(path: str | os.PathLike[str]) -> None:
     """Raises if there is nothing where a model should be."""
     if not os.path.exists(path):
         raise MissingError(
-            f"{os.fspath(path)}: there is no model here (no such folder); give one that `save` or "
+            f"{os.fspath(path)}: there is no model here (nothing of that name); give one that `save` or "
             "`train --model` wrote"
         )
 
@@ -34,7 +35,7 @@ def shrink(
     values: str | None = None,
     overwrite: bool = False,
 ) -> tuple[int, int]:
-    """Writes a smaller model, as the command's ``convert``; gives the bytes of both folders.
+    """Writes a smaller model, as the command's ``convert``; gives the bytes of both.
 
     >>> import labelwood, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -47,7 +48,7 @@ def shrink(
     Parameters
     ----------
     source, target : path
-        The folders.
+        The models; ``target`` becomes one file if it ends in ``.labelwood``.
     prune : float, optional
         Weights of at most this are dropped.
     values : {"u8", "f16", "f32"}, optional
@@ -71,7 +72,7 @@ def load_as(kind: type[T], path: str | os.PathLike[str], mmap: bool) -> T:
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool = True) -> Estimator | TextTagger:
-    """Opens a model's folder, whether Python or the command wrote it.
+    """Opens a model's folder or file, whether Python or the command wrote it.
 
     The estimator has the settings that the model was trained with, every automatic choice made.
     A model of text is a :class:`TextTagger`. What the command does not know is not in the folder:
@@ -93,7 +94,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool = True) -> Estimator | Text
     Parameters
     ----------
     path : str or path
-        The folder.
+        The folder, or the file.
     mmap : bool, default=True
         Whether files are mapped into memory, so that a model is open at once and shared by
         processes; nobody may then change them. Otherwise they are read.

@@ -1,4 +1,4 @@
-"""Text in, tags out."""
+"""Text in, tags out: the tagger. Its rows of text are made in ``_vectoriser``, its inputs checked in ``_documents``."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _native
-from ._base import MOST, Estimator, Learner, asked, clusters, noting_order
+from ._base import MOST, Estimator, Learner, asked, noting_order
+from ._documents import as_tags, as_texts, as_vocabulary, in_python, refuse_other_numbers, rows_of
 from ._errors import InputError
 from ._foreign import Chain
 from ._inputs import (
-    INDICATOR, Labels, LabelSets, as_json, bounds, flag, in_order, is_frame, of_arrow, refuse_halves, storable,
-    threads, whole,
+    INDICATOR, Labels, LabelSets, as_json, bounds, flag, of_arrow, refuse_others, storable, threads, whole,
 )
 from ._measured import Measured
-from ._mixins import WithNames, WithParts, all_or_nothing, extended, updated_into
+from ._mixins import WithNames, WithParts, all_or_nothing, clusters, extended, updated_into
 from ._progress import Callback, following
-from ._settings import TextTaggerSettings, TextVectoriserSettings
-from .estimators import Grove, _with_parameters
+from ._settings import TextTaggerSettings
+from ._vectoriser import OfText, TextVectoriser
+from .estimators import Grove
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -39,73 +39,7 @@ _FOREIGN = "the vectoriser or the estimator is not labelwood's"
 Best = list[tuple[str, float]]
 
 
-class _Text(BaseEstimator):
-    """The settings of text, and their way to the native part."""
-
-    def _vectoriser(self) -> str:
-        names = json.loads(_native.vectoriser_defaults())
-        settings = {name: getattr(self, name) for name in names}
-        settings["stop_words"] = _stop_words(self.stop_words)
-        for name in ("word_ngrams", "char_ngrams"):
-            _refuse_more_than_a_pair(name, settings[name])
-        return as_json(settings)
-
-
-@_with_parameters
-class TextVectoriser(  # type: ignore[call-arg]
-    TextVectoriserSettings, TransformerMixin, _Text, auto_wrap_output_keys=None
-):
-    """Texts as tf-idf rows, as scikit-learn's ``TfidfVectorizer`` makes them, on all cores.
-
-    With ``tokens="word"`` the defaults are those of ``TfidfVectorizer(sublinear_tf=True, min_df=2)``.
-    ``tokens="auto"`` gives other terms where a script has no spaces between words, letters have marks,
-    or the language joins words. ``n_jobs`` is the number of threads; None and -1 stand for all. Rows
-    stay sparse, whatever ``set_config(transform_output=...)`` says.
-
-    >>> from labelwood import TextVectoriser
-    >>> vectoriser = TextVectoriser()
-    >>> vectoriser.fit_transform(["Birds of the sea", "The sea", "Birds"]).shape
-    (3, 3)
-    >>> vectoriser.get_feature_names_out()
-    array(['birds', 'sea', 'the'], dtype=object)
-    """
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
-
-    def fit(self, texts: Iterable[str], y: object = None) -> Self:
-        """Learns the terms and their weights."""
-        self.fit_transform(texts)
-        return self
-
-    def fit_transform(self, texts: Iterable[str], y: object = None) -> sparse.csr_array:
-        """Learns the terms and their weights; gives the rows of the texts."""
-        vectoriser, arrays = _native.Vectoriser.fit(
-            _texts(texts), self._vectoriser(), threads(self.n_jobs)
-        )
-        rows = _rows(arrays, vectoriser.columns)
-        self.vectoriser_ = vectoriser
-        return rows
-
-    def transform(self, texts: Iterable[str]) -> sparse.csr_array:
-        """The rows of new texts."""
-        check_is_fitted(self)
-        arrays = self.vectoriser_.transform(_texts(texts), threads(self.n_jobs))
-        return _rows(arrays, self.vectoriser_.columns)
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """The terms in the order of the columns; with hashing, which has none, numbered columns."""
-        check_is_fitted(self)
-        if self.hashing is not None:
-            name = type(self).__name__.lower()
-            return np.array([f"{name}{at}" for at in range(self.vectoriser_.columns)], object)
-        return np.array(self.vectoriser_.terms, object)
-
-
-class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
+class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, OfText):
     """Learns from texts and their tags which tags fit a text.
 
     >>> from labelwood import CraftML, TextTagger, datasets
@@ -159,8 +93,9 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
         folder: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         progress: Callback | None = None,
+        **others: Any,
     ) -> Self:
-        """Learns from texts and the tags of each.
+        """Learns from texts and the tags of each. There is no ``sample_weight``, as in :meth:`CraftML.fit`.
 
         Parameters
         ----------
@@ -176,6 +111,7 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
         keep_rows, budget, max_model, folder, overwrite, progress : optional
             As in :meth:`CraftML.fit`.
         """
+        refuse_others("fit", others)
         if self._is_foreign():
             stated = (vocabulary, language, budget, max_model, folder, progress)
             if any(value is not None for value in stated) or keep_rows:
@@ -193,8 +129,8 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
         return self
 
     def _fit_chain(self, texts, tags) -> Self:
-        texts, tags = _texts(texts), _tags(tags)
-        _refuse_other_numbers(texts, tags)
+        texts, tags = as_texts(texts), as_tags(tags)
+        refuse_other_numbers(texts, tags)
         names = json.loads(_native.vectoriser_defaults())
         own = {name: getattr(self, name) for name in names}
         vectoriser = TextVectoriser(**own, n_jobs=self.n_jobs) if self.vectoriser is None else self.vectoriser
@@ -219,8 +155,8 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
 
         The terms that are known stay the same.
         """
-        model, texts, tags = self._model(), _texts(texts), _tags(tags)
-        _refuse_other_numbers(texts, tags)
+        model, texts, tags = self._model(), as_texts(texts), as_tags(tags)
+        refuse_other_numbers(texts, tags)
         labels, lines = extended(
             Labels(tags), model.label_lines or [], len(self.classes_), model.find_labels
         )
@@ -231,8 +167,11 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
             ))
         return self
 
-    def partial_fit(self, texts: Iterable[str], tags: Iterable[Iterable[str]]) -> Self:
+    def partial_fit(
+        self, texts: Iterable[str], tags: Iterable[Iterable[str]], **others: Any
+    ) -> Self:
         """Learns from the first texts, with ``keep_rows``, and adds those of further calls."""
+        refuse_others("partial_fit", others)
         if not hasattr(self, "model_"):
             return self.fit(texts, tags, keep_rows=True)
         return self.update(texts, tags, again=True)
@@ -268,9 +207,9 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
 
     def _rows_of(self, texts: Iterable[str]) -> sparse.csr_array:
         """The rows of texts, as these settings make them."""
-        texts = _texts(texts)
+        texts = as_texts(texts)
         vectoriser, arrays = _native.Vectoriser.fit(texts, self._vectoriser(), self._threads())
-        return _rows(arrays, vectoriser.columns)
+        return rows_of(arrays, vectoriser.columns)
 
     def _defaults(self):
         return {"estimator": Grove()}
@@ -316,7 +255,7 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
     ) -> sparse.csr_array:
         given: Any = Y
         return super()._known(
-            given if hasattr(of_arrow(given), "shape") else _tags(given), label_names
+            given if hasattr(of_arrow(given), "shape") else as_tags(given), label_names
         )
 
     def _find(self, names: list[str]) -> list[int | None]:
@@ -347,11 +286,11 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
         """How files of documents are read, the texts, their tags, and the names of these."""
         if self.separator == "":
             raise InputError("separator is empty, but must stand between two labels, or be None")
-        texts, tags = _texts(texts), _tags(tags)
-        _refuse_other_numbers(texts, tags)
+        texts, tags = as_texts(texts), as_tags(tags)
+        refuse_other_numbers(texts, tags)
         for tag in dict.fromkeys(tag for row in tags for tag in row):
             storable(tag, "the tag")
-        known = _vocabulary(vocabulary, language)
+        known = as_vocabulary(vocabulary, language)
         return as_json({"separator": self.separator}), texts, tags, known
 
     def _take(self, model: _native.Model) -> None:
@@ -400,7 +339,7 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
         ``labels`` are those that may be named, by name or number; all by default.
         """
         check_is_fitted(self)
-        texts, allowed, (k, beam) = _texts(texts), self._allowed(labels), asked(k, beam)
+        texts, allowed, (k, beam) = as_texts(texts), self._allowed(labels), asked(k, beam)
         if not hasattr(self, "model_"):
             return self.chain_.top_k(texts, k, beam, allowed)
         with self._following(progress) as callback:
@@ -442,11 +381,11 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
         """
         check_is_fitted(self)
         if not hasattr(self, "model_"):
-            return self.chain_.indicator(_texts(texts))
+            return self.chain_.indicator(as_texts(texts))
         least = (self.threshold_, whole("min_labels", self._estimator.min_labels))
         with self._following() as callback:
             indptr, indices, _ = self.model_.predict_texts(
-                _texts(texts), MOST, None, None, self._threads(), callback, least
+                as_texts(texts), MOST, None, None, self._threads(), callback, least
             )
         shape = (len(indptr) - 1, len(self.classes_))
         return sparse.csr_array((np.ones(len(indices), INDICATOR), indices, indptr), shape)
@@ -461,9 +400,9 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
         """The tf-idf rows of texts, as the model sees them."""
         check_is_fitted(self)
         if not hasattr(self, "model_"):
-            return self.chain_.vectoriser.transform(_texts(texts))
-        arrays = self.model_.vectorise(_texts(texts), self._threads())
-        return _rows(arrays, json.loads(self.model_.manifest)["features"])
+            return self.chain_.vectoriser.transform(as_texts(texts))
+        arrays = self.model_.vectorise(as_texts(texts), self._threads())
+        return rows_of(arrays, json.loads(self.model_.manifest)["features"])
 
     def typical_terms(self, tag: str) -> list[tuple[str, float]]:
         """The terms that the training texts with a tag have more than others, best first, with by how much.
@@ -480,7 +419,7 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
         return [self.classes_[labels].tolist() for labels in clusters(self._model(), tree)]
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes the model into a folder, which the command opens, too."""
+        """Writes the model into a folder, or one file if ``path`` ends in ``.labelwood``; the command opens both."""
         self._model().save(os.fspath(path), bool(overwrite))
 
     @classmethod
@@ -489,98 +428,3 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, _Text):
         from .persistence import load_as
 
         return load_as(cls, path, mmap)
-
-
-def _rows(arrays, columns: int) -> sparse.csr_array:
-    indptr, indices, data = arrays
-    return sparse.csr_array((data, indices, indptr), (len(indptr) - 1, columns))
-
-
-def _texts(texts: Iterable[str]) -> list[str]:
-    if isinstance(texts, (str, bytes)):
-        raise InputError("texts is one string, but must be a list of them")
-    if is_frame(texts) or isinstance(texts, Mapping):
-        raise InputError(
-            f"texts is a {type(texts).__name__}, but must be a list of strings: hand over one column, "
-            'such as table["title"]'
-        )
-    if not isinstance(texts, Iterable):
-        raise InputError(f"texts is {texts!r}, but must be a list of strings")
-    texts = list(of_arrow(texts))
-    for at, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"texts[{at}] is {text!r}, but must be a string")
-        refuse_halves(f"texts[{at}]", text)
-    return texts
-
-
-def _tags(tags: Iterable[Iterable[str]]) -> list[list[str]]:
-    tags = of_arrow(tags)
-    is_wrong = isinstance(tags, (str, bytes, Mapping)) or is_frame(tags)
-    if is_wrong or not isinstance(tags, Iterable):
-        raise InputError(
-            f"tags is a {type(tags).__name__}, but must have a list of tags for each text"
-        )
-    return [_tags_of(row, at) for at, row in enumerate(tags)]
-
-
-def _tags_of(row, at: int) -> list[str]:
-    if isinstance(row, (str, bytes)) or not hasattr(row, "__iter__"):
-        raise InputError(f"tags[{at}] is {row!r}, but must be a list of tags")
-    row = in_order(row)
-    for tag in row:
-        if not isinstance(tag, str):
-            raise InputError(f"tags[{at}] has {tag!r}, but tags are strings")
-    return row
-
-
-def _refuse_other_numbers(texts: list[str], tags: list[list[str]]) -> None:
-    if len(texts) != len(tags):
-        raise InputError(f"{len(texts)} texts, but the tags of {len(tags)}: give each text its tags")
-
-
-def _refuse_more_than_a_pair(name: str, lengths) -> None:
-    """The native part, which names all else, cannot tell how many there were."""
-    if isinstance(lengths, (tuple, list, np.ndarray)) and len(lengths) > 2:
-        raise InputError(f"{name} is {list(lengths)}, but must be two whole numbers")
-
-
-def _vocabulary(vocabulary, language) -> tuple[str | None, list[str], str | None]:
-    """As the native part takes it: a file, or lines of codes and names, and a language."""
-    if language is not None and (vocabulary is None or isinstance(vocabulary, Mapping)):
-        raise InputError("language is for the file of a vocabulary: give that, too, or leave it out")
-    if not isinstance(vocabulary, Mapping):
-        return None if vocabulary is None else os.fspath(vocabulary), [], language
-    lines = []
-    for code, names in vocabulary.items():
-        cells = [code, *([names] if isinstance(names, str) else names)]
-        for cell in cells:
-            if not isinstance(cell, str):
-                raise InputError(f"vocabulary has {cell!r}, but codes and names are strings")
-            storable(cell, "of the vocabulary,")
-        lines.append("\t".join(cells))
-    return None, lines, language
-
-
-def in_python(settings: dict) -> dict:
-    """The settings of text as the parameters have them."""
-    words = settings["stop_words"]
-    settings["stop_words"] = words["words"] if isinstance(words, dict) else words
-    if words == "none":
-        settings["stop_words"] = None
-    for name in ("word_ngrams", "char_ngrams"):
-        settings[name] = settings[name] and tuple(settings[name])
-    return settings
-
-
-def _stop_words(words):
-    """As the native part takes them."""
-    if words is None:
-        return "none"
-    if isinstance(words, str):
-        return words
-    if isinstance(words, Iterable) and not isinstance(words, bytes):
-        words = list(words)
-        if all(isinstance(word, str) for word in words):
-            return {"words": words}
-    raise InputError(f"stop_words is {words!r}, but must be a language, auto, a list of words or None")

@@ -6,8 +6,12 @@ The wheel of Annif 0.57.0 carries that file, and was the model; later distributi
 """
 
 import importlib
+import importlib.metadata
+import os
 import re
+import subprocess
 import sys
+import textwrap
 import types
 from pathlib import Path
 
@@ -226,3 +230,28 @@ def test_what_is_no_model_fails(trained, backend, folder):
         (kept / "settings.json").unlink()
         kept.rmdir()
         (folder / "kept").rename(kept)
+
+
+def test_the_path_decides_between_the_stand_in_and_an_omikuji_that_is_installed(tmp_path):
+    (tmp_path / "omikuji.py").write_text("from labelwood.compat.omikuji import *\n")
+    code = """
+        import annif.backend
+        annif.backend.get_backend("omikuji")
+        import omikuji
+        print(omikuji.__file__, omikuji.Model.__module__)
+    """
+
+    def found(**environment):
+        run = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True,
+            cwd=tmp_path.parent, env={**os.environ, **environment},
+        )
+        return run.stdout.split()[-2:]
+
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    assert found(PYTHONPATH=path) == [str(tmp_path / "omikuji.py"), "labelwood.compat.omikuji"]
+    try:
+        importlib.metadata.distribution("omikuji")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("omikuji is not installed: pip install annif[omikuji]")
+    assert not found()[1].startswith("labelwood")

@@ -1,6 +1,7 @@
 """Models in folders: the command and Python open each other's."""
 
 import os
+import tarfile
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from sklearn.base import clone
 
 import labelwood
 from conftest import bytes_of
-from labelwood import CraftML, InputError, LabelTree, MachineError, TextTagger, datasets
+from labelwood import CraftML, InputError, LabelTree, MachineError, OneVsRest, TextTagger, datasets
 
 
 def test_a_saved_model_is_the_same_again(estimator, rows, tmp_path):
@@ -25,6 +26,45 @@ def test_a_saved_model_is_the_same_again(estimator, rows, tmp_path):
     assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "model")
     refitted = clone(loaded).fit(X, Y)
     assert refitted.model_.files() == fitted.model_.files()
+
+
+def test_one_file_is_an_archive_of_the_folder_and_the_same_model(estimator, rows, tmp_path):
+    X, Y, _ = rows
+    fitted = clone(estimator).fit(X, Y)
+    fitted.save(tmp_path / "model")
+    fitted.save(tmp_path / "model.labelwood")
+    with tarfile.open(tmp_path / "model.labelwood", "r:") as archive:
+        members = archive.getmembers()
+        packed = {member.name: archive.extractfile(member).read() for member in members}
+    assert packed == bytes_of(tmp_path / "model")
+    assert members[0].name == "manifest.json"
+    assert all(member.mtime == member.uid == 0 and member.offset_data % 512 == 0 for member in members)
+    for mmap in (True, False):
+        loaded = labelwood.load(tmp_path / "model.labelwood", mmap=mmap)
+        assert type(loaded) is type(fitted)
+        left, right = loaded.predict_top_k(X), fitted.predict_top_k(X)
+        assert np.array_equal(left.indices, right.indices) and np.array_equal(left.data, right.data)
+    loaded.save(tmp_path / "again")
+    assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "model")
+
+
+def test_one_file_follows_the_rules_of_folders(rows, tmp_path):
+    X, Y, _ = rows
+    path = tmp_path / "model.labelwood"
+    few = OneVsRest(threshold=0.5).fit(X[:200], Y[:200], keep_rows=True, folder=path)
+    assert path.is_file() and not path.with_name("model.labelwood.partial").exists()
+    with pytest.raises(InputError, match="overwrite=True"):
+        few.save(path)
+    few.update(X[200:], Y[200:], folder=path)
+    assert labelwood.load(path).model_.files() == few.model_.files()
+    before, after = labelwood.shrink(path, tmp_path / "small.labelwood", prune=0.2)
+    assert after < before and (tmp_path / "small.labelwood").is_file()
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError, match="model.labelwood: .*copy the model again"):
+        labelwood.load(path)
+    path.write_text("years of work")
+    with pytest.raises(InputError, match="not a model but holds a file"):
+        few.save(path, overwrite=True)
 
 
 def test_the_command_writes_the_same_bytes(estimator, rows, command, tmp_path):

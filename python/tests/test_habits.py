@@ -7,7 +7,9 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.metrics import f1_score, label_ranking_average_precision_score
 from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from labelwood import (
     Grove, InputError, LabelTree, MachineError, OneVsRest, TextTagger, TextVectoriser, datasets, metrics,
@@ -52,9 +54,57 @@ def test_a_decision_is_above_zero_where_a_label_is_predicted(rows):
     assert not hasattr(LabelTree(), "decision_function"), "some labels have no score"
 
 
-def test_weights_of_rows_are_refused():
-    with pytest.raises(TypeError, match="sample_weight"):
-        OneVsRest().fit(np.eye(3), np.eye(3), sample_weight=[1, 2, 3])
+def test_weights_of_rows_are_refused_with_what_to_do_instead():
+    tags = [["a"], ["b"], ["c"]]
+    for model, given in [
+        (OneVsRest(), (np.eye(3), np.eye(3))),
+        (TextTagger(OneVsRest(), min_df=1), (["one word", "two words", "more"], tags)),
+    ]:
+        # `partial_fit` first: it keeps the rows for more.
+        for method in (model.partial_fit, model.fit):
+            with pytest.raises(InputError, match="sample_weight is not taken.*numpy.repeat"):
+                method(*given, sample_weight=[1, 2, 3])
+            method(*given, sample_weight=None)
+            with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
+                method(*given, weights=[1, 2, 3])
+    again = np.repeat(np.arange(3), [1, 2, 1])
+    assert OneVsRest().fit(np.eye(3)[again], np.eye(3)[again]).model_.label_counts.tolist() == [1, 2, 1]
+
+
+def test_scikit_learn_sees_that_fit_takes_no_weights():
+    for cls in (OneVsRest, LabelTree, Grove, TextTagger):
+        assert not has_fit_parameter(cls(), "sample_weight")
+        assert "sample_weight" not in cls().get_metadata_routing().fit.requests
+    with pytest.raises(ValueError, match="does not support sample weights"):
+        MultiOutputClassifier(OneVsRest()).fit(np.eye(3), np.eye(3, dtype=int), sample_weight=[1, 2, 3])
+
+
+def test_a_score_weighs_rows(rows):
+    X, Y, _ = rows
+    model = LabelTree(trees=1).fit(X[:200], Y[:200])
+    for k in (1, 3):
+        plain = model.score(X, Y, k)
+        assert model.score(X, Y, k, sample_weight=np.ones(300)) == pytest.approx(plain)
+        assert model.score(X, Y, k, sample_weight=[1] * 200 + [0] * 100) == pytest.approx(
+            model.score(X[:200], Y[:200], k)
+        )
+        weights = np.repeat([1, 3], [200, 100])
+        again = np.repeat(np.arange(300), weights)
+        assert model.score(X, Y, k, sample_weight=weights) == pytest.approx(
+            model.score(X[again], Y[again], k)
+        )
+    for wrong, told in [
+        ([1, 2], "a number for each of 300 rows"), (np.zeros(300), "not all of them 0"),
+        (-np.ones(300), "at least 0"), ("heavy", "a number for each row"),
+    ]:
+        with pytest.raises(InputError, match=told):
+            model.score(X, Y, sample_weight=wrong)
+    tagger = TextTagger(OneVsRest()).fit(QUESTIONS.train_texts, QUESTIONS.train_tags)
+    found = [tagger.score([text], [tags]) for text, tags in zip(QUESTIONS.test_texts[:8], QUESTIONS.test_tags)]
+    weights = np.arange(8)
+    assert tagger.score(
+        QUESTIONS.test_texts[:8], QUESTIONS.test_tags[:8], sample_weight=weights
+    ) == pytest.approx(np.average(found, weights=weights))
 
 
 def test_output_as_tables_leaves_sparse_rows_alone():

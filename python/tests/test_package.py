@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import textwrap
 from importlib.metadata import files
 
 import pytest
@@ -30,3 +31,17 @@ def test_every_name_is_there_when_it_is_asked_for():
     assert labelwood.text.TextTagger is labelwood.TextTagger
     with pytest.raises(AttributeError, match="module 'labelwood' has no attribute 'Forest'"):
         labelwood.Forest  # noqa: B018
+
+
+def test_a_scikit_learn_that_is_too_old_is_refused_in_words_but_the_stand_in_works():
+    code = """
+        import sklearn
+        sklearn.__version__ = "1.3.2"
+        from labelwood.compat import omikuji
+        omikuji.quiet()
+        omikuji.Model.train_on_matrix([[1, 0], [0, 1]], [[0], [1]])
+        from labelwood import LabelTree
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    told = "estimators need scikit-learn 1.7 or newer, but 1.3.2 is installed: pip install --upgrade scikit-learn"
+    assert told in run.stderr.splitlines()[-1]

@@ -14,12 +14,12 @@ from scipy import sparse
 
 from .. import _native
 from .._base import asked, noting_order
+from .._documents import as_texts
 from .._errors import InputError
 from .._inputs import features, refuse_impossible
 from .._progress import Callback
 from ..estimators import BY_ALGORITHM
 from ..persistence import load, refuse_missing
-from ..text import _texts
 from ._cluster import (
     AHEAD,
     ONCE,
@@ -84,7 +84,7 @@ def predict(
     refuse_without_ray()
     refuse_less_than_one(batch=batch, cpus=cpus, attempts=attempts)
     k, beam = asked(k, beam)
-    X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else _texts(X)
+    X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else as_texts(X)
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     path = str(Path(model).absolute())
     predicted = _by_rows if by == "rows" else functools.partial(_by_model, shares=shares)
@@ -106,7 +106,7 @@ def predict(
     data = np.concatenate([some.data for some in ordered])
     indices = np.concatenate([some.indices for some in ordered])
     scores = sparse.csr_array((data, indices, indptr), (rows, ordered[0].shape[1]))
-    favour = json.loads(Path(path, "manifest.json").read_bytes()).get("favour", "none")
+    favour = json.loads(_native.manifest(path)).get("favour", "none")
     return noting_order(scores, favour)
 
 
@@ -231,7 +231,7 @@ def _by_shares(
 def _arrays(model: _native.Model):
     """What makes of rows what the shares of a model take, with the checks of local prediction."""
     if model.reads_text:
-        return _texts
+        return as_texts
     manifest = json.loads(model.manifest)
     estimator = BY_ALGORITHM[manifest["algorithm"]]._with_settings(manifest["settings"])
     estimator._take(model)
@@ -240,8 +240,9 @@ def _arrays(model: _native.Model):
 
 def _model(path: str, cpus: int):
     """A model that the worker has open, unless it was written anew since."""
-    manifest = Path(path, "manifest.json")
-    return _opened(path, manifest.stat().st_mtime_ns if manifest.exists() else 0, cpus)
+    # What changes with the model: the manifest in a folder, or the one file.
+    written = next((one for one in (Path(path, "manifest.json"), Path(path)) if one.exists()), None)
+    return _opened(path, 0 if written is None else written.stat().st_mtime_ns, cpus)
 
 
 @functools.lru_cache(maxsize=1)
