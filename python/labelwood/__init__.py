@@ -19,6 +19,7 @@ from ._native import __version__
 
 if TYPE_CHECKING:
     from . import datasets, estimators, metrics, persistence, search, text
+    from .comparison import Compared, compare
     from .estimators import (
         CraftML,
         FastXML,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = later(
     __name__,
     {
+        "Compared": "comparison",
         "CraftML": "estimators",
         "FastXML": "estimators",
         "Grove": "estimators",
@@ -47,6 +49,7 @@ __getattr__, __dir__ = later(
         "Report": "reports",
         "TextTagger": "text",
         "TextVectoriser": "text",
+        "compare": "comparison",
         "datasets": "datasets",
         "estimators": "estimators",
         "load": "persistence",
@@ -61,6 +64,7 @@ __getattr__, __dir__ = later(
 )
 
 __all__ = [
+    "Compared",
     "CraftML",
     "FastXML",
     "Grove",
@@ -77,6 +81,7 @@ __all__ = [
     "TextTagger",
     "TextVectoriser",
     "__version__",
+    "compare",
     "datasets",
     "load",
     "metrics",

@@ -20,6 +20,8 @@ __all__ = [
     "check_offsets",
     "check_rows",
     "check_texts",
+    "compare_rows",
+    "compare_texts",
     "choose_algorithm",
     "choose_text",
     "divide",
@@ -62,6 +64,18 @@ _Trials = tuple[
 ]
 _Tuned = tuple[str, str, list[list[str]], str, bool]
 _Handed = tuple[_Features, _Labels, Sequence[str] | None]
+_Asked = tuple[
+    Sequence[tuple[str, tuple[str, str] | None]],
+    tuple[float, int | None],
+    tuple[int, int],
+    str | None,
+    float | None,
+    int | None,
+    str,
+]
+_Answers = Sequence[tuple[str, _Features | Sequence[Sequence[str]]]]
+_Documents = tuple[Sequence[str], Sequence[Sequence[str]]]
+_Compared = tuple[str, list[list[str]], str, str, str, str]
 _Vocabulary = tuple[str | None, list[str], str | None]
 _Progress = Callable[[str, int, int], object] | None
 
@@ -281,6 +295,25 @@ def shrink(
 def choose_algorithm(
     features: _Features, labels: _Labels, seed: int, memory: int | None, threads: int
 ) -> tuple[str, str, list[str]]: ...
+def compare_rows(
+    asked: _Asked,
+    rows: _Handed,
+    test: _Handed | None,
+    others: _Answers,
+    threads: int,
+    progress: _Progress,
+) -> _Compared: ...
+def compare_texts(
+    asked: _Asked,
+    vectoriser: str,
+    documents: str,
+    vocabulary: _Vocabulary,
+    all: _Documents,
+    test: _Documents | None,
+    others: _Answers,
+    threads: int,
+    progress: _Progress,
+) -> _Compared: ...
 def tune_rows(
     trials: _Trials, features: _Features, labels: _Labels, threads: int, progress: _Progress
 ) -> _Tuned: ...

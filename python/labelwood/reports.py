@@ -125,7 +125,26 @@ def _strings(name: str, values: Iterable[object] | None, count: int | None) -> l
     return strings
 
 
-class Report:
+class Page:
+    """A page of HTML, which a notebook shows and ``save`` writes."""
+
+    _title = "labelwood report"
+
+    def __init__(self, page: str) -> None:
+        self.html = page
+
+    def _repr_html_(self) -> str:
+        # In a frame, so that the looks of the page and of the notebook do not mix.
+        page = html.escape(self.html)
+        style = "width: 100%; height: 40rem; border: 1px solid #8884"
+        return f'<iframe title="{self._title}" sandbox="" style="{style}" srcdoc="{page}"></iframe>'
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page to a file; one that is there is replaced."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+
+class Report(Page):
     """A report on predictions, which a notebook shows as a page.
 
     Attributes
@@ -141,7 +160,7 @@ class Report:
     """
 
     def __init__(self, page: str, numbers: dict[str, Any]) -> None:
-        self.html = page
+        super().__init__(page)
         self.figures: dict[str, float] = numbers["figures"]
         self.intervals = {
             name: (found["from"], found["to"]) for name, found in numbers["intervals"].items()
@@ -150,16 +169,6 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<labelwood.Report: p@1 {self.figures.get('p@1', float('nan')):.3f}>"
-
-    def _repr_html_(self) -> str:
-        # In a frame, so that the looks of the page and of the notebook do not mix.
-        page = html.escape(self.html)
-        style = "width: 100%; height: 40rem; border: 1px solid #8884"
-        return f'<iframe title="labelwood report" sandbox="" style="{style}" srcdoc="{page}"></iframe>'
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page to a file; one that is there is replaced."""
-        Path(path).write_text(self.html, encoding="utf-8")
 
     def plot(self, curve: str | None = None, ax: Axes | None = None) -> Axes | Figure:
         """Plots a curve, or all of them; needs matplotlib, which ``pip install labelwood[plot]`` brings.

@@ -1,7 +1,7 @@
-"""Choosing an algorithm, and settings, as the command's ``--algorithm auto`` and ``tune`` do.
+"""Choosing an algorithm, and settings, and comparing, as the command's ``--algorithm auto``, ``tune`` and ``compare`` do.
 
-Both take rows with their labels, or texts with their tags, and give an estimator that is still to be fitted:
-a :class:`TextTagger` for texts.
+All take rows with their labels, or texts with their tags. :func:`choose` and :func:`tune` give an estimator that
+is still to be fitted, a :class:`TextTagger` for texts; :func:`compare` gives tables and a page.
 
 >>> from labelwood import LabelTree, datasets, search
 >>> X, Y, _ = datasets.generate("eurlex-4k", rows=200)
@@ -26,10 +26,11 @@ from ._inputs import (
     MOST_SEED, Labels, LabelSets, Matrix, are_texts, features, memory, real, threads, whole,
 )
 from ._progress import Callback
+from .comparison import Compared, compare
 from .estimators import BY_ALGORITHM
 from .text import TextTagger
 
-__all__ = ["Choice", "Tuned", "choose", "tune"]
+__all__ = ["Choice", "Compared", "Tuned", "choose", "compare", "tune"]
 
 
 class Choice(NamedTuple):

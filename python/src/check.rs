@@ -17,24 +17,26 @@ use crate::rows::{FeatureArrays, Features, LabelArrays, Rows};
 use crate::work;
 
 /// Rows with the names of their labels.
-type Handed<'py> = (FeatureArrays<'py>, LabelArrays<'py>, Option<Vec<PyBackedStr>>);
+pub type Handed<'py> = (FeatureArrays<'py>, LabelArrays<'py>, Option<Vec<PyBackedStr>>);
 
 /// What is odd about rows, and those to test with, as JSON.
 #[pyfunction]
 pub fn check_rows(py: Python<'_>, rows: Handed<'_>, test: Option<Handed<'_>>) -> PyResult<String> {
-    let owned = |(features, labels, names): Handed<'_>| -> PyResult<Dataset> {
-        let rows = Rows::new(features, labels, names)?;
-        let view = rows.view(py)?;
-        Ok(Dataset {
-            features: view.features.to_owned(),
-            labels: view.labels.to_owned(),
-            label_names: view.label_names.cloned(),
-            named: None,
-        })
-    };
-    let (rows, test) = (owned(rows)?, test.map(owned).transpose()?);
+    let (rows, test) = (owned(py, rows)?, test.map(|test| owned(py, test)).transpose()?);
     work::run(py, 1, None, |_| -> Result<String, Fault> {
         Ok(shown(&Checked::rows(&rows), test.as_ref().map(Checked::rows).as_ref())?)
+    })
+}
+
+/// Rows that were handed over, copied.
+pub fn owned(py: Python<'_>, (features, labels, names): Handed<'_>) -> PyResult<Dataset> {
+    let rows = Rows::new(features, labels, names)?;
+    let view = rows.view(py)?;
+    Ok(Dataset {
+        features: view.features.to_owned(),
+        labels: view.labels.to_owned(),
+        label_names: view.label_names.cloned(),
+        named: None,
     })
 }
 

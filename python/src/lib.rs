@@ -4,6 +4,7 @@
 //! across, and holds the interpreter's lock only for that.
 
 mod check;
+mod compare;
 mod data;
 mod errors;
 mod explain;
@@ -75,6 +76,7 @@ mod _native {
     use crate::{
         algorithms,
         check::{check_rows, check_texts, divide, shrink_model},
+        compare::{compare_rows, compare_texts},
         data::{generate, profiles, questions, read, read_documents, read_vocabulary, write},
         explain::explain,
         group_memory,

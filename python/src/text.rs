@@ -194,15 +194,16 @@ impl Reading {
     }
 
     /// The rows of texts with their tags, and what reads more of them.
-    pub fn learn(
-        self,
-        texts: &[PyBackedStr],
-        tags: &[Vec<PyBackedStr>],
+    pub fn learn<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+        tags: &[Vec<T>],
         task: &Task,
     ) -> Result<(Dataset, TextReader), TextError> {
         let known = self.known(task)?;
         let (labels, names) = number(tags, known);
-        let (reader, dataset) = learn(texts, labels, names, self.documents, self.vectoriser, task)?;
+        let (documents, params) = (self.documents.clone(), self.vectoriser.clone());
+        let (reader, dataset) = learn(texts, labels, names, documents, params, task)?;
         if let Some(unshared) = mostly_unshared(dataset.features.view()) {
             let remedy = match reader.vectoriser().params() {
                 params if params.tokens != Tokens::Auto => {
@@ -231,10 +232,13 @@ fn fit(texts: &[PyBackedStr], params: Params, task: &Task) -> Result<(Inner, Csr
 }
 
 /// Tags as numbers, in the order in which they are met, after those that are known.
-fn number(tags: &[Vec<PyBackedStr>], mut names: LabelIndexBuilder) -> (LabelRows, LabelIndex) {
+pub fn number(
+    tags: &[Vec<impl AsRef<str>>],
+    mut names: LabelIndexBuilder,
+) -> (LabelRows, LabelIndex) {
     let (mut offsets, mut ids) = (vec![0], Vec::new());
     for tags in tags {
-        let mut row: Vec<u32> = tags.iter().map(|tag| names.id(tag)).collect();
+        let mut row: Vec<u32> = tags.iter().map(|tag| names.id(tag.as_ref())).collect();
         row.sort_unstable();
         row.dedup();
         ids.append(&mut row);

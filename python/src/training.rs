@@ -165,7 +165,7 @@ pub fn in_temporary(
 }
 
 /// Refuses a training that needs more bytes than there are.
-fn refuse_more(needed: u64, memory: Option<u64>, labels: usize) -> Result<(), Fault> {
+pub fn refuse_more(needed: u64, memory: Option<u64>, labels: usize) -> Result<(), Fault> {
     let Some(memory) = memory.filter(|&memory| needed > memory) else { return Ok(()) };
     let gigabytes = |bytes: u64| bytes as f64 / 1e9;
     Err(Fault::Machine(format!(

@@ -18,6 +18,7 @@ FUNCTIONS = {
     "demo": "datasets.load_questions",
     "train": "LabelTree.fit",
     "tune": "search.tune",
+    "compare": "search.compare",
     "inspect": "LabelTree.evaluate",
     "predict": "LabelTree.predict_batches",
     "evaluate": "metrics.evaluate",
@@ -30,8 +31,7 @@ FUNCTIONS = {
     "shard": "ray.fit",
     "merge": "ray.fit",
     "generate": "datasets.generate",
-    # What the command alone has: tables of several trainings, a server, and what a terminal needs.
-    "compare": None,
+    # What the command alone has: a server, and what a terminal needs.
     "serve": None,
     "completions": None,
     "man": None,

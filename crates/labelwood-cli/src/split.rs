@@ -4,33 +4,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
+pub use labelwood::app::Division;
 use labelwood::app::{Alike, row_key, text_key, value_key};
 use labelwood::data::documents::Documents;
 use labelwood::data::{Dataset, Splits};
 use labelwood::run::{Bytes, Task};
 use labelwood::words::plural;
-
-/// Which rows are held out.
-#[derive(Clone, Copy, Debug)]
-pub enum Division {
-    /// About this share of them.
-    Share(f64),
-    /// A fold of so many, counted from 0.
-    Fold(usize, usize),
-}
-
-impl Division {
-    /// Says for each row whether it is held out; nothing if one side would be empty.
-    fn of(self, alike: &Alike, seed: u64) -> Option<Vec<bool>> {
-        match self {
-            Division::Share(share) => alike.divide(share, seed),
-            Division::Fold(number, count) => {
-                let folds = alike.folds(count, seed)?;
-                Some(folds.iter().map(|&fold| fold == number).collect())
-            }
-        }
-    }
-}
 
 /// The flags that divide one data file.
 #[derive(Debug, clap::Args)]

@@ -10,7 +10,8 @@ use anyhow::{Result, anyhow, bail};
 use labelwood::app::TrainingNeed;
 use labelwood::compare::{Comparison, Contestant, Outcome, Split, TrialError};
 use labelwood::data::predictions::PredictionFormat;
-use labelwood::data::{Dataset, write_own};
+use labelwood::data::{Dataset, write_atomically, write_own};
+use labelwood::report::ComparisonPage;
 use labelwood::run::Task;
 use labelwood::words::plural;
 
@@ -20,9 +21,9 @@ use crate::context::Context;
 use crate::duration;
 use crate::input::{FORMATS, InputArgs, Kind};
 use crate::learn::{LearnArgs, Rows, warn_of_learned_rows};
-use crate::output::{print, print_json};
+use crate::output::{check_outputs, print, print_json};
 use crate::prediction::{LabelNames, prediction_format};
-use crate::report::RowNotes;
+use crate::report::{RowNotes, name_of};
 use crate::signals::NOTHING_KEPT;
 use crate::split::{Division, divide_rows};
 use crate::table::Table;
@@ -86,6 +87,14 @@ pub struct Args {
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
 
+    /// Write a page for a browser to FILE: all figures and costs as tables and pictures, and all settings
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+
+    /// Replace the file of --report if it is there
+    #[arg(long, requires = "report")]
+    overwrite: bool,
+
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -131,6 +140,7 @@ enum Testing<'a> {
 
 /// Trains, tests, and prints the table.
 pub fn run(args: Args, context: &Context) -> Result<()> {
+    args.check_report()?;
     let task = context.run_within(args.budget, |progress| progress, args.kept())?;
     let until = args.budget.map(|budget| context.started() + budget);
     let timed = &task.until(until);
@@ -164,6 +174,11 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let comparison = comparison.ok_or_else(|| anyhow!("nothing was compared"))?;
     let outcome = comparison.outcome(&task).map_err(|error| args.stopped_or(error))?;
     args.write(&outcome)?;
+    if let Some(report) = &args.report {
+        let title = format!("Comparison on {}", name_of(&args.data));
+        let page = ComparisonPage { title: &title, outcome: &outcome };
+        write_atomically(report, |output| write!(output, "{page}"))?;
+    }
     context.hide_progress();
     match args.json {
         true => print_json(&outcome)?,
@@ -214,6 +229,20 @@ fn read(
 }
 
 impl Args {
+    /// Refuses a report in the place of something else, or in none.
+    fn check_report(&self) -> Result<()> {
+        let folder = self.report.as_deref().and_then(Path::parent);
+        if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty())
+            && !folder.is_dir()
+        {
+            bail!("--report: there is no folder {}: make it first", folder.display());
+        }
+        let predictions = self.predictions.iter().map(|(_, file)| file);
+        let read = [&self.data].into_iter().chain(&self.test).chain(&self.reading.vocabulary);
+        let read = read.chain(predictions).map(PathBuf::as_path);
+        check_outputs(self.report.as_deref(), read, self.overwrite)
+    }
+
     /// How DATA is read to learn from it.
     fn learn(&self) -> LearnArgs {
         let Args { data, from, reading, documents, vectoriser, .. } = self;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::harness::Folder;
+use crate::report::text_of;
 
 /// Texts whose labels follow from their words.
 fn texts(rows: std::ops::Range<usize>) -> String {
@@ -108,6 +109,33 @@ fn predictions_of_other_systems_join_the_table() {
     folder.run("predict model train.tsv -o more.jsonl -q").succeeds();
     let error = folder.run(&format!("{line} --predictions other=more.jsonl")).fails(1);
     assert!(error.contains("more.jsonl") && error.contains("50"), "{error}");
+}
+
+#[test]
+fn a_report_is_one_page_and_replaced_only_when_told_so() {
+    let folder = Folder::new();
+    folder.write("b&m.tsv", texts(0..120));
+    let line =
+        "compare b&m.tsv --algorithms neighbours,label-tree:bonsai -q -o found --report page.html";
+    folder.run(line).succeeds();
+    let page = folder.read("page.html");
+    let text = text_of(&page);
+    for part in ["Comparison on b&amp;m.tsv", "\nlabel-tree:bonsai", "surely", "weight_threshold"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let outcome: Value = serde_json::from_str(&folder.read("found/figures.json")).unwrap();
+    for system in outcome["systems"].as_array().unwrap() {
+        let figure = |name: &str| 100.0 * system["figures"][name].as_f64().unwrap();
+        let cells = format!("\n{:.1}", figure("psp_at_1"));
+        assert!(text.contains(&cells), "{cells}: {text}");
+    }
+    assert!(folder.run(line).fails(1).contains("page.html"));
+    folder.run(&format!("{line} --overwrite")).succeeds();
+    assert_eq!(folder.read("page.html"), page, "the same trials give the same page");
+    let error = folder.run("compare b&m.tsv --report new/page.html").fails(1);
+    assert_eq!(error, "error: --report: there is no folder new: make it first\n");
+    let error = folder.run("compare b&m.tsv --report b&m.tsv --overwrite -q").fails(1);
+    assert!(error.contains("b&m.tsv"), "{error}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::trained::trained;
 /// The text between tags, tags left out; checks that every tag is closed in order, that there is no script
 /// and that nothing is fetched.
 #[track_caller]
-fn text_of(page: &str) -> String {
+pub fn text_of(page: &str) -> String {
     assert!(page.starts_with("<!DOCTYPE html><html lang=\"en\">"), "{}", &page[..80]);
     let (mut text, mut open) = (String::new(), Vec::new());
     let mut rest = &page["<!DOCTYPE html>".len()..];

@@ -28,6 +28,28 @@ pub struct Alike {
     known: HashMap<u64, u32>,
 }
 
+/// Which rows are held out to test with.
+#[derive(Clone, Copy, Debug)]
+pub enum Division {
+    /// About this share of them.
+    Share(f64),
+    /// A fold of so many, counted from 0.
+    Fold(usize, usize),
+}
+
+impl Division {
+    /// Says for each row whether it is held out; nothing if one side would be empty.
+    pub fn of(self, alike: &Alike, seed: u64) -> Option<Vec<bool>> {
+        match self {
+            Division::Share(share) => alike.divide(share, seed),
+            Division::Fold(number, count) => {
+                let folds = alike.folds(count, seed)?;
+                Some(folds.iter().map(|&fold| fold == number).collect())
+            }
+        }
+    }
+}
+
 /// The key of a text, whatever its case and its blanks.
 pub fn text_key(text: &str) -> u64 {
     let mut hasher = Xxh3::new();

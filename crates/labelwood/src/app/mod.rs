@@ -6,7 +6,7 @@
 //! - [`at_least`] and [`predict_at_least`] keep the labels whose score reaches a threshold.
 //! - [`TrainingNeed`] and [`update_bytes`] say how much memory a training or an update needs.
 //! - [`Checked`] tells what is odd about data, and what to do about it.
-//! - [`Alike`] divides rows into some for training and some for testing.
+//! - [`Alike`] divides rows into some for training and some for testing, as a [`Division`] says.
 //! - [`Fault`] tells whether an error is the user's to mend or the machine's.
 //!
 //! ```
@@ -45,7 +45,7 @@ mod rows;
 mod source;
 mod threshold;
 
-pub use alike::{Alike, row_key, text_key, value_key};
+pub use alike::{Alike, Division, row_key, text_key, value_key};
 pub use check::{Check, Checked, Finding};
 pub use error::InputError;
 pub use fault::{Fault, MachineFault};

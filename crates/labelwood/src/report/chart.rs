@@ -6,12 +6,12 @@
 use maud::{Markup, html};
 
 /// The size of a chart, and the frame that the axes leave.
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 340.0;
-const LEFT: f64 = 52.0;
-const RIGHT: f64 = 12.0;
-const TOP: f64 = 12.0;
-const BOTTOM: f64 = 52.0;
+pub(super) const WIDTH: f64 = 640.0;
+pub(super) const HEIGHT: f64 = 340.0;
+pub(super) const LEFT: f64 = 52.0;
+pub(super) const RIGHT: f64 = 12.0;
+pub(super) const TOP: f64 = 12.0;
+pub(super) const BOTTOM: f64 = 52.0;
 
 /// The looks of lines, in the order in which they are used.
 const LOOKS: [&str; 3] = ["one", "two", "three"];
@@ -21,27 +21,84 @@ pub(super) struct Axis<'a> {
     pub name: &'a str,
     pub from: f64,
     pub to: f64,
+    /// The values that are written beside it.
+    ticks: Vec<f64>,
+    is_log: bool,
 }
 
-impl Axis<'_> {
+impl<'a> Axis<'a> {
+    /// With five parts of the same length.
+    pub(super) fn new(name: &'a str, from: f64, to: f64) -> Self {
+        let ticks = match to > from {
+            true => (0..=5).map(|at| from + (to - from) * f64::from(at) / 5.0).collect(),
+            false => vec![from],
+        };
+        Axis { name, from, to, ticks, is_log: false }
+    }
+
     /// From 0 to 1.
-    pub(super) fn of_shares(name: &str) -> Axis<'_> {
-        Axis { name, from: 0.0, to: 1.0 }
+    pub(super) fn of_shares(name: &'a str) -> Self {
+        Axis::new(name, 0.0, 1.0)
+    }
+
+    /// Between round numbers with all values between them.
+    pub(super) fn around(name: &'a str, values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) = range(values);
+        let step = round_step((high - low).max(1e-2));
+        let (from, parts) = ((low / step).floor(), (high / step).ceil() - (low / step).floor());
+        let ticks: Vec<f64> =
+            (0..=parts.max(1.0) as u32).map(|at| (from + f64::from(at)) * step).collect();
+        Axis { name, from: ticks[0], to: ticks[ticks.len() - 1], ticks, is_log: false }
+    }
+
+    /// Where equal distances are equal ratios, for values above 0.
+    pub(super) fn of_ratios(name: &'a str, values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) = range(values);
+        let (from, to) = (low / 1.6, high * 1.6);
+        let powers = (-9..=12).map(|power| libm::pow(10.0, f64::from(power)));
+        let ticks = |of_power: &[f64]| -> Vec<f64> {
+            let all = powers.clone().flat_map(|power| of_power.iter().map(move |one| one * power));
+            all.filter(|tick| (from..=to).contains(tick)).collect()
+        };
+        let (most, few) = (ticks(&[1.0, 2.0, 5.0]), ticks(&[1.0]));
+        Axis { name, from, to, ticks: if most.len() > 7 { few } else { most }, is_log: true }
     }
 
     /// How far along the axis a value is, between 0 and 1.
     fn along(&self, value: f64) -> f64 {
-        let range = self.to - self.from;
-        if range > 0.0 { ((value - self.from) / range).clamp(0.0, 1.0) } else { 0.5 }
+        let place = |value: f64| if self.is_log { libm::log(value.max(1e-12)) } else { value };
+        let (from, range) = (place(self.from), place(self.to) - place(self.from));
+        if range > 0.0 { ((place(value) - from) / range).clamp(0.0, 1.0) } else { 0.5 }
     }
 
-    /// Five values with what is written beside them.
-    fn ticks(&self) -> Vec<(f64, String)> {
-        let range = self.to - self.from;
-        let count = if range > 0.0 { 5 } else { 0 };
-        let value = |step| self.from + range * f64::from(step) / f64::from(count.max(1));
-        (0..=count).map(|step| (value(step), short(value(step)))).collect()
+    /// Some values with what is written beside them.
+    pub(super) fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
+        self.ticks.iter().map(|&value| (value, short(value)))
     }
+
+    /// The place of a value between left and right.
+    pub(super) fn x(&self, value: f64) -> f64 {
+        LEFT + (WIDTH - LEFT - RIGHT) * self.along(value)
+    }
+
+    /// The place of a value between top and bottom.
+    pub(super) fn y(&self, value: f64) -> f64 {
+        HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * self.along(value)
+    }
+}
+
+/// The smallest and the largest value.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    })
+}
+
+/// A round number that divides a range into about three to six parts.
+fn round_step(range: f64) -> f64 {
+    let power = libm::pow(10.0, libm::log10(range / 6.0).floor());
+    let step = [1.0, 2.0, 5.0].into_iter().find(|step| range / (step * power) <= 6.0);
+    step.unwrap_or(10.0) * power
 }
 
 /// A number in a few characters.
@@ -80,9 +137,7 @@ pub(super) struct Lines<'a> {
 
 /// A place in the picture.
 fn place((x_axis, x): (&Axis<'_>, f64), (y_axis, y): (&Axis<'_>, f64)) -> (String, String) {
-    let x = LEFT + (WIDTH - LEFT - RIGHT) * x_axis.along(x);
-    let y = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * y_axis.along(y);
-    (format!("{x:.1}"), format!("{y:.1}"))
+    (format!("{:.1}", x_axis.x(x)), format!("{:.1}", y_axis.y(y)))
 }
 
 impl Lines<'_> {
@@ -116,7 +171,7 @@ impl Lines<'_> {
             }
         };
         let names: Vec<&str> = self.lines.iter().map(|(name, _)| *name).collect();
-        figure((self.id, self.title, self.description), picture, &names, false)
+        figure((self.id, self.title, self.description), HEIGHT, picture, &names, false)
     }
 }
 
@@ -137,12 +192,12 @@ pub(super) struct Bars<'a> {
 
 impl Bars<'_> {
     pub(super) fn draw(&self) -> Markup {
-        let x = Axis { name: self.x, from: 0.0, to: self.groups.len() as f64 };
+        let x = Axis::new(self.x, 0.0, 0.0);
         let y = Axis::of_shares(self.y);
         let of_group = (WIDTH - LEFT - RIGHT) / self.groups.len().max(1) as f64;
         let width = (0.36 * of_group).min(46.0);
         let picture = html! {
-            (frame(&Axis { from: 0.0, to: 0.0, ..x }, &y))
+            (frame(&x, &y))
             @for (group, (name, bars)) in self.groups.iter().enumerate() {
                 @let middle = LEFT + of_group * (group as f64 + 0.5);
                 @for (bar, look) in [0, 1].into_iter().zip(LOOKS) {
@@ -154,12 +209,12 @@ impl Bars<'_> {
                 text x=(format!("{middle:.1}")) y=(HEIGHT - BOTTOM + 20.0) text-anchor="middle" { (name) }
             }
         };
-        figure((self.id, self.title, self.description), picture, &self.names, true)
+        figure((self.id, self.title, self.description), HEIGHT, picture, &self.names, true)
     }
 }
 
 /// The frame with the axes' names and numbers.
-fn frame(x: &Axis<'_>, y: &Axis<'_>) -> Markup {
+pub(super) fn frame(x: &Axis<'_>, y: &Axis<'_>) -> Markup {
     let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
     html! {
         @for (value, text) in y.ticks() {
@@ -167,7 +222,7 @@ fn frame(x: &Axis<'_>, y: &Axis<'_>) -> Markup {
             line class="frame" x1=(LEFT) y1=(at) x2=(right) y2=(at) {}
             text x=(LEFT - 8.0) y=(at) dy="4" text-anchor="end" { (text) }
         }
-        @for (value, text) in x.ticks().into_iter().filter(|_| x.to > x.from) {
+        @for (value, text) in x.ticks().filter(|_| x.to > x.from) {
             @let (at, _) = place((x, value), (y, y.from));
             text x=(at) y=(bottom + 20.0) text-anchor="middle" { (text) }
         }
@@ -178,8 +233,9 @@ fn frame(x: &Axis<'_>, y: &Axis<'_>) -> Markup {
 }
 
 /// A picture with its title, its description and, if there are several things to tell apart, their names.
-fn figure(
+pub(super) fn figure(
     (id, title, description): (&str, &str, &str),
+    height: f64,
     picture: Markup,
     names: &[&str],
     are_bars: bool,
@@ -203,7 +259,7 @@ fn figure(
                     }
                 }
             }
-            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img"
+            svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
                 aria-labelledby={ (id) "-title " (id) "-about" } {
                 title id={ (id) "-title" } { (title) }
                 desc id={ (id) "-about" } { (description) }
@@ -224,12 +280,29 @@ mod tests {
     }
 
     #[test]
+    fn axes_have_round_numbers_around_all_values() {
+        let around = |values: &[f64]| {
+            let axis = Axis::around("x", values.iter().copied());
+            axis.ticks().map(|(_, text)| text).collect::<Vec<_>>()
+        };
+        assert_eq!(around(&[41.3, 66.9]), ["40", "45", "50", "55", "60", "65", "70"]);
+        assert_eq!(around(&[-3.1, 0.0]), ["-4", "-3", "-2", "-1", "0"]);
+        assert_eq!(around(&[0.0, 0.0]).len(), 2);
+        let axis = Axis::of_ratios("x", [0.3, 40.0].into_iter());
+        let ticks: Vec<String> = axis.ticks().map(|(_, text)| text).collect();
+        assert_eq!(ticks, ["1", "10"]);
+        assert!(
+            (axis.along(1.0) - axis.along(0.5) - axis.along(40.0) + axis.along(20.0)).abs() < 1e-12
+        );
+    }
+
+    #[test]
     fn a_line_runs_from_corner_to_corner_of_the_frame() {
         let lines = Lines {
             id: "x",
             title: "a < b",
             description: "",
-            x: Axis { name: "score", from: -2.0, to: 2.0 },
+            x: Axis::new("score", -2.0, 2.0),
             y: Axis::of_shares("share"),
             lines: vec![("one", vec![(-2.0, 0.0), (2.0, 1.0), (9.0, 1.0)])],
             has_points: false,

@@ -1,13 +1,16 @@
 //! What people and programs read about an evaluation: a terminal table, one line of JSON, and a page.
 //!
 //! [`EvaluationReport`] has the figures alone. A [`Study`] has all that is to be known of the predictions of
-//! a system, and a [`Page`] shows it.
+//! a system, and a [`Page`] shows it. A [`ComparisonPage`] shows several systems side by side.
 
 mod chart;
+mod comparison;
+mod dots;
 mod page;
 mod sections;
 mod study;
 
+pub use comparison::ComparisonPage;
 pub use page::{Page, RowText};
 pub use study::{Curves, LabelExample, Study};
 

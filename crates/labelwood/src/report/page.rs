@@ -82,36 +82,17 @@ impl Display for Page<'_> {
 
 impl Page<'_> {
     fn markup(&self) -> Markup {
-        let title = shortened(self.title, TITLE);
-        // Empty elements are closed, so that the page is XML, too.
-        html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    (PreEscaped("<meta charset=\"utf-8\"/>"))
-                    (PreEscaped("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"))
-                    title { (title) " · labelwood report" }
-                    style { (PreEscaped(include_str!("style.css"))) }
-                }
-                body {
-                    main {
-                        h1 { bdi { (title) } }
-                        p class="about" { (self.about()) }
-                        div class="short" { (self.in_short()) }
-                        (figures(self))
-                        (scores(self))
-                        (frequencies(self))
-                        (labels(self))
-                        (rows(self))
-                        (speed(self))
-                    }
-                    footer {
-                        "Made by labelwood " (env!("CARGO_PKG_VERSION"))
-                        ". The chapter “Reading the report” of its guide says what the figures mean."
-                    }
-                }
-            }
-        }
+        let about = html! {
+            p class="about" { (self.about()) }
+            div class="short" { (self.in_short()) }
+            (figures(self))
+            (scores(self))
+            (frequencies(self))
+            (labels(self))
+            (rows(self))
+            (speed(self))
+        };
+        document(self.title, "Reading the report", &about)
     }
 
     /// What was tested.
@@ -233,6 +214,33 @@ impl Page<'_> {
     }
 }
 
+/// A whole page; a chapter of the guide says how to read it. Empty elements are closed, so that the page is
+/// XML, too.
+pub(super) fn document(title: &str, chapter: &str, content: &Markup) -> Markup {
+    let title = shortened(title, TITLE);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (PreEscaped("<meta charset=\"utf-8\"/>"))
+                (PreEscaped("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"))
+                title { (title) " · labelwood report" }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                main {
+                    h1 { bdi { (title) } }
+                    (content)
+                }
+                footer {
+                    "Made by labelwood " (env!("CARGO_PKG_VERSION"))
+                    ". The chapter “" (chapter) "” of its guide says what the figures mean."
+                }
+            }
+        }
+    }
+}
+
 /// A share in percent.
 pub(super) fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
@@ -244,7 +252,7 @@ pub(super) fn score_text(score: f32) -> String {
 }
 
 /// The beginning of a text in one line, without characters that HTML does not allow.
-fn shortened(text: &str, most: usize) -> String {
+pub(super) fn shortened(text: &str, most: usize) -> String {
     // A hostile text may have megabytes of blanks.
     let start = text.char_indices().nth(8 * most).map_or(text, |(end, _)| &text[..end]);
     let is_blank =

@@ -156,7 +156,7 @@ fn by_threshold(
         id: "threshold",
         title: "Precision, recall and F1 by threshold",
         description: &description,
-        x: Axis { name: "least score of a label that is given", from, to },
+        x: Axis::new("least score of a label that is given", from, to),
         y: Axis::of_shares("share"),
         lines: vec![
             ("precision", line(|point| point.precision)),

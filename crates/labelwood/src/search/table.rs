@@ -3,6 +3,8 @@
 /// A table in Markdown, of which the headings come first. A column is as wide as its widest cell; the
 /// first is aligned to the left.
 pub(super) fn markdown(rows: &[Vec<String>]) -> String {
+    let escaped = |row: &Vec<String>| row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(escaped).collect();
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0).max(3)).collect();
@@ -22,4 +24,15 @@ pub(super) fn markdown(rows: &[Vec<String>]) -> String {
     text += &line(&rule);
     rows[1..].iter().for_each(|row| text += &line(row));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_in_a_cell_ends_no_cell() {
+        let rows = [["name", "P"], ["a|b", "1.00"]].map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(markdown(&rows), "| name |    P |\n| ---- | ---: |\n| a\\|b | 1.00 |\n");
+    }
 }

@@ -240,13 +240,14 @@ impl Comparison {
             let labels = train.labels.columns().max(test.labels.columns());
             self.shape = [train.len(), train.features.columns(), labels];
         }
+        let data = split.digest();
         self.tested.push(Tested { ideals: Vec::new(), rounds: Vec::new() });
         for (round, seed) in self.seeds.clone().into_iter().enumerate() {
             self.tested[number].rounds.push(Vec::new());
             for at in 0..self.contestants.len() {
                 let place = format!("split-{}-seed-{}-{}", number + 1, round + 1, at + 1);
                 let settings = self.contestants[at].with_seed(seed);
-                let found = self.trial(&place, split, &settings, at, task);
+                let found = self.trial(&place, (split, &data), &settings, at, task);
                 let trial = match found {
                     Err(TrialError::Stopped { source: Stopped::Late, .. }) => {
                         self.tested[number].rounds[round].push(None);
@@ -264,22 +265,22 @@ impl Comparison {
         Ok(())
     }
 
-    /// A trial that is there, or else a new one.
+    /// A trial with rows of this digest that is there, or else a new one.
     fn trial(
         &self,
         place: &str,
-        split: &Split<'_>,
+        (split, data): (&Split<'_>, &str),
         settings: &Settings,
         at: usize,
         task: &Task,
     ) -> Result<Trial, TrialError> {
-        let (file, data) = (format!("{place}.json"), split.digest());
+        let file = format!("{place}.json");
         let (finished, total) = (self.finished(), self.trials());
         let trial = found_or(self.folder.as_ref(), &file, || {
             let part = |at: usize| at as f64 / total as f64;
             let own = task.share(part(finished)..part(finished + 1));
             let own = own.piece_of(Stage::Trials, finished as u64, total as u64);
-            try_one(split, settings, data.clone(), &own).map_err(|error| match error {
+            try_one(split, settings, data.to_owned(), &own).map_err(|error| match error {
                 TrainError::Stopped { source, .. } => {
                     TrialError::Stopped { finished, total, source }
                 }

@@ -64,8 +64,7 @@ impl Outcome {
 
     /// A page in Markdown: the table, who is surely ahead, and what the columns are.
     pub fn page(&self) -> String {
-        let mut verdict = self.verdict();
-        verdict[..1].make_ascii_uppercase();
+        let verdict = self.verdict();
         format!(
             "# Comparison\n\n{verdict}.\n\n{}\nFigures are means over {} and {}, in percent; bold ones are the best of their column or \
              may be as good. \"Behind\" is the difference to the best mean of P@1, P@3 and P@5, and between what it \

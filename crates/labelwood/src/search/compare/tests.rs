@@ -154,20 +154,21 @@ fn who_is_surely_behind_is_told_from_who_may_be_as_good() {
         twin.push_ranked(&scored(labels));
         nothing.push_row(&[]);
     }
-    comparison.join("oracle", &oracle, &split).unwrap();
+    comparison.join("öracle", &oracle, &split).unwrap();
     comparison.join("nothing", &nothing, &split).unwrap();
     comparison.join("twin", &twin, &split).unwrap();
-    assert!(comparison.join("oracle", &oracle, &split).is_err());
+    assert!(comparison.join("öracle", &oracle, &split).is_err());
     let outcome = comparison.outcome(&task).unwrap();
     let names: Vec<&str> = outcome.systems.iter().map(|one| &*one.name).collect();
-    assert_eq!(names, ["oracle", "twin", "neighbours", "nothing"]);
+    assert_eq!(names, ["öracle", "twin", "neighbours", "nothing"]);
     let verdict = outcome.verdict();
-    let expected = "oracle has the best figures, but twin may be as good; surely behind: neighbours and nothing \
+    let expected = "öracle has the best figures, but twin may be as good; surely behind: neighbours and nothing \
         (mean of P@1, P@3 and P@5; paired bootstrap over 60 test rows, 95 % for 3 differences together)";
     assert_eq!(verdict, expected);
     let oracle = outcome.systems[0].figures;
     assert_eq!((oracle.p_at_1, oracle.psp_at_1, oracle.ndcg_at_5), (1.0, oracle.psp_at_1, 1.0));
     assert!(outcome.systems[1].may_be_best[0] && !outcome.systems[3].may_be_best[0]);
+    assert!(outcome.page().contains("öracle has the best figures"));
     let markdown = outcome.markdown();
     assert_eq!(markdown.lines().count(), 6);
     assert!(markdown.contains("**100.00**"), "{markdown}");
