@@ -198,19 +198,20 @@ def compare(
                 raise InputError(f"{name} is for texts, but X has rows")
         labels = Labels(y, label_names)
         rows, names = (features(X), labels.arrays), labels.names
-        tested = None
+        held_out = None
         if test is not None:
             other = Labels(test[1], test[2] if len(test) > 2 else None)
             arrays, names = _as_labels_of(labels, other, label_names is not None)
-            tested = features(test[0]), arrays, None
-            if tested[0][3] != rows[0][3]:
+            X_test = features(test[0])
+            if X_test[3] != rows[0][3]:
                 raise InputError(
-                    f"test has rows of {tested[0][3]} features, but X of {rows[0][3]}: read both with the same n_features"
+                    f"test has rows of {X_test[3]} features, but X of {rows[0][3]}: read both with the same n_features"
                 )
+            held_out = X_test, arrays, None
         others = [(str(name), _answers(name, answers)) for name, answers in given.items()]
-        found = _native.compare_rows(asked, (*rows, names), tested, others, threads(n_jobs), progress)
-    figures, *rest = found
-    return Compared(json.loads(figures), *rest)
+        found = _native.compare_rows(asked, (*rows, names), held_out, others, threads(n_jobs), progress)
+    figures, table, markdown, latex, verdict, page = found
+    return Compared(json.loads(figures), table, markdown, latex, verdict, page)
 
 
 def _contestants(algorithms: Algorithms | None) -> list[tuple[str, tuple[str, str] | None]]:
@@ -219,9 +220,10 @@ def _contestants(algorithms: Algorithms | None) -> list[tuple[str, tuple[str, st
         return []
     if isinstance(algorithms, (str, Estimator)):
         raise InputError(f"algorithms is {algorithms!r}, but must be a list of them")
-    is_named = isinstance(algorithms, Mapping)
-    pairs = algorithms.items() if is_named else ((None, one) for one in algorithms)
-    found = [_contestant(name, one) for name, one in pairs]
+    if isinstance(algorithms, Mapping):
+        found = [_contestant(name, one) for name, one in algorithms.items()]
+    else:
+        found = [_contestant(None, one) for one in algorithms]
     if not found:
         raise InputError("algorithms is empty, but must have one at least")
     return found
