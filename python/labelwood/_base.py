@@ -439,16 +439,25 @@ class Estimator(WithNames, Measured, BaseEstimator):
 
         ``threshold_`` is the number that decides; with ``min_labels`` a row has so many labels at least.
         """
-        arrays = features(self._rows(X))
-        least = (self.threshold_, whole("min_labels", self.min_labels))
-        with following(self.verbose, None, type(self).__name__) as callback:
-            indptr, indices, _ = self.model_.predict(
-                arrays, MOST, None, None, threads(self.n_jobs), callback, least
-            )
-        shape = (len(indptr) - 1, len(self.classes_))
-        predicted = sparse.csr_array((np.ones(len(indices), INDICATOR), indices, indptr), shape)
+        predicted = self._reaching(X, MOST, whole("min_labels", self.min_labels))
+        predicted.data = np.ones(predicted.nnz, INDICATOR)
         predicted.sort_indices()
         return predicted
+
+    def _reaching(self, X: Matrix, k: int, min_labels: int) -> sparse.csr_array:
+        """The labels that reach the threshold, and so many at least, with their scores, best first.
+
+        ``k`` labels are asked for at first, and more where these all reach it.
+        """
+        arrays, least = features(self._rows(X)), (self.threshold_, min_labels)
+        with following(self.verbose, None, type(self).__name__) as callback:
+            indptr, indices, data = self.model_.predict(
+                arrays, k, None, None, threads(self.n_jobs), callback, least
+            )
+        return sparse.csr_array((data, indices, indptr), (len(indptr) - 1, len(self.classes_)))
+
+    def _looked_at(self, X: Matrix, k: int) -> sparse.csr_array:
+        return noting_order(self._reaching(X, k, k), self.favour)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the model into a folder, or one file if ``path`` ends in ``.labelwood``; the command opens both.

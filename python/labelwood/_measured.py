@@ -32,6 +32,10 @@ class Measured:
         """The best ``k`` labels of each row with their scores."""
         raise NotImplementedError
 
+    def _looked_at(self, X: Any, k: int) -> sparse.csr_array:
+        """The best ``k`` labels of each row, and all others that reach the threshold."""
+        raise NotImplementedError
+
     @property
     def threshold_(self) -> float:
         """The score from which a label is predicted: as it was set, or as training learned it."""
@@ -60,7 +64,7 @@ class Measured:
         from .metrics import cuts, figures
 
         ks, truth = cuts(k), self._truth(X, y, label_names)
-        scores = self.predict_top_k(X, max([*ks, _ENOUGH]))
+        scores = self._looked_at(X, max([*ks, _ENOUGH]))
         return figures(
             truth, scores, ks, self._seen(), propensity, psndcg, self.threshold_
         )

@@ -14,9 +14,9 @@ random_state : int, RandomState or None, default=42
     on any number of threads.
 threshold : float or "auto", default="auto"
     The score, from 0 to 1, from which :meth:`predict` takes a label; ``threshold_`` is the number. "auto"
-    is the one with the best micro-F1 on rows that are held out, which the model keeps: a grove and
+    is the one with the best micro-F1 by rows that are held out, which the model keeps: a grove and
     ``calibrate=True`` learn it anyway, others at the cost of a second training on nine tenths of the rows,
-    which a number saves. It is 0.5 where there are too few rows. A saved model does not keep a number: set it anew after :func:`labelwood.load`.
+    of a part of the trees if there are many, which a number saves. It is 0.5 where there are too few rows. A saved model does not keep a number: set it anew after :func:`labelwood.load`.
 min_labels : int, default=0
     How many labels :meth:`predict` gives each row at least, whatever their scores.
 n_jobs : int or None, default=None

@@ -106,7 +106,7 @@ def evaluate(
         if train_rows is None:
             raise InputError("train_counts needs train_rows, the number of training rows")
         training = whole("train_rows", train_rows), counts
-    return _figures(truth, scores, cuts(k), training, propensity, psndcg, threshold)
+    return _figures(truth, Y_score, scores, cuts(k), training, propensity, psndcg, threshold)
 
 
 def figures(
@@ -119,18 +119,29 @@ def figures(
     threshold: float | None = None,
 ) -> dict[str, float]:
     """The same of an indicator whose first columns are those of the scores."""
-    return _figures(truth, _scores(scores), k, training, propensity, psndcg, threshold)
+    return _figures(truth, scores, _scores(scores), k, training, propensity, psndcg, threshold)
 
 
-def _figures(truth, scores, k, training, propensity, psndcg, threshold) -> dict[str, float]:
+def _figures(
+    truth, Y_score, scores, k, training, propensity, psndcg, threshold
+) -> dict[str, float]:
     if psndcg not in ("matlab", "pyxclib"):
         raise InputError(f"psndcg is {psndcg!r}, but must be matlab or pyxclib")
     rows, counts = (0, []) if training is None else training
     width = max(truth.shape[1], scores[3], len(counts))
-    found = _native.evaluate(
-        (truth.indptr, truth.indices, width), scores, rows, counts, k, _constants(propensity),
-        psndcg == "pyxclib", None if threshold is None else real("threshold", threshold),
-    )
+    least = None if threshold is None else real("threshold", threshold)
+
+    def measure(scores):
+        return _native.evaluate(
+            (truth.indptr, truth.indices, width), scores, rows, counts, k, _constants(propensity),
+            psndcg == "pyxclib", least,
+        )
+
+    found = measure(scores)
+    if least is not None and hasattr(Y_score, "best_first"):
+        # The scores reach a threshold, not the places that stand for them.
+        reaching = measure(_scores(sparse.csr_array(Y_score)))
+        found.update({name: reaching[name] for name in _AT_THRESHOLD})
     if training is not None:
         return found
     return {name: value for name, value in found.items() if not name.startswith(_BY_TRAINING)}
@@ -138,6 +149,10 @@ def _figures(truth, scores, k, training, propensity, psndcg, threshold) -> dict[
 
 #: How the names of figures begin that what training saw tells.
 _BY_TRAINING = ("psp@", "psndcg@", "head_", "torso_", "tail_")
+#: The figures of labels that reach a threshold.
+_AT_THRESHOLD = (
+    "precision", "recall", "micro_f1", "macro_f1", "sample_f1", "labels_per_row", "empty_rows",
+)
 
 
 def cuts(k: int | Iterable[int]) -> list[int]:

@@ -382,13 +382,26 @@ class TextTagger(TextTaggerSettings, WithNames, Measured, WithParts, OfText):
         check_is_fitted(self)
         if not hasattr(self, "model_"):
             return self.chain_.indicator(as_texts(texts))
-        least = (self.threshold_, whole("min_labels", self._estimator.min_labels))
+        predicted = self._reaching(texts, MOST, whole("min_labels", self._estimator.min_labels))
+        predicted.data = np.ones(predicted.nnz, INDICATOR)
+        return predicted
+
+    def _reaching(self, texts: Iterable[str], k: int, min_labels: int) -> sparse.csr_array:
+        """The tags that reach the threshold, and so many at least, with their scores, best first.
+
+        ``k`` tags are asked for at first, and more where these all reach it.
+        """
         with self._following() as callback:
-            indptr, indices, _ = self.model_.predict_texts(
-                as_texts(texts), MOST, None, None, self._threads(), callback, least
+            indptr, indices, data = self.model_.predict_texts(
+                as_texts(texts), k, None, None, self._threads(), callback, (self.threshold_, min_labels)
             )
-        shape = (len(indptr) - 1, len(self.classes_))
-        return sparse.csr_array((np.ones(len(indices), INDICATOR), indices, indptr), shape)
+        return sparse.csr_array((data, indices, indptr), (len(indptr) - 1, len(self.classes_)))
+
+    def _looked_at(self, texts: Iterable[str], k: int) -> sparse.csr_array:
+        check_is_fitted(self)
+        if not hasattr(self, "model_"):
+            return self.predict_top_k(texts, k)
+        return noting_order(self._reaching(texts, k, k), self._estimator.favour)
 
     def predict_tags(self, texts: Iterable[str]) -> list[list[str]]:
         """The tags of each text whose score is at least ``threshold_``, best first."""

@@ -1,5 +1,7 @@
 """What scikit-learn's users expect, and what comes instead where it cannot be."""
 
+import weakref
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -197,6 +199,21 @@ def test_rows_are_answered_batch_by_batch(rows):
     assert (sparse.vstack(list(model.predict_batches(X, 3, rows=7))) != whole).nnz == 0
     allowed = sparse.vstack(list(model.predict_batches(X, 3, labels=[1, 2])))
     assert (allowed != model.predict_top_k(X, 3, labels=[1, 2])).nnz == 0
+
+
+def test_batches_are_let_go_once_they_are_answered(rows):
+    X, _, _ = rows
+    model, taken = LabelTree(trees=1, threshold=0.5).fit(*rows[:2]), []
+
+    def coming():
+        for start in range(0, 200, 10):
+            batch = X[start:start + 10]
+            taken.append(weakref.ref(batch))
+            yield batch
+            del batch
+
+    held = [sum(batch() is not None for batch in taken) for _ in model.predict_batches(coming(), 3)]
+    assert len(held) == 20 and max(held) == 1
 
 
 def test_a_model_of_another_kind_is_refused(rows, tmp_path):

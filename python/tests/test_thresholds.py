@@ -86,6 +86,23 @@ def test_the_command_learns_the_same(rows, command, tmp_path):
     assert (np.diff(predicted.indptr) >= 2).all()
 
 
+@pytest.mark.parametrize("favour", ["none", "tail"])
+def test_all_labels_above_the_threshold_are_measured_however_many_they_are(rows, favour):
+    X, Y, _ = rows
+    model = OneVsRest(threshold=0.001, favour=favour).fit(X, Y)
+    predicted = model.predict(X)
+    assert np.diff(predicted.indptr).max() > 30
+    hits = predicted.multiply(Y).sum()
+    expected = 2 * hits / (predicted.nnz + Y.nnz)
+    assert model.evaluate(X, Y)["micro_f1"] == pytest.approx(expected)
+    tagger = TextTagger(OneVsRest(threshold=0.001, favour=favour)).fit(QUESTIONS.train_texts, QUESTIONS.train_tags)
+    tags = tagger.predict_indicator(QUESTIONS.test_texts)
+    assert np.diff(tags.indptr).max() > 30
+    expected = 2 * tags.multiply(tagger._truth(QUESTIONS.test_texts, QUESTIONS.test_tags, None)).sum()
+    expected /= tags.nnz + sum(len(set(row)) for row in QUESTIONS.test_tags)
+    assert tagger.evaluate(QUESTIONS.test_texts, QUESTIONS.test_tags)["micro_f1"] == pytest.approx(expected)
+
+
 def test_a_tagger_goes_by_the_threshold_of_its_estimator():
     texts, tags = QUESTIONS.train_texts, QUESTIONS.train_tags
     tagger = TextTagger(OneVsRest(threshold=0.2, min_labels=1)).fit(texts, tags)

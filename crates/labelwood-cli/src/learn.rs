@@ -39,7 +39,7 @@ pub struct LearnArgs {
     calibrate: bool,
 
     /// Learn the threshold with the best F1 for predict --threshold auto; costs a second training, on
-    /// nine tenths of the rows. A grove, and a model with --calibrate, learns it without [default: none]
+    /// nine tenths of the rows, of a part of the trees if there are many. A grove, and a model with --calibrate, learns it without [default: none]
     #[arg(long, value_name = "NAME", value_parser = ["none", "auto"])]
     threshold: Option<String>,
 

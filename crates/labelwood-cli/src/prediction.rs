@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail};
-use labelwood::app::{LabelFiles, RowOptions, names_in};
+use labelwood::app::{LabelFiles, RowOptions, names_in, predict_at_least};
 use labelwood::data::predictions::{
     KnownLabels, PredictionFormat, ReadPredictions, read_file_for, separator_of,
 };
 use labelwood::data::{Dataset, LabelIndex};
 use labelwood::metrics::{Evaluation, MetricOptions, TrainingCounts};
 use labelwood::model::Model;
-use labelwood::run::Task;
+use labelwood::run::{Stopped, Task};
 use labelwood::sparse::{LabelSet, Predictions, Query, Scored, top_k};
 use labelwood::store::{Load, Options};
 
@@ -211,11 +211,11 @@ impl Threshold {
     }
 }
 
-/// Labels of each row that are looked at where a threshold decides, not a cut.
+/// Labels of each row that are looked at where a threshold decides, not a cut, even if they do not reach it.
 pub const ENOUGH: usize = 30;
 
-/// Predicts as many labels of each row as are looked at by default, or where a threshold decides, as in a
-/// report.
+/// Predicts as many labels of each row as are looked at by default, or in a report, and all that reach the
+/// threshold that the model has learned.
 pub fn predicted(
     model: &Model,
     rows: &Dataset,
@@ -223,8 +223,25 @@ pub fn predicted(
     task: &Task,
 ) -> Result<Predictions> {
     let deepest = MetricOptions::default().at.into_iter().max().unwrap_or(1);
-    let k = if for_report || model.threshold().is_some() { ENOUGH } else { deepest };
-    Ok(model.predict(rows.rows(), Query::top(k), task)?)
+    let k = if for_report { ENOUGH } else { deepest };
+    Ok(looked_at(model, rows, Query::top(k), model.threshold(), task)?)
+}
+
+/// The best labels of each row, and all that reach a threshold, if there is one.
+pub fn looked_at(
+    model: &Model,
+    rows: &Dataset,
+    query: Query<'_>,
+    threshold: Option<f32>,
+    task: &Task,
+) -> Result<Predictions, Stopped> {
+    match threshold {
+        Some(least) => {
+            let query = Query { k: query.k.max(ENOUGH), ..query };
+            predict_at_least(model, rows.rows(), least, query.k, query, task)
+        }
+        None => model.predict(rows.rows(), query, task),
+    }
 }
 
 /// How good predictions are for rows, at the default cuts, by what training saw.

@@ -24,7 +24,7 @@ use crate::learn::warn_of_learned_rows;
 use crate::machine::sum;
 use crate::output::{check_outputs, print, print_json};
 use crate::prediction::{
-    ENOUGH, LabelNames, ModelArgs, RowArgs, Threshold, most_frequent, prediction_format,
+    ENOUGH, LabelNames, ModelArgs, RowArgs, Threshold, looked_at, most_frequent, prediction_format,
 };
 use crate::report::{RowNotes, Tested, facts_of, name_of};
 use crate::split::{Column, numbered, select, selected};
@@ -344,10 +344,11 @@ fn predicted(
     let allowed = args.opening.files().allowed(model, task)?;
     let threshold = args.threshold.map(|threshold| threshold.of(model)).transpose()?;
     let threshold = threshold.or_else(|| model.threshold());
-    // Where a threshold decides, labels beyond the cuts count.
-    let least = if threshold.is_some() || args.report.is_some() { ENOUGH } else { 0 };
+    let least = if args.report.is_some() { ENOUGH } else { 0 };
     let query = args.opening.query(args.deepest(&filter).max(least), allowed.as_ref());
-    let predictions = stages.time("predict", || Ok(model.predict(rows.rows(), query, task)?))?;
+    // Where a threshold decides, labels beyond the cuts count.
+    let predict = || Ok(looked_at(model, &rows, query, threshold, task)?);
+    let predictions = stages.time("predict", predict)?;
     let names = args.opening.names(model)?;
     Ok(Subject {
         truth: rows.labels,

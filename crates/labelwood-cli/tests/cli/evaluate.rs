@@ -33,6 +33,20 @@ fn sum(values: &[&str]) -> f64 {
 }
 
 #[test]
+fn all_labels_that_reach_a_threshold_count_however_many_they_are() {
+    let folder = trained();
+    folder.run("train train.txt -m linear --algorithm one-vs-rest -q").succeeds();
+    for least in ["0.000001", "0.3"] {
+        let options = format!("linear test.txt --threshold {least}");
+        let found = number(&json(&folder, &options)["at_threshold"]["labels_per_row"]);
+        let predicted = folder.run(&format!("predict {options} --to tsv --labels-only")).succeeds();
+        let labels = predicted.lines().map(|line| line.split_whitespace().count()).sum::<usize>();
+        assert_eq!(found, labels as f64 / 120.0);
+        assert_eq!(found > 30.0, least != "0.3", "{found}");
+    }
+}
+
+#[test]
 fn a_model_that_knows_all_gets_all_right() {
     let folder = named();
     let found = json(&folder, "model three.txt --at 1");

@@ -50,8 +50,12 @@ pub fn predict_at_least<'r>(
 ) -> Result<Predictions, Stopped> {
     let rows = rows.into();
     let query = Query { k: query.k.max(min_labels), ..query };
-    let kept = at_least(&model.predict(rows, query, task)?, least, min_labels);
-    let is_full = |row: usize| kept.row(row).len() >= query.k;
+    let found = model.predict(rows, query, task)?;
+    let is_full = |row: usize| {
+        let found = found.row(row);
+        found.len() >= query.k && found.iter().all(|scored| scored.score >= least)
+    };
+    let kept = at_least(&found, least, min_labels);
     let full: Vec<usize> = (0..kept.len()).filter(|&row| is_full(row)).collect();
     if query.k >= model.labels().counts().len() || full.is_empty() {
         return Ok(kept);

@@ -21,6 +21,13 @@ const MORE: usize = 2;
 /// but no more than this.
 const MOST: usize = 500;
 
+/// A threshold is learned from one of so many trees, whose scores lie about where those of all do,
+const FEWER: usize = 4;
+/// but from at least so many: those of fewer trees are farther apart. One is enough if it can judge texts.
+const LEAST_TREES: usize = 15;
+/// What learning from held-out rows takes, compared with a training on all.
+const COST: f64 = 0.8;
+
 /// Scores of labels, each with whether the label is true.
 type Seen = Vec<(f32, bool)>;
 
@@ -39,10 +46,9 @@ impl HeldOut {
         self.rows.iter().flat_map(|row| row.iter().take(CALIBRATED).copied())
     }
 
-    /// The best threshold of what scores mean.
-    fn threshold(&self, meaning: impl Fn(f32) -> f32) -> Option<f32> {
-        let all = self.rows.iter().flatten();
-        best_threshold(all.map(|&(score, is)| (meaning(score), is)).collect(), self.truths)
+    /// The best threshold of scores.
+    fn threshold(&self) -> Option<f32> {
+        best_threshold(self.rows.iter().flatten().copied(), self.truths)
     }
 }
 
@@ -68,6 +74,24 @@ fn ask_held_out(
     Ok(HeldOut { rows: rows.collect(), truths: held_out.labels.entries() })
 }
 
+/// The settings to learn a threshold with, with fewer trees if that is possible.
+fn with_fewer_trees(settings: &Settings) -> Settings {
+    let facts = settings.facts();
+    let Some(size) = settings.size().first().copied().filter(|_| facts.grows.is_some()) else {
+        return settings.to_settings();
+    };
+    let least = if facts.judges { 1 } else { LEAST_TREES };
+    settings.resized(&[size.count.div_ceil(FEWER).max(least).min(size.count)])
+}
+
+/// The share of the work that is learning what scores mean, or a threshold alone.
+pub(super) fn share(settings: &Settings, calibrate: bool) -> f64 {
+    let trees = |settings: &Settings| settings.size().first().map_or(1, |size| size.count) as f64;
+    let part = trees(&with_fewer_trees(settings)) / trees(settings);
+    let cost = if calibrate { COST } else { COST * part };
+    cost / (1.0 + cost)
+}
+
 /// Refuses to calibrate what gives probabilities already.
 pub(super) fn check(settings: &Settings) -> Result<(), ParamError> {
     if settings.facts().is_calibrated {
@@ -88,18 +112,18 @@ pub(super) fn write(
 ) -> Result<(), Interrupted> {
     if units.lacks(UNIT) {
         let piece = task.piece_of(Stage::Steps("calibration"), 0, 1);
-        let held_out = ask_held_out(dataset, settings, &piece)?;
         if calibrate {
+            let held_out = ask_held_out(dataset, settings, &piece)?;
             let calibration = Calibration::learn(held_out.calibrated());
-            let threshold = held_out.threshold(|score| calibration.probability(score));
+            let threshold = held_out.threshold().map(|score| calibration.probability(score));
             let arrays = [
                 ("weights", calibration.weights[..].into()),
                 (THRESHOLD, threshold.as_slice().into()),
             ];
             units.write(UNIT, &arrays)?;
         } else {
-            let threshold = held_out.threshold(|score| score);
-            units.write(UNIT, &[(THRESHOLD, threshold.as_slice().into())])?;
+            let held_out = ask_held_out(dataset, &with_fewer_trees(settings), &piece)?;
+            units.write(UNIT, &[(THRESHOLD, held_out.threshold().as_slice().into())])?;
         }
     }
     Ok(())
@@ -119,5 +143,24 @@ pub(super) fn read(stored: &Stored) -> Result<Calibration, FormatError> {
             Ok(Calibration { weights })
         }
         _ => Err(unit.refused("it does not have 3 finite weights")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_learned_from_fewer_trees_but_not_from_a_handful() {
+        let fewer = |name: &str, trees: usize| {
+            let settings = Settings::named(name).unwrap().resized(&[trees]);
+            with_fewer_trees(&settings).size()[0].count
+        };
+        assert_eq!([3, 9, 4].map(|trees| fewer("label-tree", trees)), [1, 3, 1]);
+        assert_eq!([30, 100, 10, 4].map(|trees| fewer("craftml", trees)), [15, 25, 10, 4]);
+        // Its submodels divide the labels among them.
+        assert_eq!(fewer("label-forest", 100), 100);
+        let whole = Settings::named("one-vs-rest").unwrap();
+        assert_eq!(with_fewer_trees(&whole), whole);
     }
 }

@@ -6,9 +6,6 @@ use crate::base::run::{Stopped, Task};
 use crate::base::store::{Manifest, StoreError, Training};
 use crate::data::DatasetView;
 
-/// The share of the work that is learning what scores mean, which trains on most of the rows, too.
-const CALIBRATION_SHARE: f64 = 0.45;
-
 /// A training that is to be done, wherever its units go.
 pub(crate) struct TrainJob<'a> {
     dataset: DatasetView<'a>,
@@ -79,7 +76,7 @@ impl<'a> TrainJob<'a> {
         let mut start = 0.0;
         if self.options.holds_out() && units.lacks(calibrate::UNIT) {
             let calibrate = self.options.calibrate;
-            start = CALIBRATION_SHARE;
+            start = calibrate::share(&self.settings, calibrate);
             let task = &task.share(0.0..start);
             calibrate::write(self.dataset, &self.settings, calibrate, units, task)
                 .map_err(|error| stopped(error, 0, 1, "calibrations"))?;

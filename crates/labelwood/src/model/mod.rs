@@ -419,7 +419,7 @@ impl Model {
         self.calibration.is_some() || self.learned.settings().facts().is_calibrated
     }
 
-    /// The least score of a label that is worth giving: the one with the best micro-F1 on rows that were
+    /// The least score of a label that is worth giving: the one with the best micro-F1 by rows that were
     /// held out. Nothing unless the model was calibrated, learned a threshold or is a grove.
     pub fn threshold(&self) -> Option<f32> {
         self.threshold

@@ -16,8 +16,8 @@ pub struct TrainOptions<'a> {
     /// the rows, to see how often labels of each score are true among the others. A grove's scores
     /// are probabilities without.
     pub calibrate: bool,
-    /// Whether the threshold of scores with the best micro-F1 is learned, at the cost of the same second
-    /// training. Calibration and groves learn it without.
+    /// Whether the threshold of scores with the best micro-F1 is learned, at the cost of a second training on
+    /// the same rows, of a part of the trees if there are many. Calibration and groves learn it without.
     pub threshold: bool,
     /// Which labels come before others of a better score.
     pub favour: Favour,

@@ -18,7 +18,7 @@ pub(crate) mod logistic;
 
 use crate::base::random::derive;
 use crate::base::sparse::{Predictions, Scored, best_first};
-use logistic::{Examples, log_odds, probability};
+use logistic::{Examples, Truth, log_odds, probability};
 
 /// Scores below this are about as good as none.
 pub(crate) const FLOOR: f64 = 1e-3;
@@ -47,12 +47,19 @@ pub struct Calibration {
 impl Calibration {
     /// Learns from scores whose labels are known to be true or not.
     pub fn learn(seen: impl IntoIterator<Item = (f32, bool)>) -> Self {
-        let seen: Vec<(f32, bool)> = seen.into_iter().collect();
+        Self::learn_weighed(seen.into_iter().map(|(score, is_true)| (score, is_true.into())))
+    }
+
+    /// The same from scores that count as many each.
+    pub(crate) fn learn_weighed(seen: impl IntoIterator<Item = (f32, Truth)>) -> Self {
+        let seen: Vec<(f32, Truth)> = seen.into_iter().collect();
         // The curve must not fall, since the order of labels is the model's: a term that would
         // make it fall is left out.
-        let curves = [[true, true], [true, false], [false, true]].map(|with| fit(&seen, with));
-        let rising = curves.iter().find(|curve| curve[1] >= 0.0 && curve[2] >= 0.0);
-        let [constant, log, plain] = *rising.unwrap_or(&curves[0]);
+        let all = fit(&seen, [true, true]);
+        let is_rising = |curve: &[f64; TERMS]| curve[1] >= 0.0 && curve[2] >= 0.0;
+        let fewer = || [[true, false], [false, true]].map(|with| fit(&seen, with));
+        let rising = Some(all).filter(is_rising).or_else(|| fewer().into_iter().find(is_rising));
+        let [constant, log, plain] = rising.unwrap_or(all);
         let weights = [constant, log.max(LEAST_SLOPE), plain.max(0.0)];
         Calibration { weights: weights.map(|weight| weight as f32) }
     }
@@ -78,12 +85,12 @@ impl Calibration {
 }
 
 /// The weights of the constant and of those terms that take part.
-fn fit(seen: &[(f32, bool)], [log, plain]: [bool; 2]) -> [f64; TERMS] {
+fn fit(seen: &[(f32, Truth)], [log, plain]: [bool; 2]) -> [f64; TERMS] {
     let mask = |[constant, by_log, by_score]: [f64; TERMS]| {
         [constant, if log { by_log } else { 0.0 }, if plain { by_score } else { 0.0 }]
     };
     let mut examples = Examples::default();
-    seen.iter().for_each(|&(score, is_true)| examples.push(&mask(terms(score)), is_true.into()));
+    seen.iter().for_each(|&(score, truth)| examples.push(&mask(terms(score)), truth));
     let weights = examples.fit(&mask(PRIOR), PULL);
     std::array::from_fn(|at| weights[at])
 }
