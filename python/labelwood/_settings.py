@@ -171,6 +171,10 @@ class LabelTreeSettings:
         The weight of the loss against the length of the weights (LIBLINEAR's C).
     positive_weight : float, default=1.0
         The weight of positive rows against negative ones.
+    l1 : float, default=0.0
+        The weight of the magnitudes of the weights beside half their squares, for a label with
+        one row; it grows with the root of the rows. It makes most weights exactly zero; 0
+        leaves it out.
     bias : float, default=1.0
         The value of a feature that every row has; 0 for none.
     tolerance : float, default=0.1
@@ -204,6 +208,7 @@ class LabelTreeSettings:
         loss: Literal["squared-hinge", "hinge", "logistic"] = "squared-hinge",
         cost: float = 1.0,
         positive_weight: float = 1.0,
+        l1: float = 0.0,
         bias: float = 1.0,
         tolerance: float = 0.1,
         iterations: int = 200,
@@ -236,6 +241,7 @@ class LabelTreeSettings:
         self.loss = loss
         self.cost = cost
         self.positive_weight = positive_weight
+        self.l1 = l1
         self.bias = bias
         self.tolerance = tolerance
         self.iterations = iterations
@@ -276,6 +282,10 @@ class OneVsRestSettings:
         The weight of the loss against the length of the weights (LIBLINEAR's C).
     positive_weight : float, default=1.0
         The weight of positive rows against negative ones.
+    l1 : float, default=0.0
+        The weight of the magnitudes of the weights beside half their squares, for a label with
+        one row; it grows with the root of the rows. It makes most weights exactly zero; 0
+        leaves it out.
     bias : float, default=1.0
         The value of a feature that every row has; 0 for none.
     tolerance : float, default=0.1
@@ -297,6 +307,7 @@ class OneVsRestSettings:
         loss: Literal["squared-hinge", "hinge", "logistic"] = "squared-hinge",
         cost: float = 0.7,
         positive_weight: float = 1.0,
+        l1: float = 0.0,
         bias: float = 1.0,
         tolerance: float = 0.1,
         iterations: int = 200,
@@ -317,6 +328,7 @@ class OneVsRestSettings:
         self.loss = loss
         self.cost = cost
         self.positive_weight = positive_weight
+        self.l1 = l1
         self.bias = bias
         self.tolerance = tolerance
         self.iterations = iterations
@@ -400,6 +412,10 @@ class LabelForestSettings:
         The weight of the loss against the length of the weights (LIBLINEAR's C).
     positive_weight : float, default=1.0
         The weight of positive rows against negative ones.
+    l1 : float, default=0.0
+        The weight of the magnitudes of the weights beside half their squares, for a label with
+        one row; it grows with the root of the rows. It makes most weights exactly zero; 0
+        leaves it out.
     bias : float, default=1.0
         The value of a feature that every row has; 0 for none.
     tolerance : float, default=0.1
@@ -438,6 +454,7 @@ class LabelForestSettings:
         loss: Literal["squared-hinge", "hinge", "logistic"] = "squared-hinge",
         cost: float = 1.0,
         positive_weight: float = 1.0,
+        l1: float = 0.0,
         bias: float = 1.0,
         tolerance: float = 0.1,
         iterations: int = 200,
@@ -475,6 +492,7 @@ class LabelForestSettings:
         self.loss = loss
         self.cost = cost
         self.positive_weight = positive_weight
+        self.l1 = l1
         self.bias = bias
         self.tolerance = tolerance
         self.iterations = iterations

@@ -76,7 +76,7 @@ impl Algorithm for Params {
 
     fn estimate(&self, rows: DatasetView<'_>, threads: usize) -> Estimate {
         let shape = Shape::new(rows);
-        let weights = shape.weights_among_all(self.weight_threshold);
+        let weights = shape.weights_among_all(self.weight_threshold + self.solver.l1);
         let block = weights * (BLOCK as f64 / shape.labels.max(1.0)).min(1.0);
         let memory = shape.prepared()
             + threads as f64 * shape.workspace()

@@ -3,7 +3,9 @@
 //! The plainest way from rows to labels, and often the most accurate; what it costs is a pass over
 //! all rows for each label, and a score of each label for every prediction. Labels are learned
 //! sixteen at a time, from rows that lie in memory once. With small weights dropped this is DiSMEC
-//! (Babbar and Schölkopf, WSDM 2017), whose settings [`Params::preset`] knows.
+//! (Babbar and Schölkopf, WSDM 2017), whose settings [`Params::preset`] knows. If the magnitudes of the
+//! weights count in training, too, more of them are zero: that is the place of PPD-Sparse (Yen et al., KDD
+//! 2017), whose name another preset has.
 //!
 //! Blocks of `BLOCK` labels are learned each on any machine.
 //!

@@ -128,6 +128,35 @@ fn labels_fall_into_fixed_blocks_that_are_learned_in_any_order() {
 }
 
 #[test]
+fn ppdsparse_has_a_third_of_the_weights_of_dismec_and_the_same_on_any_threads() {
+    let (mut features, mut labels) = (Csr::new(60), LabelRows::new(20));
+    let mut random = Stream::new(3);
+    for _ in 0..300 {
+        let mut columns: Vec<u32> = (0..8).map(|_| random.below(60) as u32).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        features.push_row(&columns, &vec![1.0; columns.len()]).unwrap();
+        // A label for each of the first columns.
+        let own: Vec<u32> = columns.into_iter().filter(|&column| column < 20).collect();
+        labels.push_row(&own, &vec![(); own.len()]).unwrap();
+    }
+    let learned = |preset, threads| {
+        let task = Pool::new(threads).unwrap().task();
+        learned(&trainer(&features, &labels, Params::preset(preset).unwrap()), 60, &task)
+    };
+    let sparse = learned("ppdsparse", 1);
+    assert_eq!(sparse, learned("ppdsparse", 3));
+    let weights = |model: &OneVsRest| model.blocks[0].figures().weights;
+    assert!(weights(&sparse) >= 20 && weights(&sparse) * 3 < weights(&learned("dismec", 2)));
+    let task = Pool::new(2).unwrap().task();
+    let predictions = sparse.predict(features.view().into(), Query::top(1), &task).unwrap();
+    for (row, best) in predictions.rows().enumerate() {
+        let own = labels.row(row).indices;
+        assert!(own.is_empty() || own.contains(&best[0].id));
+    }
+}
+
+#[test]
 fn without_labels_or_rows_nothing_is_predicted() {
     let task = Pool::new(1).unwrap().task();
     for columns in [0, 3] {

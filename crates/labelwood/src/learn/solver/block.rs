@@ -4,7 +4,7 @@ use super::dual::Dual;
 use super::params::{Loss, Params};
 use super::pass::Pass;
 use super::rows::Rows;
-use super::vector::{add, per_lane};
+use super::vector::{add, per_lane, shrink};
 use super::warm_start::TwoVariableProblem;
 use crate::base::random::Stream;
 use crate::base::run::Canceller;
@@ -14,6 +14,10 @@ use multiversion::multiversion;
 /// After so many passes the weights are recomputed from the dual variables, and all rows become
 /// active again: every change of the weights is rounded, and thousands of passes would add that up.
 const RECOMPUTE_EVERY: usize = 64;
+
+/// How often the first dual variables are found again, for the weights that magnitudes leave. More rounds
+/// would only save passes.
+const SHRUNK_STARTS: usize = 2;
 
 /// The weights of a block of labels: one value per label for each column of the [`Rows`].
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +68,7 @@ impl Workspace {
         random: &mut Stream,
     ) -> Weights<'_> {
         assert!(positives.len() <= LANES, "at most {LANES} labels, not {}", positives.len());
-        let dual = &Dual::new(&emphasis[..positives.len()], params);
+        let dual = &Dual::new(positives, &emphasis[..positives.len()], params);
         solve(self, rows, positives, dual, params, random);
         let (bias, columns) = self.weights.split_last().expect("the bias is always there");
         Weights { columns, bias: *bias }
@@ -82,6 +86,10 @@ impl Workspace {
         self.start(rows, positives, dual, params.bias);
         self.descend(rows, dual, params, random);
         self.recompute_weights(rows, dual, params.bias);
+        if dual.is_sparse {
+            let (_, columns) = self.weights.split_last_mut().expect("the bias is always there");
+            columns.iter_mut().for_each(|sums| *sums = shrink(sums, &dual.l1));
+        }
     }
 
     /// Sets the signs, and the first dual variables and weights (see [`TwoVariableProblem`]).
@@ -107,14 +115,30 @@ impl Workspace {
         for (own, all) in self.weights.iter().zip(all_rows()) {
             problem.add(own, all);
         }
-        let [negative, positive] = problem.solve(dual);
-        let (minus, plus) = (dual.signed(&negative, 0), dual.signed(&positive, u16::MAX));
+        let [mut negative, mut positive] = problem.solve(dual);
+        // The sum of all rows times their dual variables, by column.
+        let sums_of = |negative: &Lanes, positive: &Lanes| {
+            let minus = dual.signed(negative, 0).0.map(f64::from);
+            let plus = dual.signed(positive, u16::MAX).0.map(f64::from);
+            move |own: &Lanes, all: f64| {
+                per_lane(|lane| {
+                    let own = f64::from(own.0[lane]);
+                    (plus[lane] * own + minus[lane] * (all - own)) as f32
+                })
+            }
+        };
+        for _ in 0..if dual.is_sparse { SHRUNK_STARTS } else { 0 } {
+            let sum = sums_of(&negative, &positive);
+            let mut problem = TwoVariableProblem::new(rows.len(), positives);
+            for (own, &all) in self.weights.iter().zip(&rows.sums) {
+                problem.add_shrunk(own, all, &sum(own, all), &dual.l1);
+            }
+            problem.add(&self.weights[width], rows.len() as f64 * f64::from(bias));
+            [negative, positive] = problem.solve(dual);
+        }
+        let sum = sums_of(&negative, &positive);
         for (weight, all) in self.weights.iter_mut().zip(all_rows()) {
-            *weight = per_lane(|lane| {
-                let own = f64::from(weight.0[lane]);
-                let [plus, minus] = [plus.0[lane], minus.0[lane]].map(f64::from);
-                (plus * own + minus * (all - own)) as f32
-            });
+            *weight = sum(weight, all);
         }
         self.duals.clear();
         self.duals.resize(rows.len(), negative);

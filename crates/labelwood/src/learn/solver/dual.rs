@@ -1,7 +1,10 @@
 //! The dual problem of each loss.
 //!
 //! A dual variable belongs to a row and a label. The weights are the sum of all rows, each times its
-//! dual variable and its sign: 1 where the row is positive for the label, -1 where it is negative.
+//! dual variable and its sign: 1 where the row is positive for the label, -1 where it is negative. Where
+//! the magnitudes of the weights count, too, each weight is that sum brought nearer to zero by their
+//! factor, and zero if the sum is not larger: then the change of a dual variable changes the weights at most
+//! as much as without, so that the same steps are safe.
 
 use super::params::{Loss, Params};
 use super::vector::{greater, largest_magnitude, lesser, per_lane, sigmoid, to_signs};
@@ -16,11 +19,18 @@ pub(super) struct Dual {
     pub ridge: (f32, Lanes),
     /// The upper bound of dual variables; 0 in lanes without a label.
     pub upper: [Lanes; 2],
+    /// The factor of the magnitudes of each label's weights.
+    pub l1: Lanes,
+    /// Whether magnitudes count.
+    pub is_sparse: bool,
 }
 
 impl Dual {
-    /// One label for each of `weights`, which multiply the cost of the label's positive rows.
-    pub(super) fn new(weights: &[f32], params: &Params) -> Self {
+    /// One label for each of `positives`; `weights` multiply the cost of their positive rows.
+    pub(super) fn new(positives: &[&[u32]], weights: &[f32], params: &Params) -> Self {
+        let l1 = per_lane(|lane| {
+            params.l1 * positives.get(lane).map_or(0.0, |rows| (rows.len() as f32).sqrt())
+        });
         let all = params.cost * params.positive_weight;
         let costs = per_lane(|lane| weights.get(lane).map_or(all, |weight| all * weight));
         let used = |upper: f32, lane: usize| if lane < weights.len() { upper } else { 0.0 };
@@ -35,7 +45,7 @@ impl Dual {
                 ((0.0, Lanes::ZERO), [negative, positive])
             }
         };
-        Dual { loss: params.loss, ridge, upper }
+        Dual { loss: params.loss, ridge, upper, l1, is_sparse: params.l1 > 0.0 }
     }
 
     /// The dual variables of a row, times their signs.

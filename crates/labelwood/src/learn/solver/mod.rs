@@ -15,9 +15,16 @@
 //! before a block is done. The last step recomputes the weights from the dual variables, so that a
 //! feature that only settled rows have gets a weight of exactly zero.
 //!
-//! The entry point is [`Workspace::solve`], which learns from [`Rows`] as [`Params`] say. Where most weights
-//! are to be zero, [`SparseWorkspace`] learns one classifier with the magnitudes of the weights in the place
-//! of their squares.
+//! Where most weights are to be zero, their magnitudes count, too (`l1`, an elastic net; Yen et al., ICML
+//! 2016). That changes one thing: what the dual variables add up to is no longer the weights, but is brought
+//! nearer to zero first, by the same amount in all columns, and whatever is smaller becomes zero. The amount
+//! grows with the root of the label's rows, as the chance part of a sum of so many rows does; one amount for
+//! all labels would leave nothing of the rare ones or hardly anything out of the frequent ones. The bias
+//! stays as it is.
+//!
+//! The entry point is [`Workspace::solve`], which learns from [`Rows`] as [`Params`] say. For the divisions of
+//! FastXML's nodes, [`SparseWorkspace`] learns one classifier with the magnitudes of the weights in the place
+//! of their squares: without these, the dual problem has no weights that follow from its variables.
 
 mod params;
 mod rows;

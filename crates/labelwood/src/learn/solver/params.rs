@@ -13,6 +13,10 @@ settings! {
         cost: f32 = 1.0, above(0.0, 1e9), tried([1.0.into(), 0.3.into(), 3.0.into()]), common();
         /// The weight of positive rows against negative ones.
         positive_weight: f32 = 1.0, above(0.0, 1e9);
+        /// The weight of the magnitudes of the weights beside half their squares, for a label with one row;
+        /// it grows with the root of the rows. It makes most weights exactly zero; 0 leaves it out.
+        #[serde(default)]
+        l1: f32 = 0.0, within(0.0, 1e9);
         /// The value of a feature that every row has; 0 for none.
         bias: f32 = 1.0, within(0.0, 1e6);
         /// A classifier is done when a pass over all rows finds its gradients within a range of this

@@ -4,7 +4,9 @@ use super::block::Workspace;
 use super::dual::{Dual, by_sign, logit_root};
 use super::params::{Loss, Params};
 use super::rows::Rows;
-use super::vector::{add, greater, greatest, largest_magnitude, lesser, per_lane, to_signs};
+use super::vector::{
+    add, greater, greatest, largest_magnitude, lesser, per_lane, shrink, to_signs,
+};
 use crate::base::array::prefetch;
 use crate::learn::cluster::lanes::{LANES, Lanes};
 
@@ -74,15 +76,20 @@ impl<'a> Pass<'a> {
     /// Improves each active row's dual variables in turn; rows that are settled become inactive.
     #[inline(always)]
     pub(super) fn run(&self, block: &mut Workspace) -> GradientRange {
-        match self.dual.loss {
-            Loss::SquaredHinge | Loss::Hinge => self.visit::<false>(block),
-            Loss::Logistic => self.visit::<true>(block),
+        match (self.dual.loss, self.dual.is_sparse) {
+            (Loss::SquaredHinge | Loss::Hinge, false) => self.visit::<false, false>(block),
+            (Loss::SquaredHinge | Loss::Hinge, true) => self.visit::<false, true>(block),
+            (Loss::Logistic, false) => self.visit::<true, false>(block),
+            (Loss::Logistic, true) => self.visit::<true, true>(block),
         }
     }
 
     /// One loop for each kind of loss: a loop for both would run out of registers.
     #[inline(always)]
-    fn visit<const IS_LOGISTIC: bool>(&self, block: &mut Workspace) -> GradientRange {
+    fn visit<const IS_LOGISTIC: bool, const IS_SPARSE: bool>(
+        &self,
+        block: &mut Workspace,
+    ) -> GradientRange {
         let Workspace { weights, duals, signs, active, .. } = block;
         let (bias, weights) = weights.split_last_mut().expect("the bias is always there");
         let mut range = GradientRange { min: Lanes::ZERO, max: Lanes::ZERO };
@@ -93,7 +100,9 @@ impl<'a> Pass<'a> {
             let entries = self.rows.row(row);
             let mut products = Lanes::ZERO;
             for entry in entries {
-                add(&mut products, &weights[entry.column as usize], entry.value);
+                let sums = &weights[entry.column as usize];
+                let shrunk = if IS_SPARSE { &shrink(sums, &self.dual.l1) } else { sums };
+                add(&mut products, shrunk, entry.value);
             }
             add(&mut products, bias, self.bias);
             let row = row as usize;

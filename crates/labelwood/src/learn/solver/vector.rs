@@ -23,6 +23,12 @@ pub(super) fn add(to: &mut Lanes, lanes: &Lanes, factor: f32) {
     }
 }
 
+/// Each lane with its magnitude made smaller by that of `by`, or 0 if it is not larger.
+#[inline(always)]
+pub(super) fn shrink(lanes: &Lanes, by: &Lanes) -> Lanes {
+    per_lane(|lane| lanes.0[lane] - lesser(greater(lanes.0[lane], -by.0[lane]), by.0[lane]))
+}
+
 /// A sign for each lane: 1 where its bit is set, else -1.
 #[inline(always)]
 pub(super) fn to_signs(signs: u16) -> Lanes {

@@ -21,6 +21,9 @@ pub(super) struct TwoVariableProblem {
     squares: [[f64; LANES]; 2],
     /// The product of N and P.
     crosses: [f64; LANES],
+    /// What the magnitudes of the weights add to the numbers of rows where these are factors of the
+    /// dual variables alone.
+    pulls: [[f64; LANES]; 2],
     /// The numbers of negative and positive rows; 0 in lanes without a label.
     counts: [[f64; LANES]; 2],
 }
@@ -32,7 +35,8 @@ impl TwoVariableProblem {
             counts[0][lane] = (rows - positives.len()) as f64;
             counts[1][lane] = positives.len() as f64;
         }
-        TwoVariableProblem { squares: [[0.0; LANES]; 2], crosses: [0.0; LANES], counts }
+        let zeros = [[0.0; LANES]; 2];
+        TwoVariableProblem { squares: zeros, crosses: zeros[0], pulls: zeros, counts }
     }
 
     /// Adds one column of the sum of positive rows and of the sum of all rows.
@@ -44,6 +48,24 @@ impl TwoVariableProblem {
             self.squares[0][lane] += negative * negative;
             self.squares[1][lane] += positive * positive;
             self.crosses[lane] += positive * negative;
+        }
+    }
+
+    /// Adds one column of the same sums in the lanes where it has a weight if its sum of rows times dual
+    /// variables is that of `sums`: there the weight is that sum less `l1` of its magnitude.
+    #[inline(always)]
+    pub(super) fn add_shrunk(&mut self, positive: &Lanes, all: f64, sums: &Lanes, l1: &Lanes) {
+        for lane in 0..LANES {
+            let (sum, l1) = (sums.0[lane], l1.0[lane]);
+            let is_kept = if sum.abs() > l1 { 1.0 } else { 0.0 };
+            let pull = f64::from(l1.copysign(sum)) * is_kept;
+            let positive = f64::from(positive.0[lane]);
+            let negative = all - positive;
+            self.squares[0][lane] += negative * negative * is_kept;
+            self.squares[1][lane] += positive * positive * is_kept;
+            self.crosses[lane] += positive * negative * is_kept;
+            self.pulls[0][lane] -= negative * pull;
+            self.pulls[1][lane] += positive * pull;
         }
     }
 
@@ -66,6 +88,7 @@ impl TwoVariableProblem {
     fn hinge(&self, dual: &Dual, lane: usize) -> [f64; 2] {
         let cross = self.crosses[lane];
         let count = [0, 1].map(|side: usize| self.counts[side][lane]);
+        let factor = [0, 1].map(|side: usize| count[side] + self.pulls[side][lane]);
         let ridge = [dual.ridge.0, dual.ridge.1.0[lane]];
         let curvature =
             [0, 1].map(|side| self.squares[side][lane] + f64::from(ridge[side]) * count[side]);
@@ -73,7 +96,7 @@ impl TwoVariableProblem {
         let mut pair = [0.0; 2];
         if determinant > 1e-9 * curvature[0] * curvature[1] {
             pair = [0, 1].map(|side| {
-                (count[side] * curvature[1 - side] + count[1 - side] * cross) / determinant
+                (factor[side] * curvature[1 - side] + factor[1 - side] * cross) / determinant
             });
         }
         // A minimum within the bounds stays as it is; else this finds one at a bound.
@@ -82,7 +105,7 @@ impl TwoVariableProblem {
                 let upper = f64::from(dual.upper[side].0[lane]);
                 // Without rows on a side, its sum is nothing but rounding errors.
                 pair[side] = if count[side] > 0.0 && curvature[side] > 0.0 {
-                    ((count[side] + cross * pair[1 - side]) / curvature[side]).clamp(0.0, upper)
+                    ((factor[side] + cross * pair[1 - side]) / curvature[side]).clamp(0.0, upper)
                 } else {
                     0.0
                 };
@@ -113,7 +136,8 @@ impl TwoVariableProblem {
                 };
                 let other = dual.signed(&logits[1 - side], [u16::MAX, 0][side]);
                 let offset = per_lane(|lane| {
-                    -per_row(lane, self.crosses[lane] * f64::from(other.0[lane].abs()))
+                    let from_other = self.crosses[lane] * f64::from(other.0[lane].abs());
+                    -per_row(lane, from_other + self.pulls[side][lane])
                 });
                 let slope = per_lane(|lane| {
                     per_row(lane, self.squares[side][lane]) * dual.upper[side].0[lane]

@@ -48,8 +48,15 @@ fn the_weights_are_those_of_liblinear() {
     let mut workspace = Workspace::default();
     for solution in &reference.solutions {
         let Setting { loss, cost, positive_weight, bias } = solution.params;
-        let params =
-            Params { loss, cost, positive_weight, bias, tolerance: 1e-5, iterations: 20_000 };
+        let params = Params {
+            loss,
+            cost,
+            positive_weight,
+            bias,
+            tolerance: 1e-5,
+            iterations: 20_000,
+            l1: 0.0,
+        };
         let found = workspace.solve(&rows, &positives, &[1.0; LANES], &params, &mut Stream::new(1));
         for (label, expected) in solution.weights.iter().enumerate() {
             let mut weights = vec![0.0; reference.features + 1];

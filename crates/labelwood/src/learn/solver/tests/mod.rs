@@ -1,5 +1,6 @@
 //! The solver compared with problems solved by hand and with a plain reference.
 
+mod l1;
 mod liblinear;
 mod sparse;
 
@@ -255,8 +256,8 @@ fn all_vector_widths_and_repeated_calls_give_the_same_bits() {
     let positives: Vec<&[u32]> = positives.iter().map(Vec::as_slice).collect();
     let mut workspace = Workspace::default();
     for loss in LOSSES {
-        for tolerance in [0.1, 1e-4] {
-            let params = Params { tolerance, iterations: 60, ..exact(loss) };
+        for (tolerance, l1) in [(0.1, 0.0), (1e-4, 0.0), (0.1, 0.1)] {
+            let params = Params { tolerance, l1, iterations: 60, ..exact(loss) };
             let bits = |workspace: &Workspace| {
                 let all = workspace.weights.iter();
                 all.flat_map(|lanes| lanes.0.map(f32::to_bits)).collect::<Vec<_>>()
@@ -266,7 +267,7 @@ fn all_vector_widths_and_repeated_calls_give_the_same_bits() {
                 workspace.solve(&rows, &positives, &emphasis, &params, &mut Stream::new(5));
                 bits(&workspace)
             });
-            let dual = dual::Dual::new(&emphasis, &params);
+            let dual = dual::Dual::new(&positives, &emphasis, &params);
             workspace.solve_portable(&rows, &positives, &dual, &params, &mut Stream::new(5));
             let portable = bits(&workspace);
             assert!(first == again && first == portable, "{loss:?}");
