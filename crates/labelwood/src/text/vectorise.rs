@@ -117,12 +117,12 @@ impl Vectoriser {
     /// use labelwood::text::{Fitting, Params};
     /// let task = Pool::new(1)?.task();
     /// let mut fitting = Fitting::new(Params::default())?;
-    /// fitting.add(&["the old map", "the map", "the book"], &task)?;
+    /// fitting.add(&["the old map", "the map", "the old", "the map"], &task)?;
     /// let (vectoriser, _) = fitting.finish(&task)?;
     /// let rarity = vectoriser.rarity();
     /// let of = |term| vectoriser.id(term).map(&rarity);
     /// assert_eq!((of("the"), of("old")), (Some(0.0), Some(1.0)));
-    /// assert!((of("map").unwrap_or_default() - 0.415).abs() < 0.001, "log(4/3) / log(4/2)");
+    /// assert!((of("map").unwrap_or_default() - 0.437).abs() < 0.001, "log(5/4) / log(5/3)");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rarity(&self) -> impl Fn(u32) -> f64 {
